@@ -70,10 +70,11 @@ ROWS: dict[str, Row] = {
     "anchored-spectral": Row("anchored", {"spectral": True}, delta=True),
     "anchored-no-evidence": Row("anchored", {"evidence": "none"}),
     "anchored-no-deconvolution": Row("anchored", {"deconvolve": False}),
-    "thepuff": Row("thepuff", delta=True),
-    "thepuff-by-counts": Row("thepuff", {"keep_degrees": False}, delta=True),
-    "thepuff-hat": Row("thepuff", {"bias": "hat"}, delta=True),
-    "thepuff-no-utility": Row("thepuff", {"utility": False}),
+    "thepuff": Row("thepuff"),
+    "thepuff-utility": Row("thepuff", {"utility": True}, delta=True),
+    "thepuff-no-utility": Row("thepuff", {"utility": False}),  # today's default, whatever tomorrow's is
+    "thepuff-by-counts": Row("thepuff", {"keep_degrees": False}),
+    "thepuff-hat": Row("thepuff", {"bias": "hat"}),
     "thepuff-no-privacy": Row("thepuff", {"privacy": False}, delta=True),
     "thepuff-paper": Row("thepuff", {"variant": "paper"}, of_epsilon="epsilon_minus"),
     "thepuff-paper-no-utility": Row(

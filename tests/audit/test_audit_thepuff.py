@@ -128,14 +128,14 @@ def measured(params: ThepuffParams, delta_atto: int, runs: int, confidence: floa
     return audit_epsilon(run, *pair, runs=runs, delta=delta, confidence=confidence).lower_bound
 
 
-PURE = ThepuffParams(utility=False, bias="hat")
+PURE = ThepuffParams(bias="hat")
 # Few steps of much noise tell little each; one step with little noise is where an error would show.
-TRAINED = ThepuffParams(utility_steps=1)
+TRAINED = ThepuffParams(utility=True, utility_steps=1)
 
 
 @pytest.mark.parametrize("bias", ["paid", "hat"])
 def test_what_the_networks_see_holds_its_epsilon(bias):
-    assert measured(ThepuffParams(utility=False, bias=bias), 0, 150) <= EPSILON
+    assert measured(ThepuffParams(bias=bias), 0, 150) <= EPSILON
 
 
 def test_what_the_networks_see_at_twice_the_epsilon_is_caught(double_epsilon):
@@ -182,7 +182,7 @@ def decoy(monkeypatch):
 def released(graph: Graph, folder, **params):
     """(transcript, the saved model's files, one release) of one short fit."""
     names = tuple(each.name for each in graph.schema.edge_types)
-    delta = 10**12 if params.get("utility", True) else 0
+    delta = 10**12 if params else 0
     facts = PublicFacts(graph.schema, Unit.EVENT, None, 2 * NANO, delta, names)
     chosen, plan = heeded(thepuff.GENERATOR, facts, epochs=1, utility_steps=2, **params)
     meter = Meter(plan, MemoryRecorder())
@@ -197,7 +197,9 @@ def released(graph: Graph, folder, **params):
     return [(e.edge_type, e.step, e.event, e.purpose) for e in meter.transcript], files, release
 
 
-@pytest.mark.parametrize("params", [{}, {"bias": "hat"}, {"utility": False}, {"privacy": False}])
+@pytest.mark.parametrize(
+    "params", [{"utility": True}, {"utility": True, "bias": "hat"}, {}, {"privacy": False}]
+)
 def test_a_release_depends_on_what_was_paid_for_alone(params, decoy, tmp_path):
     """Two private graphs, one decoy: the same model bit for bit, and the same graph."""
     first = released(typed_graph(1, 200), tmp_path / "first", **params)
@@ -223,6 +225,6 @@ def test_a_raw_count_that_reaches_the_networks_is_caught(decoy, monkeypatch, tmp
         return true_fit(method, graph, *arguments)
 
     monkeypatch.setattr(fitting, "fit_sound", watched)
-    first = released(typed_graph(1, 200), tmp_path / "first", utility=False)
-    second = released(typed_graph(2, 4), tmp_path / "second", utility=False)
+    first = released(typed_graph(1, 200), tmp_path / "first")
+    second = released(typed_graph(2, 4), tmp_path / "second")
     assert first[2] != second[2]

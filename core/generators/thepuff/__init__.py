@@ -1,23 +1,24 @@
 """THEPUFF: walks of a temporal heterogeneous graph, learned adversarially, and a graph assembled from them.
 
-A generator of typed walks plays against a discriminator that sees a perturbed graph, and listens to a second
-one that has learned what walks of the original graph look like. Its walks are counted pair by pair, and each
-cell (relation and step) draws as many of its pairs as its paid number of edges; with ``keep_degrees``, which
-is ours, so that each node may expect the degree that was paid for.
+A generator of typed walks plays against a discriminator that sees a perturbed graph and, with ``utility``,
+listens to a second one that has learned what walks of the original graph look like. Its walks are counted
+pair by pair, and each cell (relation and step) draws as many of its pairs as its paid number of edges; with
+``keep_degrees``, which is ours, so that nodes have the degrees that were paid for.
 
 Variant ``sound``, units edge and event. What is read of a learned cell: the number of edges (sensitivity 1)
 and with ``bias="paid"`` the degrees of its sides (1 each; 2 of the one vector of an undirected cell), with
-discrete Laplace noise; every slot once, by coins that are balanced about the noisy number of edges; and
-single edges by DP-SGD for the utility discriminator: an edge that a step has sampled is the middle of a walk
-whose other nodes come from the perturbed graph alone, so that it touches one clipped gradient a step.
-Negative walks come from the perturbed graph and pay nothing, but pass through the same clip and divisor.
-Relations without time, in a graph that has time, are read and drawn as :mod:`core.generators.anchored` does.
+discrete Laplace noise; every slot once, by coins that are balanced about the noisy number of edges. In which
+steps a node is active is told from its noisy degrees of all steps together. With ``utility`` single edges are
+read too, by DP-SGD: an edge that a step has sampled is the middle of a walk whose other nodes come from the
+perturbed graph alone, so that it touches one clipped gradient a step. Negative walks come from the perturbed
+graph and pay nothing, but pass through the same clip and divisor. Relations without time, in a graph that has
+time, are read and drawn as :mod:`core.generators.anchored` does.
 
 Proof: cells hold disjoint edges, so each may spend all of epsilon and delta. In one cell the pure costs add
-up and compose with the training's, converted once; one training serves all learned cells and each of
+up and compose with the training's, if any, converted once; one training serves all learned cells and each of
 them pays for all of its steps, as an edge lies in one of them. Candidates, start edges, embeddings, the
 privacy discriminator, the number of batches and the assembler see answers that are paid for, and nothing
-else. Guarantee: (epsilon, delta); pure epsilon with ``utility=false``.
+else. Guarantee: pure epsilon; (epsilon, delta) with a utility discriminator.
 
 Variant ``paper`` follows Algorithms 1 to 4: coins from exact edge counts, a utility discriminator on walks of
 the raw graph. It reads the raw graph, so its guarantee is ``none``; what the paper claims and what its coins
@@ -26,10 +27,10 @@ variants: no "end" class, node choices with a gradient, masked walks, pairs that
 
 What to expect: on MovieLens-100k at epsilon 4 and 8, ``anchored`` was closer in degrees, closed 4-cycles and
 preferences, in about a fiftieth of the CPU time; this method repeats fewer of the original's edges, and is
-here for comparison. Its generator follows degrees well. Of what pairs hold beyond degrees it finds little,
-since below epsilon 8 the perturbed graph keeps little of it. A run whose generator has collapsed says so: its
-cells are short of distinct pairs, and are filled from degrees. Plan and report print the share of true edges
-to expect: between chance and what the perturbed graph holds.
+here for comparison. Its graphs have the degrees that were paid for. Of what pairs hold beyond degrees it
+finds little, since below epsilon 8 the perturbed graph keeps little of it. A run whose generator has
+collapsed says so: its cells are short of distinct pairs, and are filled from degrees. Plan and report print
+the share of true edges to expect: between chance and what the perturbed graph holds.
 A fit may be kept in a folder and gone on with (``fit(..., checkpoint=folder)``, ``resume``): the folder holds
 paid-for answers and weights, is as private as the model, and going on reads nothing. The service does not
 use it: there an attempt that ends is charged, and the next one reads and pays anew.
@@ -78,8 +79,8 @@ class Thepuff:
     name = "thepuff"
     title = "THEPUFF"
     summary = (
-        "Learns walks of a temporal heterogeneous graph adversarially, from a perturbed graph and by DP-SGD, "
-        "and assembles a graph from generated ones. (epsilon, delta); or as published, without a guarantee."
+        "Learns walks of a temporal heterogeneous graph adversarially, from a perturbed graph, "
+        "and assembles a graph from generated ones. Pure epsilon; or as published, without a guarantee."
     )
     assurance: Assurance = "experimental"
     Params = ThepuffParams

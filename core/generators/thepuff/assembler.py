@@ -22,7 +22,7 @@ from core.generators._shared.relations.draw import Relation as Base
 from core.generators._shared.relations.params import AnchoredParams
 from core.generators._shared.relations.stubs import completed
 from core.generators._shared.walks.layout import Layout, Relation
-from core.generators.thepuff.pair_odds import degree_logs
+from core.generators.thepuff.pair_odds import within_degrees
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
 
@@ -109,8 +109,8 @@ def assembled(
     """Draw sorted keys of every cell of the scored relations, as many as its paid count.
 
     ``cells`` hold the columns ``count``, ``source_degrees`` and ``target_degrees``, of which pairs are made
-    where the walks have too few. With ``keep_degrees`` counts of pairs are weighed so that these degrees are
-    expected (:mod:`core.generators.thepuff.pair_odds`), and what chance leaves open is made from degrees too;
+    where the walks have too few. With ``keep_degrees`` nodes get these degrees
+    (:mod:`core.generators.thepuff.pair_odds`), and what generated pairs leave open is made from degrees too;
     else counts alone decide. With ``once`` a pair that was seen at several steps goes to one of them, by its
     counts. A relation that is functional over time is drawn from its degrees alone: its sources have one
     target each, over all steps. O(scored pairs log + edges).
@@ -143,14 +143,15 @@ def _relation(
     keys = [each for each, _ in seen]
     if once:
         keys, values = _apart(keys, values)
+    wanted = [int(each["count"][0]) for each in columns]
     if keep_degrees:
+        drawn = []
         for i, own in enumerate(columns):
             times = seen[i][1][np.searchsorted(seen[i][0], keys[i])]
             sides = own["source_degrees"], own["target_degrees"]
-            weighed = values[i] + degree_logs(keys[i], times, *sides, shape)
-            keys[i], values[i] = keys[i][weighed > 0], weighed[weighed > 0]
-    wanted = [int(each["count"][0]) for each in columns]
-    drawn = [_largest(k, v, most) for k, v, most in zip(keys, values, wanted, strict=True)]
+            drawn.append(within_degrees(keys[i], times, values[i], *sides, shape))
+    else:
+        drawn = [_largest(k, v, most) for k, v, most in zip(keys, values, wanted, strict=True)]
     used = np.sort(np.concatenate(drawn)) if once else None
     for i, most in enumerate(wanted):
         if len(drawn[i]) < most:

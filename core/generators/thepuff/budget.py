@@ -81,19 +81,19 @@ def make_plan(method: str, params: ThepuffParams, public: PublicFacts) -> Privac
 
     Raises ``errors.NotAccepted`` where DP-SGD is asked for without delta, or nothing is left for it.
     """
-    if params.utility and not public.delta_atto:
+    if params.trains_utility and not public.delta_atto:
         raise errors.NotAccepted(
             "the utility discriminator needs a delta; utility=false needs none", field="delta"
         )
     if public.nano_epsilon < SMALLEST_NANO_EPSILON:
         raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
-    delta = public.delta_atto if params.utility else 0
+    delta = public.delta_atto if params.trains_utility else 0
     shares = shares_of(params, public.nano_epsilon)
     flips = int(public.nano_epsilon * shares.flips)
     degrees = int(public.nano_epsilon * (shares.count + shares.degrees))
     own: tuple[Event, ...] = (Pure(flips, "randomised response"), Pure(degrees, "laplace"))
     events: list[tuple[Event, str]] = list(zip(own, (FLIPS, DEGREES), strict=True))
-    if params.utility:
+    if params.trains_utility:
         steps = utility_steps(public.schema, params.utility_steps)
         training = DpSgd.within(
             public.nano_epsilon, delta, rate(public.schema), steps, own, public.accountant
@@ -112,7 +112,7 @@ def make_plan(method: str, params: ThepuffParams, public: PublicFacts) -> Privac
 
 def shares_of(params: ThepuffParams, nano_epsilon: int) -> Shares:
     """Return the shares of a learned cell: public constants, by the parameters and epsilon."""
-    kind = params.bias, params.utility
+    kind = params.bias, params.trains_utility
     if nano_epsilon >= LARGE_NANO_EPSILON and kind in AT_LARGE_EPSILON:
         return AT_LARGE_EPSILON[kind]
     return SHARES[kind]

@@ -99,7 +99,7 @@ def fit_paper(
     notes = paper.cost_notes(coins, params.epsilon_minus)
     paid = _paid(method, layout, params, columns, keys, rng, notes)
     utility = None
-    if params.utility:
+    if params.trains_utility:
         true = keys_of(raw, layout)
         counts = {cell: len(true[cell]) for cell, _ in layout.cells(learned=True)}
         edges = int(paid.snapshots().step_counts.sum())
@@ -143,9 +143,8 @@ def _learned(
     share = min(grants.degrees[cell] for cell in cells)
     paid: dict[CellKey, Columns] = {}
     if params.bias == "paid":
-        base = fit_relation(
-            list(cells.values()), share, NO_TAILS.model_copy(update={"evidence": "none"}), False, rng
-        )
+        plain = NO_TAILS.model_copy(update={"evidence": "none"})
+        base = fit_relation(list(cells.values()), share, plain, False, rng, steps_together=True)
         paid = dict(zip(cells, base, strict=True))
         counts = {name: int(columns["count"][0]) for name, columns in paid.items()}
     else:

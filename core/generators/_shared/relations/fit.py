@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.generators._shared.degrees.active_steps import over_steps
 from core.generators._shared.degrees.fitted import fitted_degrees
 from core.generators._shared.degrees.sides import fitted_sides, summing_to
 from core.generators._shared.degrees.tails import Ends, counted_tails, law_with_tails, tails_tell, thresholds
@@ -25,13 +26,21 @@ if TYPE_CHECKING:
 
 
 def fit_relation(
-    cells: list[PrivateCell], nano_epsilon: int, params: AnchoredParams, lazy: bool, rng: Rng
+    cells: list[PrivateCell],
+    nano_epsilon: int,
+    params: AnchoredParams,
+    lazy: bool,
+    rng: Rng,
+    *,
+    steps_together: bool = False,
 ) -> list[Columns]:
     """Pay for the columns of every step of one relation, each at ``nano_epsilon`` at most.
 
     By the static recipe: its own columns. Otherwise ``count`` int64 (1,); ``source_degrees`` and
     ``target_degrees`` int64, which sum to the count (undirected: the first alone, to twice the count); and
     the columns of :mod:`core.generators._shared.slots.evidence` where evidence is paid for.
+    ``steps_together``: which nodes are active in a step is told from all steps
+    (:mod:`core.generators._shared.degrees.active_steps`).
     """
     shape = cells[0].shape
     if is_static(shape, params):
@@ -68,6 +77,10 @@ def fit_relation(
             )
             for side in sides
         }
+        if steps_together:
+            for side, values in fitted.items():
+                scale = multiplicity * (2 if side == "both" else 1) * NANO / _side_share(budget, side)
+                fitted[side] = over_steps(noisy[side], values, scale, rng)
     columns: list[Columns] = []
     for i in range(len(cells)):
         ceiling = shape.source_count if functional else slot_count(shape)

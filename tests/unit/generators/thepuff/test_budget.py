@@ -28,7 +28,7 @@ SCHEMA = GraphSchema(
 
 def planned(epsilon: float, delta: int = DELTA, names=("sees", "knows"), **params):
     facts = PublicFacts(SCHEMA, Unit.EVENT, None, int(epsilon * NANO), delta, names)
-    return make_plan("thepuff", ThepuffParams(**params), facts)
+    return make_plan("thepuff", ThepuffParams(**{"utility": True} | params), facts)
 
 
 @pytest.mark.parametrize("bias", ["paid", "hat"])
@@ -122,6 +122,12 @@ def test_too_little_is_refused_with_the_field_to_mend(asked, field):
     with pytest.raises(errors.NotAccepted) as found:
         planned(**asked)
     assert found.value.members["field"] == field
+
+
+def test_by_default_the_sound_form_pays_for_no_utility_discriminator():
+    assert granted(planned(2.0, delta=0, utility=None)).training is None
+    assert granted(planned(2.0, utility=None, privacy=False)).training is not None
+    assert ThepuffParams(variant="paper").trains_utility
 
 
 def test_a_generator_needs_a_discriminator():

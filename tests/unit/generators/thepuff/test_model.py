@@ -44,7 +44,7 @@ def graph() -> Graph:
 def fitted(graph: Graph, epsilon: float = 2.0, progress=no_progress, **given):
     names = tuple(each.name for each in graph.schema.edge_types)
     facts = PublicFacts(graph.schema, Unit.EVENT, None, int(epsilon * NANO), DELTA, names)
-    asked = {"epochs": 1, "utility_epochs": 1, "utility_steps": 2, **given}
+    asked = {"epochs": 1, "utility": True, "utility_epochs": 1, "utility_steps": 2, **given}
     params, plan = heeded(GENERATOR, facts, **asked)
     meter = Meter(plan, MemoryRecorder())
     model = GENERATOR.fit(PrivateGraph(graph, meter), plan, params, progress)

@@ -46,10 +46,10 @@ FIXED = (
     EdgeType(name="has", source="film", target="genre"),
     EdgeType(name="likes", source="user", target="user"),
 )
-SHORT = {"epochs": 1, "most_batches": 1, "utility_steps": 2}
+SHORT = {"epochs": 1, "most_batches": 1, "utility": True, "utility_steps": 2}
 OPTIONS = [
     {**SHORT, "bias": "hat"},
-    {"epochs": 1, "most_batches": 1, "utility": False},
+    {"epochs": 1, "most_batches": 1},
     {**SHORT, "privacy": False},
 ]
 
@@ -184,9 +184,7 @@ def test_an_undirected_edge_that_is_said_to_have_one_end_is_caught(monkeypatch, 
     one_end = lambda shape, **asked: replace(true(shape, **asked), l1_sensitivity=1)  # noqa: E731
     monkeypatch.setitem(queries.QUERIES, "degrees", one_end)
     with pytest.raises(AssertionError):
-        every_edge(
-            schema_of(TIMED[1]), Unit.EVENT, tmp_path, {"epochs": 1, "most_batches": 1, "utility": False}
-        )
+        every_edge(schema_of(TIMED[1]), Unit.EVENT, tmp_path, {"epochs": 1, "most_batches": 1})
 
 
 def test_a_divisor_that_nobody_paid_for_is_caught(monkeypatch, tmp_path):

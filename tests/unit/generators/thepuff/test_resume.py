@@ -64,7 +64,7 @@ def fitted(progress, folder=None, **given):
 
 
 @pytest.mark.parametrize(
-    "given", [{"utility_steps": 2}, {"bias": "hat", "utility": False}, {"variant": "paper"}]
+    "given", [{"utility": True, "utility_steps": 2}, {"bias": "hat"}, {"variant": "paper"}]
 )
 def test_a_fit_cut_short_goes_on_without_the_graph(given, tmp_path):
     folder = tmp_path / "kept"
@@ -91,7 +91,7 @@ def test_the_weights_are_those_of_a_fit_that_was_not_cut_short(tmp_path):
         if (name, done) == ("adversarial", 7):
             shutil.copytree(folder, early)
 
-    whole = fitted(progress, folder, utility_steps=2)
+    whole = fitted(progress, folder, utility=True, utility_steps=2)
     assert tensor_files.load(early / TRAINING)[1]["done"] == 6
     model = GENERATOR.resume(early, no_progress)
     assert same(whole.trained.tensors(), model.trained.tensors())
@@ -101,7 +101,7 @@ def test_the_weights_are_those_of_a_fit_that_was_not_cut_short(tmp_path):
 
 def test_before_everything_is_read_there_is_nothing_to_go_on_from(tmp_path):
     with pytest.raises(Killed):
-        fitted(until("utility", 5), tmp_path / "early")
+        fitted(until("utility", 5), tmp_path / "early", utility=True)
     assert (tmp_path / "early" / KEYS).exists()
     for folder in (tmp_path / "early", tmp_path / "none"):
         with pytest.raises(InvalidInput, match="go on"):

@@ -11,12 +11,12 @@ from core.privacy.units import Unit
 from tests.support.odd_shapes import SHAPES, graph_of, kept_release, require_facts
 
 NANO, DELTA = 10**9, 10**13
-SHORT = {"epochs": 1, "most_batches": 1, "utility_steps": 1}
+SHORT = {"epochs": 1, "most_batches": 1, "utility": True, "utility_steps": 1}
 METHODS = [
     pytest.param(GENERATOR, SHORT, id="all"),
     pytest.param(
         GENERATOR,
-        {"epochs": 1, "most_batches": 1, "bias": "hat", "utility": False, "keep_degrees": False},
+        {"epochs": 1, "most_batches": 1, "bias": "hat", "keep_degrees": False},
         id="hat",
     ),
     pytest.param(thepuff_perturb.GENERATOR, {}, id="perturbation"),
