@@ -11,7 +11,7 @@ from core.generators.base import Generator, NodeValuesGenerator, ValuesGenerator
 from core.graphs.node_bins import synthesised, synthesised_in
 from core.graphs.schema import GraphSchema, NodeType, Protection
 from core.privacy.events import NANO, pure_nano_epsilon
-from core.privacy.plan import PrivacyPlan
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.reports.base import Notice
 from core.reports.notices import EVERY_GRAPH, what_edges_carry
@@ -34,7 +34,7 @@ def value_notices(
     """
     return (
         *_of_edges(generator, params, plan, schema, edge_types, snapshot),
-        *_of_nodes(generator, params, plan, schema),
+        *_of_nodes(generator, params, plan, schema, edge_types),
     )
 
 
@@ -70,18 +70,15 @@ def _of_edges(
 
 
 def _of_nodes(
-    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema
+    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema, edge_types: Container[str]
 ) -> tuple[Notice, ...]:
     if not isinstance(generator, NodeValuesGenerator) or not generator.carries_nodes(params):
         return ()
     own = generator.node_values_plan(plan)
-    rows = {cell: events for (cell, _), events in own.cells.items() if cell.startswith(ROWS)}
-    of_row = max(sum(pure_nano_epsilon(event) or 0 for event in events) for events in rows.values())
-    of_edges = [each for each in own.allotments if each.edge_type not in rows]
-    of_unit = replace(own, allotments=tuple(of_edges)).cost().nano_epsilon if of_edges else 0
-    row, edge = ((Decimal(nano or 0) / NANO).normalize() for nano in (of_row, of_unit))
-    unit = "an edge" if plan.unit in (Unit.EDGE, Unit.EVENT) else "a unit of edges"
-    drawn = synthesised_in(schema, [name for name, _ in own.cells])
+    bounded = plan.kind is not GuaranteeKind.NONE
+    covered = _cost_of_rows(own) if bounded else "Nothing covers a node's row of them. "
+    asked = [each.name for each in schema.edge_types if each.name in edge_types]
+    drawn = synthesised_in(schema, [name for name, _ in own.cells] if bounded else asked)
     kinds: Sequence[NodeType] = schema.node_types
     if schema.collection is not None:  # all graphs have the same
         drawn, kinds = (
@@ -99,10 +96,22 @@ def _of_nodes(
     return (
         Notice(
             code="node_values_synthesised",
-            text=f"Protected attributes of nodes are synthesised together with the edges: {told}. A node's "
-            f"row of them, replaced by any other while all edges stay, is covered at epsilon {row:f}. Of the "
-            f"epsilon of {unit} at most {edge:f} says which values are linked. The first attribute of a "
-            "type is the one by which nodes meet; others go with it. Every node has a value, also where the "
-            f"original's has none.{out}",
+            text=f"Protected attributes of nodes are synthesised together with the edges: {told}. {covered}"
+            f"Every node has a value, also where the original's has none.{out}",
         ),
+    )
+
+
+def _cost_of_rows(own: PrivacyPlan) -> str:
+    """Say at which epsilon a node's row is covered, by the part of the plan that reads node attributes."""
+    rows = {cell: events for (cell, _), events in own.cells.items() if cell.startswith(ROWS)}
+    of_row = max(sum(pure_nano_epsilon(event) or 0 for event in events) for events in rows.values())
+    of_edges = [each for each in own.allotments if each.edge_type not in rows]
+    of_unit = replace(own, allotments=tuple(of_edges)).cost().nano_epsilon if of_edges else 0
+    row, edge = ((Decimal(nano or 0) / NANO).normalize() for nano in (of_row, of_unit))
+    unit = "an edge" if own.unit in (Unit.EDGE, Unit.EVENT) else "a unit of edges"
+    return (
+        f"A node's row of them, replaced by any other while all edges stay, is covered at epsilon {row:f}. "
+        f"Of the epsilon of {unit} at most {edge:f} says which values are linked. The first attribute of a "
+        "type is the one by which nodes meet; others go with it. "
     )

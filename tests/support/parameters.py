@@ -174,6 +174,12 @@ TRIED: Mapping[str, Table] = {
     | CARRIES,
     "dgg": everywhere({"count_share": (0.05, 0.4), "clustering": (0.0, 1.0)}, "plain") | CARRIES,
     "dice": everywhere(DEFENCE | {"share": (0.1, 0.6)}, "plain"),
+    "diffusion": everywhere(
+        {"training_steps": (2, 20), "steps": (1, 20), "width": (8, 16), "communities": (True, False)},
+        "plain",
+        training_steps=5,
+    )
+    | {"node_attributes": at("labelled", False, True, training_steps=5)},
     "dp_dk": everywhere(
         {"order": (1, 2), "count_share": (0.05, 0.3), "matrix_share": (0.1, 0.4), "class_ratio": (1.1, 4.0)},
         "plain",

@@ -107,24 +107,34 @@ class LabelledModel:
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """Draw a graph; its nodes carry values, those of numbers drawn inside their bins."""
-        from core.graphs.graph import Graph, NodeTable
-
-        drawn = self.structure.sample(rng, progress)
-        nodes = dict(drawn.nodes)
-        for kind in drawn.schema.node_types:
-            columns = {
-                attribute.name: _column(attribute, self.values.cells[kind.name, place]["bins"], rng)
-                for place, attribute in enumerate(synthesised(kind))
-                if (kind.name, place) in self.values.cells
-            }
-            table = nodes[kind.name]
-            nodes[kind.name] = NodeTable(table.count, table.ids, {**table.attributes, **columns})
-        return Graph.build(drawn.schema, nodes, drawn.edges)
+        bins: dict[str, dict[str, Any]] = {}
+        for kind in self.values.schema.node_types:
+            for place, attribute in enumerate(synthesised(kind)):
+                if (kind.name, place) in self.values.cells:
+                    found = self.values.cells[kind.name, place]["bins"]
+                    bins.setdefault(kind.name, {})[attribute.name] = found
+        return with_values(self.structure.sample(rng, progress), bins, rng)
 
     def save(self, folder: Path) -> None:
         """Write both, the nodes' bins below ``folder``."""
         self.structure.save(folder)
         self.values.save(folder / NodeValueStage.folder)
+
+
+def with_values(graph: Graph, bins: Mapping[str, Mapping[str, Any]], rng: Rng) -> Graph:
+    """Give nodes values by their bins, by node type and attribute; those of numbers are drawn inside them."""
+    from core.graphs.graph import Graph, NodeTable
+
+    nodes = dict(graph.nodes)
+    for kind in graph.schema.node_types:
+        own = bins.get(kind.name, {})
+        columns = {
+            each.name: _column(each, own[each.name], rng) for each in synthesised(kind) if each.name in own
+        }
+        if columns:
+            table = nodes[kind.name]
+            nodes[kind.name] = NodeTable(table.count, table.ids, {**table.attributes, **columns})
+    return Graph.build(graph.schema, nodes, graph.edges)
 
 
 def _column(attribute: Any, bins: Any, rng: Rng) -> Any:
