@@ -56,12 +56,14 @@ from core.privacy.units import EDGE_WISE, Unit, charged_together, edges_of_unit
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
+    from core.graphs.schema import Attribute, GraphSchema
     from core.graphs.value_bins import ValueBins
     from core.privacy.meter import Meter
 
-MIXING, DIRECTED_MIXING = "mixing", "directed_mixing"
-MIXINGS = frozenset({MIXING, DIRECTED_MIXING})
-"""Names of the read of edges by the values of both ends, as measurements are kept: of either direction."""
+MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING = "mixing", "directed_mixing", "two_sided_mixing"
+MIXINGS = frozenset({MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING})
+"""Names of the reads of edges by the values of both ends, as measurements are kept: inside a type, of either
+direction, and between two (:mod:`core.privacy.mixing_between`)."""
 MOST_CAP = 2**19
 ROW_MOVES = 2
 """L1 of a table of nodes where one row is replaced."""
@@ -109,7 +111,7 @@ class NodeValueReads:
         shape = (count, *(self.bins(name).count for name in attributes))
         if not attributes or len(set(attributes)) != len(attributes):
             raise InvalidInput("name each attribute once, and at least one", field="attributes")
-        _require_room(int(np.prod(shape, dtype=np.float64)))
+        require_room(int(np.prod(shape, dtype=np.float64)))
         event = Pure(check_nano_epsilon(nano_epsilon), "discrete_laplace/node_values")
         self._charge_rows(event, purpose)
         places, held = of_node, np.ones(self._count, dtype=bool)
@@ -149,10 +151,9 @@ class NodeValueReads:
             raise NotAccepted("mixing is read of relations inside the node type", field="relation")
         if declared.public:
             raise NotAccepted("mixing is read of protected relations", field="relation")
-        if type(cap) is not int or not 1 <= cap <= MOST_CAP:
-            raise InvalidInput(f"cap is an integer in [1, {MOST_CAP}]", field="cap")
+        check_cap(cap)
         of_bin, count = queries.check_labels(groups, self.bins(attribute).count, None, "groups")
-        _require_room(count * count)
+        require_room(count * count)
         edge, row = check_nano_epsilon(edge_nano_epsilon), check_nano_epsilon(row_nano_epsilon)
         noise = mixing_noise(cap, edge, row, self.multiplicity(relation))
         for name in self._together or (relation,):
@@ -161,8 +162,7 @@ class NodeValueReads:
         self._charge_rows(Pure(noise.row, "discrete_laplace/mixing"), purpose)
         graph = joined(self._graph, self._together) if self._together else self._graph
         table = graph.edges[relation]
-        own = self._places(attribute)
-        of_node = np.where(own >= 0, of_bin[np.maximum(own, 0)], -1)
+        of_node = grouped(self._places(attribute), of_bin)
         priority = entropy.noise_generator().integers(0, 2**63, table.count, dtype=np.int64)
         square = mixed(table.source, table.target, of_node, count, cap, priority, declared.directed)
         counted = np.ones(square.shape, dtype=bool) if declared.directed else np.triu(square >= 0)
@@ -178,9 +178,7 @@ class NodeValueReads:
     def multiplicity(self, relation: str) -> int:
         """Edges that a cell of the relation is charged for: those of one unit in it, of all steps under PAIR.
         Public."""
-        unit, schema = self._meter.plan.unit, self._graph.schema
-        cells = schema.steps_of(relation) if unit is Unit.PAIR else (None,)
-        return edges_of_unit(unit, relation_of(schema, relation)) * len(cells)
+        return edges_of_a_cell(self._meter.plan.unit, self._graph.schema, relation)
 
     def _charge_rows(self, event: Pure, purpose: str) -> None:
         for name in self._together or (self._kind.name,):
@@ -192,15 +190,35 @@ class NodeValueReads:
 
     def _places(self, attribute: str) -> np.ndarray:
         """Find the bin of every node's value; int64, -1 where it has none."""
-        found = []
-        for name in self._together or (self._kind.name,):
-            table = self._graph.nodes[name]
-            column = table.attributes.get(attribute)
-            if column is None:
-                found.append(np.full(table.count, -1, dtype=np.int64))
-            else:
-                found.append(places_of(self._declared[attribute], column))
-        return np.concatenate(found)
+        declared, names = self._declared[attribute], self._together or (self._kind.name,)
+        return np.concatenate([bins_of_nodes(self._graph, name, declared) for name in names])
+
+
+def bins_of_nodes(graph: Graph, node_type: str, attribute: Attribute) -> np.ndarray:
+    """Find the bin of every node's value; int64 (n,), -1 where it has none. Private."""
+    table = graph.nodes[node_type]
+    column = table.attributes.get(attribute.name)
+    if column is None:
+        return np.full(table.count, -1, dtype=np.int64)
+    return places_of(attribute, column)
+
+
+def grouped(places: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Find the group of every node from the bin of its value; -1 where it has none."""
+    return np.where(places >= 0, groups[np.maximum(places, 0)], -1)
+
+
+def edges_of_a_cell(unit: Unit, schema: GraphSchema, relation: str) -> int:
+    """Count the edges of one unit that a cell of the relation is charged for, of all steps under PAIR.
+    Public."""
+    cells = schema.steps_of(relation) if unit is Unit.PAIR else (None,)
+    return edges_of_unit(unit, relation_of(schema, relation)) * len(cells)
+
+
+def check_cap(cap: object) -> None:
+    """Raise InvalidInput unless so many edges of a node may count."""
+    if type(cap) is not int or not 1 <= cap <= MOST_CAP:
+        raise InvalidInput(f"cap is an integer in [1, {MOST_CAP}]", field="cap")
 
 
 class MixingNoise(NamedTuple):
@@ -219,12 +237,19 @@ def mixing_noise(
 
     ``multiplicity``: edges that a cell is charged for.
     """
-    moved, of_edges = ROW_MOVES * cap, EDGE_MOVES * multiplicity
-    if of_edges * row_nano_epsilon <= moved * edge_nano_epsilon:
-        edge = -(-of_edges * row_nano_epsilon // moved)
-        return MixingNoise(moved, row_nano_epsilon, edge, row_nano_epsilon)
-    row = -(-moved * edge_nano_epsilon // of_edges)
-    return MixingNoise(of_edges, edge_nano_epsilon, edge_nano_epsilon, row)
+    moved, nano_epsilon, (edge, row) = least_noise(
+        (EDGE_MOVES * multiplicity, edge_nano_epsilon), (ROW_MOVES * cap, row_nano_epsilon)
+    )
+    return MixingNoise(moved, nano_epsilon, edge, row)
+
+
+def least_noise(*budgets: tuple[int, int]) -> tuple[int, int, tuple[int, ...]]:
+    """Choose the least noise that fits all budgets: of ``(moved, nano_epsilon)`` the one that asks for most.
+
+    Returns its two numbers, whose quotient is the noise's scale, and what each budget pays, rounded up.
+    """
+    moved, nano_epsilon = max(budgets, key=lambda each: Fraction(*each))
+    return moved, nano_epsilon, tuple(-(-own * nano_epsilon // moved) for own, _ in budgets)
 
 
 def mixed(
@@ -257,17 +282,22 @@ def capped(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarra
     """
     order = np.argsort(priority, kind="stable")
     ends = np.stack([source[order], target[order]], axis=1).ravel()  # of the first edge, the second, ...
-    by_end = np.argsort(ends, kind="stable")
-    ranked = ends[by_end]
-    kept = np.empty(len(ends), dtype=bool)
-    place = np.arange(len(ends))
-    first = np.maximum.accumulate(np.where(np.diff(ranked, prepend=-1) != 0, place, 0))
-    kept[by_end] = place - first < cap
     found = np.empty(len(order), dtype=bool)
-    found[order] = kept.reshape(-1, 2).all(axis=1)
+    found[order] = among_first(ends, cap).reshape(-1, 2).all(axis=1)
     return found
 
 
-def _require_room(values: int) -> None:
+def among_first(nodes: np.ndarray, cap: int) -> np.ndarray:
+    """Tell which entries are among the first ``cap`` of their node, in the order of the array; bool (m,)."""
+    by_node = np.argsort(nodes, kind="stable")
+    ranked, place = nodes[by_node], np.arange(len(nodes))
+    first = np.maximum.accumulate(np.where(np.diff(ranked, prepend=-1) != 0, place, 0))
+    kept = np.empty(len(nodes), dtype=bool)
+    kept[by_node] = place - first < cap
+    return kept
+
+
+def require_room(values: int) -> None:
+    """Raise InvalidInput where an answer would have more values than any may."""
     if values > queries.MAX_VALUES:
         raise InvalidInput(f"more than {queries.MAX_VALUES} values would be returned", field="values")

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from core.privacy.gradients import DpSgdSession
     from core.privacy.label_stream import LabelRule, LabelStream
     from core.privacy.lazy_response import LazyResponse
+    from core.privacy.mixing_between import MixingBetween
     from core.privacy.node_values import NodeValueReads
     from core.privacy.people import People
     from core.privacy.people_things import PeopleAndThings
@@ -76,6 +77,14 @@ class PrivateGraph(CountedSession):
 
         self._require_graphs(edge_types)
         return NodeValueReads(self._graph, self._meter, EVERY, edge_types)
+
+    def mixing_between(self, edge_type: str) -> MixingBetween:
+        """Open the read of a relation between two node types by what both ends carry. Free, as
+        :meth:`node_values`.
+        """
+        from core.privacy.mixing_between import MixingBetween
+
+        return MixingBetween(self._graph, self._meter, edge_type)
 
     def edge_values(self, edge_type: str, attribute: str) -> EdgeValueReads:
         """Open the reads of what a relation's edges carry. Free: what is declared is public. Not under unit

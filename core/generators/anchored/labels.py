@@ -13,6 +13,7 @@ from core.generators._shared.node_values.ends import Ends, over_steps
 from core.generators._shared.relations.affinity import affinity
 
 if TYPE_CHECKING:
+    from core.generators._shared.frame.columns import Columns
     from core.generators.anchored.model import AnchoredModel
 
 
@@ -38,9 +39,32 @@ class PairsOfGroups:
         ends, cells = self.ends(model), dict(model.cells)
         for name, share in shares.items():
             own = [key for key in model.cells if key[0] == name]
-            first = own[0]
-            steps = 1 if model.schema.edge_type(name).once else len(own)
-            of_node = groups[model.schema.edge_type(name).source]
-            odds = affinity(share, ends[name], of_node, steps)
-            cells[first] = {**model.cells[first], "group": of_node.astype(np.int32), "affinity": odds}
+            relation = model.schema.edge_type(name)
+            steps = 1 if relation.once else len(own)
+            met = groups.get(relation.source), groups.get(relation.target)
+            if relation.homogeneous:
+                columns = _inside(share, ends[name], groups[relation.source], steps)
+            else:
+                columns = _between(share, ends[name], *met, steps)
+            cells[own[0]] = {**model.cells[own[0]], **columns}
         return replace(model, cells=same_columns(cells))
+
+
+def _inside(share: np.ndarray, ends: Ends, groups: np.ndarray, steps: int) -> Columns:
+    return {"group": groups.astype(np.int32), "affinity": affinity(share, ends, groups, steps)}
+
+
+def _between(
+    share: np.ndarray, ends: Ends, sources: np.ndarray | None, targets: np.ndarray | None, steps: int
+) -> Columns:
+    """Groups of both types, and the odds of those that have nodes; nothing where one type has no values, as
+    all its nodes are alike then."""
+    if sources is None or targets is None:
+        return {}
+    odds = affinity(share, ends, sources, steps, targets)
+    used = odds[: int(sources.max(initial=0)) + 1, : int(targets.max(initial=0)) + 1]
+    return {
+        "group": sources.astype(np.int32),
+        "target_group": targets.astype(np.int32),
+        "affinity": used.ravel(),
+    }

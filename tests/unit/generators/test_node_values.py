@@ -15,7 +15,7 @@ import pytest
 from core.errors import NotAccepted
 from core.generators import registry
 from core.generators._shared.node_values.blocks import joined, order_of, square
-from core.generators._shared.node_values.fit import block_shares, cap_for, dealt, node_classes
+from core.generators._shared.node_values.fit import cap_for, dealt, node_classes
 from core.generators.base import PublicFacts, carries_node_values, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
@@ -232,13 +232,6 @@ def test_a_cap_is_never_so_small_that_edges_decide_the_noise_nor_above_all_degre
     few, many = (cap_for(degrees, 3, NANO, nano) for nano in (NANO // 20, 20 * NANO))
     assert 1 <= few < many <= 300
     assert cap_for(np.zeros(5), 3, NANO, NANO) == 2
-
-
-def test_where_nothing_stands_out_from_noise_groups_meet_by_chance():
-    ends = np.array([30.0, 10.0])
-    found = block_shares(np.array([[-5, -9], [0, -1]]), ends)
-    assert found == pytest.approx(np.array([450, 300, 50]) / 800)
-    assert block_shares(np.array([[60, 20], [0, 20]]), ends) == pytest.approx([0.6, 0.2, 0.2], abs=1e-5)
 
 
 TINY = Attribute(name="party", protection="protected", categories=("a", "b"))

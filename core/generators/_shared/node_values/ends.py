@@ -67,16 +67,30 @@ class Told(NamedTuple):
     ends: Ends
 
 
+class OneSide(NamedTuple):
+    """What one side learns from a relation with another node type: noisy counts (k, groups of the others),
+    both sides' caps, None for none, the scale of the noise, and the side's own paid degrees, as ``ends``; of
+    the others' edge ends mean degrees and shares, by class of degree."""
+
+    counts: np.ndarray
+    cap: int | None
+    other_cap: int | None
+    scale: float
+    ends: Ends
+    other_degrees: np.ndarray
+    other_shares: np.ndarray
+
+
 class _Sides(NamedTuple):
     """One relation by level: mean degrees of the source's and the target's side, and of both together."""
 
-    told: Told
+    told: Told | OneSide
     degrees: tuple[np.ndarray, ...]
     both: np.ndarray
 
 
 def by_level(
-    classes: np.ndarray, shares: np.ndarray, groups: np.ndarray, told: Sequence[Told]
+    classes: np.ndarray, shares: np.ndarray, groups: np.ndarray, told: Sequence[Told | OneSide]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Divide classes of nodes by degree; the level of every node, int64 (n,), and shares of values in each.
 
@@ -96,7 +110,9 @@ def by_level(
     return levels, fine * (found / np.maximum(start, SMALLEST))[:, groups]
 
 
-def _levels(classes: np.ndarray, told: Sequence[Told]) -> tuple[np.ndarray, np.ndarray, list[_Sides]]:
+def _levels(
+    classes: np.ndarray, told: Sequence[Told | OneSide]
+) -> tuple[np.ndarray, np.ndarray, list[_Sides]]:
     """Divide classes by the degrees of relations, as many of them as there is room for."""
     found = np.unique(classes, return_inverse=True)[1].astype(np.int64)
     used = []
@@ -128,28 +144,51 @@ def _aims(relation: _Sides, size: np.ndarray, start: np.ndarray, shares: np.ndar
     ``start`` (levels, k): as the classes say; ``shares``: as they are dealt by so far, which tells how many
     edges the cap takes from each group.
     """
+    sides = relation.degrees
+    by_class = [(start * (size * side)[:, None]).sum(axis=0) + SMALLEST for side in sides]
+    read = _read_of(relation, size, shares)
+    return [
+        _aim(*each, own / own.sum(), float(size @ side), relation.told.scale)
+        for each, own, side in zip(read, by_class, sides, strict=True)
+    ]
+
+
+def _read_of(
+    relation: _Sides, size: np.ndarray, shares: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray, int]]:
+    """Return of each side its groups' noisy ends, what share of them the cap takes, and entries of noise."""
     told, sides = relation.told, relation.degrees
     dealt = [_even(shares * (size * side)[:, None]) for side in sides]
+    if isinstance(told, OneSide):
+        own = np.ones(len(sides[0])) if told.cap is None else told.cap / np.maximum(sides[0], SMALLEST)
+        other = told.other_degrees
+        others = np.ones(len(other)) if told.other_cap is None else told.other_cap / other
+        taken = np.minimum(1, np.minimum.outer(own, others)) @ told.other_shares
+        capped = np.clip(dealt[0].T @ taken, SMALLEST, 1)
+        return [(told.counts.sum(axis=1), capped, told.counts.shape[1])]
     meet = np.minimum(1, told.cap / np.maximum(np.maximum.outer(relation.both, relation.both), SMALLEST))
     kept = dealt[0].T @ meet @ dealt[-1]
     counts, mixed, entries = _square(told, len(sides) == 2)
-    aims = []
-    for axis, side in enumerate(sides):
-        by_class = (start * (size * side)[:, None]).sum(axis=0) + SMALLEST
-        by_class /= by_class.sum()
+    found = []
+    for axis in range(len(sides)):
         capped = (mixed * kept).sum(axis=1 - axis) / np.maximum(mixed.sum(axis=1 - axis), SMALLEST)
-        capped = np.clip(capped, SMALLEST, 1)
-        found = counts.sum(axis=1 - axis) / capped
-        total = max(float(found.sum()), float(size @ side) / 2, SMALLEST)
-        noise = 2 * told.scale**2 * entries / (capped * total) ** 2 + (UNSURE * (1 - capped) * by_class) ** 2
-        off = found / total - by_class
-        # How far classes are off, of themselves: what noise as great as it may well be does not explain.
-        unexplained = (off**2 - (1 + math.sqrt(2 / len(off))) * noise).sum()
-        spread = np.clip(unexplained / (by_class**2).sum(), 0, 1) * by_class**2
-        aims.append(
-            np.maximum(by_class + off * spread / np.maximum(spread + noise, SMALLEST**2), FEWEST * by_class)
-        )
-    return aims
+        found.append((counts.sum(axis=1 - axis), np.clip(capped, SMALLEST, 1), entries))
+    return found
+
+
+def _aim(
+    read: np.ndarray, capped: np.ndarray, entries: int, by_class: np.ndarray, ends: float, scale: float
+) -> np.ndarray:
+    """Estimate one side's shares of edge ends by group: classes' shares drawn towards what was read."""
+    found = read / capped
+    total = max(float(found.sum()), ends / 2, SMALLEST)
+    noise = 2 * scale**2 * entries / (capped * total) ** 2 + (UNSURE * (1 - capped) * by_class) ** 2
+    off = found / total - by_class
+    # How far classes are off, of themselves: what noise as great as it may well be does not explain.
+    unexplained = (off**2 - (1 + math.sqrt(2 / len(off))) * noise).sum()
+    spread = np.clip(unexplained / (by_class**2).sum(), 0, 1) * by_class**2
+    moved = by_class + off * spread / np.maximum(spread + noise, SMALLEST**2)
+    return np.maximum(moved, FEWEST * by_class)
 
 
 def _even(weights: np.ndarray) -> np.ndarray:

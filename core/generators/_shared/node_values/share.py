@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pydantic import Field
@@ -10,7 +11,7 @@ from core import errors
 from core.generators._shared.frame.plan import together_nano_epsilon
 from core.generators.base import Parameters, PublicFacts
 from core.graphs.node_bins import synthesised_in
-from core.graphs.schema import GraphSchema, NodeType
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy.events import Pure
 from core.privacy.plan import Allotment, PrivacyPlan, rows_of
 from core.privacy.units import Unit, charged_together
@@ -44,13 +45,24 @@ def carrying(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[NodeType
     return tuple(schema.node_type(name) for name in synthesised_in(schema, edge_types))
 
 
-def inside(schema: GraphSchema, edge_types: tuple[str, ...], kind: NodeType) -> tuple[str, ...]:
-    """List the relations among ``edge_types`` inside the node type."""
+def mixed_along(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[EdgeType, ...]:
+    """List the relations among ``edge_types`` by whose ends values are linked: one end at least has some.
+
+    Not a relation between two types that gives each source one target: its edges do not exchange their ends.
+    """
+    kinds = {kind.name for kind in carrying(schema, edge_types)}
     return tuple(
-        each.name
+        each
         for each in schema.edge_types
-        if each.name in edge_types and each.source == each.target == kind.name
+        if each.name in edge_types
+        and kinds & {each.source, each.target}
+        and (each.homogeneous or not each.functional)
     )
+
+
+def at_ends_of(relations: Iterable[EdgeType], kind: str) -> tuple[EdgeType, ...]:
+    """List those of the relations that have nodes of the type at an end."""
+    return tuple(each for each in relations if kind in (each.source, each.target))
 
 
 def why_idle(public: PublicFacts) -> str | None:
@@ -72,11 +84,12 @@ def require_synthesised(public: PublicFacts) -> None:
             f"graph, or leave {FIELD} out",
             field=FIELD,
         )
+    along = mixed_along(public.schema, public.edge_types)
     for kind in carrying(public.schema, public.edge_types):
-        if not inside(public.schema, public.edge_types, kind):
+        if not at_ends_of(along, kind.name):
             raise errors.NotAccepted(
-                f"protected attributes of {kind.name!r} are synthesised along relations inside that type, "
-                f"and none is asked for; leave {FIELD} out",
+                f"protected attributes of {kind.name!r} are synthesised along relations that do not give "
+                f"each source one target, and none of that type is asked for; leave {FIELD} out",
                 field=FIELD,
             )
 
@@ -85,8 +98,8 @@ def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
     """List what is read of protected node attributes, where a unit of edges may spend ``nano_epsilon`` on it.
 
     Under EDGE and EVENT a plan costs what its dearest cell does, as neighbours differ in one edge or in one
-    row: every cell of the relations inside a type that has some pays all of it, and the type's rows may cost
-    all of epsilon. Under W_EVENT and PAIR a plan adds the rows' cells to those of edges: rows have
+    row: every cell of the relations of a type that has some pays all of it, and the type's rows may cost all
+    of epsilon. Under W_EVENT and PAIR a plan adds the rows' cells to those of edges: rows have
     ROWS_SHARE of ``nano_epsilon`` (each type a part of it under PAIR, which adds up theirs too), and what is
     left is divided over the steps of a window or over all cells of a pair, whose parts of one relation are
     charged to its first cell, as one event.
@@ -100,10 +113,10 @@ def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
     facts, of_rows, added = replace(public, nano_epsilon=edges), Pure(row, MECHANISM), []
     for kind in kinds:
         added.append(Allotment(rows_of(kind.name), None, of_rows, PURPOSE))
-        for name in inside(public.schema, public.edge_types, kind):
-            of_edges = Pure(together_nano_epsilon(facts, name), MECHANISM)
-            steps = charged_together(public.unit, public.schema.steps_of(name))
-            added += [Allotment(name, step, of_edges, PURPOSE) for step in steps]
+    for each in mixed_along(public.schema, public.edge_types):
+        of_edges = Pure(together_nano_epsilon(facts, each.name), MECHANISM)
+        steps = charged_together(public.unit, public.schema.steps_of(each.name))
+        added += [Allotment(each.name, step, of_edges, PURPOSE) for step in steps]
     return added
 
 

@@ -176,38 +176,41 @@ def _labelled(
     import numpy as np
 
     from core.generators._shared.frame.model import StoredCells
-    from core.generators._shared.node_values.fit import labelled
+    from core.generators._shared.node_values.fit import Meeting, Rows, labelled
     from core.privacy.entropy import noise_generator
 
     rows, edges = value_share.granted(plan)
     rng, known = noise_generator(), mixing.ends(model)
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     values: dict[tuple[str, int | None], Any] = {}
-    groups: dict[str, np.ndarray] = {}
-    shares: dict[str, np.ndarray] = {}
     if graph.schema.collection is not None:
         values, groups, shares = _of_graphs(known, graph, rows, edges, rng)
         stored = StoredCells(method, graph.schema, counts, params, values)
         return LabelledModel(mixing.mixed(model, groups, shares), stored)
-    for done, (name, row_nano_epsilon) in enumerate(rows.items()):
-        progress("node attributes", done, len(rows))
+    kinds, meetings = {}, {}
+    for relation in value_share.mixed_along(graph.schema, tuple(edges)):
+        between = None if relation.homogeneous else graph.mixing_between(relation.name)
+        asked = known[relation.name], edges[relation.name], between
+        meetings[relation.name] = Meeting(relation.source, relation.target, *asked)
+    for name, row_nano_epsilon in rows.items():
         kind = graph.schema.node_type(name)
-        own = {each: known[each] for each in value_share.inside(graph.schema, tuple(edges), kind)}
-        names = tuple(each.name for each in synthesised(kind))
-        told = [mixing.communities(model, each) for each in own]
-        alone = told[0] if len(told) == 1 else None
-        if alone is None:
-            alone = np.zeros(counts[name], np.int64)
-        degrees = degrees_of(graph.schema, known, name, counts[name])
-        reads = graph.node_values(name)
-        found = labelled(reads, names, own, degrees, alone, row_nano_epsilon, edges, rng)
-        groups[name] = found.groups
-        shares |= found.blocks
-        for place, each in enumerate(names):
-            values[name, place] = {"bins": found.values[each].astype(np.int32)}
+        inside = [each for each, met in meetings.items() if met.source == met.target == name]
+        alone = mixing.communities(model, inside[0]) if len(inside) == 1 else None
+        kinds[name] = Rows(
+            graph.node_values(name),
+            tuple(each.name for each in synthesised(kind)),
+            degrees_of(graph.schema, known, name, counts[name]),
+            np.zeros(counts[name], np.int64) if alone is None else alone,
+            row_nano_epsilon,
+        )
+    progress("node attributes", 0, len(rows))
+    found = labelled(kinds, meetings, rng)
+    for name, rows_of_kind in kinds.items():
+        for place, each in enumerate(rows_of_kind.names):
+            values[name, place] = {"bins": found.values[name][each].astype(np.int32)}
     progress("node attributes", len(rows), len(rows))
     stored = StoredCells(method, graph.schema, counts, params, values)
-    return LabelledModel(mixing.mixed(model, groups, shares), stored)
+    return LabelledModel(mixing.mixed(model, found.groups, found.blocks), stored)
 
 
 def _of_graphs(
@@ -225,7 +228,7 @@ def _of_graphs(
 
     from core.generators._shared.node_values.blocks import shares_of_part
     from core.generators._shared.node_values.ends import Ends
-    from core.generators._shared.node_values.fit import labelled
+    from core.generators._shared.node_values.fit import Meeting, Rows, labelled
     from core.graphs.joined import EVERY, node_type_of
 
     graphs = tuple(each.name for each in graph.schema.edge_types if each.name in edges)
@@ -234,25 +237,20 @@ def _of_graphs(
     source = np.concatenate([known[each].source for each in graphs])
     target = np.concatenate([known[each].target for each in graphs]) if directed else None
     ends = Ends(source, target)
-    found = labelled(
-        graph.node_values_together(graphs),
-        names,
-        {EVERY: ends},
-        ends.both,
-        np.zeros(len(source), np.int64),
-        min(rows.values()),
-        {EVERY: min(edges.values())},
-        rng,
-    )
+    nobody = np.zeros(len(source), np.int64)
+    of_rows = Rows(graph.node_values_together(graphs), names, ends.both, nobody, min(rows.values()))
+    met = Meeting(EVERY, EVERY, ends, min(edges.values()))
+    found = labelled({EVERY: of_rows}, {EVERY: met}, rng)
+    all_groups = found.groups[EVERY]
     cuts = np.cumsum([graph.node_count(each) for each in graphs])[:-1]
-    groups = dict(zip(graphs, np.split(found.groups, cuts), strict=True))
+    groups = dict(zip(graphs, np.split(all_groups, cuts), strict=True))
     shares = {
-        each: shares_of_part(found.blocks[EVERY], found.groups, ends, groups[each], known[each])
+        each: shares_of_part(found.blocks[EVERY], all_groups, ends, groups[each], known[each])
         for each in graphs
     }
     values: dict[tuple[str, int | None], Any] = {}
     for place, attribute in enumerate(names):
-        for each, bins in zip(graphs, np.split(found.values[attribute], cuts), strict=True):
+        for each, bins in zip(graphs, np.split(found.values[EVERY][attribute], cuts), strict=True):
             values[each, place] = {"bins": bins.astype(np.int32)}
     return values, groups, shares
 

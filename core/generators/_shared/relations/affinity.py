@@ -1,9 +1,11 @@
 """Pairs of groups that meet more often than by chance gain log odds. Post-processing.
 
 A relation's first step holds ``group`` int32 (n,), the group of every node, and ``affinity`` float64 (k k,),
-what a pair of groups gains. The chain's law over graphs with the paid degrees is then that of a block model:
-uniform but for these odds. A pair has one edge at most, so that nodes of many edges soon know all of a small
-group: the odds are those of a model of single pairs, by groups and degrees, in which groups meet as was read.
+what a pair of groups gains; between two node types ``group`` of the sources, ``target_group`` of the targets,
+and ``affinity`` (source groups * target groups,). The chain's law over graphs with the paid degrees is then
+that of a block model: uniform but for these odds. A pair has one edge at most, so that nodes of many edges
+soon know all of a small group: the odds are those of a model of single pairs, by groups and degrees, in which
+groups meet as was read.
 """
 
 from __future__ import annotations
@@ -25,18 +27,25 @@ FINEST = 512
 """Classes of nodes by group and degree: by half octaves where there are so few, else by octaves."""
 
 
-def affinity(share: np.ndarray, ends: Ends, groups: np.ndarray, steps: int = 1) -> np.ndarray:
+def affinity(
+    share: np.ndarray, ends: Ends, groups: np.ndarray, steps: int = 1, targets: np.ndarray | None = None
+) -> np.ndarray:
     """Compute the log odds by which pairs of groups exceed chance, so that they meet in these shares; (k k,).
 
     ``share``: of the edges, (k(k+1)/2,), of a directed relation (k k,). Fitted to the groups' ends first.
-    ``steps``: over which a pair may have as many edges.
+    ``steps``: over which a pair may have as many edges. ``targets``: the groups of the targets, of a relation
+    between two types: ``share`` and the odds are (source groups, target groups) then.
     """
     directed = ends.target is not None
-    k = int(np.sqrt(len(share))) if directed else len(square(share))
-    rows = np.bincount(groups, weights=ends.source, minlength=k) + 1e-9
-    columns = np.bincount(groups, weights=ends.target, minlength=k) + 1e-9 if directed else rows
-    rows, columns = rows / rows.sum(), columns / columns.sum()
-    meet = share.reshape(k, k) if directed else square(share)
+    if share.ndim == 1:
+        side = int(np.sqrt(len(share)))
+        share = share.reshape(side, side) if directed else square(share)
+    own = groups if targets is None else targets
+    rows = np.bincount(groups, weights=ends.source, minlength=share.shape[0]) + 1e-9
+    columns = rows
+    if ends.target is not None:
+        columns = np.bincount(own, weights=ends.target, minlength=share.shape[1]) + 1e-9
+    rows, columns, meet = rows / rows.sum(), columns / columns.sum(), share
     for _ in range(ROUNDS):
         meet = meet * (rows / np.maximum(meet.sum(axis=1), 1e-300))[:, None]
         meet = meet * (columns / np.maximum(meet.sum(axis=0), 1e-300))[None, :]
@@ -45,8 +54,9 @@ def affinity(share: np.ndarray, ends: Ends, groups: np.ndarray, steps: int = 1) 
     odds = np.clip(np.log(np.maximum(meet, 1e-300)) - np.log(np.outer(rows, columns)), -LARGEST, LARGEST)
     sides = [_Side.of(ends.source / steps, groups)]
     if ends.target is not None:
-        sides.append(_Side.of(ends.target / steps, groups))
-    return _of_single_pairs(odds, meet / meet.sum(), sides[0], sides[-1]).ravel()
+        sides.append(_Side.of(ends.target / steps, own))
+    found = _of_single_pairs(odds, meet / meet.sum(), sides[0], sides[-1])
+    return found if targets is not None else found.ravel()
 
 
 class _Side(NamedTuple):
@@ -75,11 +85,11 @@ def _of_single_pairs(odds: np.ndarray, meet: np.ndarray, source: _Side, target: 
     A pair is linked with the logistic of its odds and of what either class is given, so that classes have
     their degrees on the mean. O(rounds * classes^2).
     """
-    k, total = len(meet), float(source.nodes @ source.degree)
+    total = float(source.nodes @ source.degree)
     if total <= 0:
         return odds
     found, pairs = odds.copy(), np.outer(source.nodes, target.nodes)
-    of_source, of_target = np.eye(k)[source.group], np.eye(k)[target.group]
+    of_source, of_target = np.eye(len(meet))[source.group], np.eye(meet.shape[1])[target.group]
     left, right = (np.log(side.degree) - np.log(total) / 2 for side in (source, target))
     for _ in range(ROUNDS):
         logit = left[:, None] + right[None, :] + found[np.ix_(source.group, target.group)]
@@ -93,7 +103,12 @@ def _of_single_pairs(odds: np.ndarray, meet: np.ndarray, source: _Side, target: 
 
 
 def score(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of numbers for every node, (n, k) each: the product of two is what their pair gains."""
-    groups = columns["group"].astype(np.int64)
-    k = int(np.sqrt(len(columns["affinity"])))
-    return columns["affinity"].reshape(k, k)[groups], np.eye(k)[groups]
+    """Return rows of numbers for every node of either side, (n, k) each: the product of two is what their
+    pair gains."""
+    groups, targets = columns["group"].astype(np.int64), columns.get("target_group", ())
+    odds = columns["affinity"]
+    if not len(targets):
+        k = int(np.sqrt(len(odds)))
+        return odds.reshape(k, k)[groups], np.eye(k)[groups]
+    odds = odds.reshape(int(groups.max(initial=0)) + 1, -1)
+    return odds[groups], np.eye(odds.shape[1])[np.asarray(targets, dtype=np.int64)]
