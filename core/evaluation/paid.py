@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from core.graphs.records import counted, each_alone, numbered
 from core.privacy import queries
 from core.privacy.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
 from core.privacy.measurements import Measurement
-from core.privacy.node_values import DIRECTED_MIXING, MIXINGS
+from core.privacy.node_values import DIRECTED_MIXING, MIXINGS, TWO_SIDED_MIXING
 from graphveil.models.reports import ROWS
 
 
@@ -26,6 +28,8 @@ def exact(graph: Graph, asked: Measurement) -> np.ndarray | None:
         return _counted(graph, asked)
     if asked.query == "node_values":
         return _nodes(graph, asked)
+    if asked.query == TWO_SIDED_MIXING:
+        return _between(graph, asked)
     if asked.query in MIXINGS:
         return _mixing(graph, asked)
     return _edge_values(graph, asked) if asked.query in _OF_EDGES else None
@@ -101,13 +105,11 @@ def _nodes(graph: Graph, asked: Measurement) -> np.ndarray | None:
 def _mixing(graph: Graph, asked: Measurement) -> np.ndarray | None:
     table, given = graph.edges[asked.edge_type], asked.arguments
     kind = graph.schema.node_type(graph.schema.edge_type(asked.edge_type).source)
-    column = graph.nodes[kind.name].attributes.get(given["attribute"])
     ends = np.concatenate([table.source, table.target])
-    if column is None or np.bincount(ends, minlength=1).max() > given["cap"]:
+    groups = _groups(graph, kind.name, given)
+    if groups is None or np.bincount(ends, minlength=1).max() > given["cap"]:
         return None
-    declared = next(each for each in kind.attributes if each.name == given["attribute"])
-    own, of_bin = places_of(declared, column), np.asarray(given["bin_groups"], dtype=np.int64)
-    groups, count = np.where(own >= 0, of_bin[np.maximum(own, 0)], -1), int(of_bin.max()) + 1
+    count = int(np.max(given["bin_groups"])) + 1
     one, other = groups[table.source], groups[table.target]
     held = (one >= 0) & (other >= 0)
     one, other = one[held], other[held]
@@ -116,6 +118,37 @@ def _mixing(graph: Graph, asked: Measurement) -> np.ndarray | None:
     low, high = np.minimum(one, other), np.maximum(one, other)
     square = np.bincount(low * count + high, minlength=count * count).reshape(count, count)
     return square[np.triu_indices(count)]
+
+
+def _between(graph: Graph, asked: Measurement) -> np.ndarray | None:
+    """Count the edges between two types by the groups of both ends; None where a cap leaves some out."""
+    table, relation = graph.edges[asked.edge_type], graph.schema.edge_type(asked.edge_type)
+    places, held, count = np.zeros(table.count, np.int64), np.ones(table.count, dtype=bool), 1
+    for side, kind, nodes in (
+        ("source", relation.source, table.source),
+        ("target", relation.target, table.target),
+    ):
+        given = asked.arguments["ends"].get(side)
+        if given is None:
+            continue
+        groups = _groups(graph, kind, given)
+        if groups is None or np.bincount(nodes, minlength=1).max() > given["cap"]:
+            return None
+        number = int(np.max(given["bin_groups"])) + 1
+        own = groups[nodes]
+        places, held, count = places * number + own, held & (own >= 0), count * number
+    return np.bincount(places[held], minlength=count)
+
+
+def _groups(graph: Graph, node_type: str, given: Mapping[str, Any]) -> np.ndarray | None:
+    """Find the group of every node by its attribute, -1 without a value; None where the graph has none."""
+    column = graph.nodes[node_type].attributes.get(given["attribute"])
+    if column is None:
+        return None
+    kind = graph.schema.node_type(node_type)
+    declared = next(each for each in kind.attributes if each.name == given["attribute"])
+    own, of_bin = places_of(declared, column), np.asarray(given["bin_groups"], dtype=np.int64)
+    return np.where(own >= 0, of_bin[np.maximum(own, 0)], -1)
 
 
 _OF_EDGES = frozenset({*OF_NUMBERS, *OF_NUMBERS.values()})

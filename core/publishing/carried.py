@@ -169,38 +169,97 @@ def _by_step(
 def _mixing(
     released: Graph, kind: NodeType, attribute: Attribute, places: np.ndarray, paid: Sequence[Measurement]
 ) -> Iterator[dict[str, Any]]:
-    """Count the edges of each relation inside the type by what both ends carry."""
-    bins = node_bins(attribute)
+    """Count the edges of each relation of the type by what both ends carry: of those inside it, and of those
+    that lead to another type."""
     for relation in released.schema.edge_types:
-        if relation.public or (relation.source, relation.target) != (kind.name, kind.name):
+        if relation.public or relation.source != kind.name:
             continue
-        asked = next(
-            (
-                each
-                for each in paid
-                if each.query in MIXINGS
-                and each.edge_type == relation.name
-                and each.arguments["attribute"] == attribute.name
-            ),
-            None,
-        )
-        of_bin = together(bins, LABELS) if asked is None else np.asarray(asked.arguments["bin_groups"])
-        count = int(of_bin.max()) + 1
-        if count > MAX_SIDE:
-            continue
-        group, table = of_bin[np.maximum(places, 0)], released.edges[relation.name]
-        held = (places[table.source] >= 0) & (places[table.target] >= 0)
-        one, other = group[table.source][held], group[table.target][held]
-        square = np.bincount(one * count + other, minlength=count * count).reshape(count, count)
-        yield {
-            "edge_type": relation.name,
-            "rows": merged_labels(bins, of_bin),
-            "columns": merged_labels(bins, of_bin),
-            "released": (square if relation.directed else _folded(square)).tolist(),
-            "paid": None if asked is None else _paid_square(asked, count).tolist(),
-            "within": None if asked is None else within(asked.scale, CONFIDENCE),
-            "most_edges_of_a_node": None if asked is None else int(asked.arguments["cap"]),
-        }
+        asked = [each for each in paid if each.query in MIXINGS and each.edge_type == relation.name]
+        if relation.homogeneous:
+            table = _mixing_inside(released, relation, attribute, places, asked)
+        else:
+            table = _mixing_between(released, relation, (kind, attribute), places, asked)
+        if table is not None:
+            yield table
+
+
+def _mixing_inside(
+    released: Graph,
+    relation: EdgeType,
+    attribute: Attribute,
+    places: np.ndarray,
+    paid: Sequence[Measurement],
+) -> dict[str, Any] | None:
+    bins = node_bins(attribute)
+    asked = next((each for each in paid if each.arguments["attribute"] == attribute.name), None)
+    of_bin = together(bins, LABELS) if asked is None else np.asarray(asked.arguments["bin_groups"])
+    count = int(of_bin.max()) + 1
+    if count > MAX_SIDE:
+        return None
+    square = _square(released, relation, (places, places), (of_bin, of_bin))
+    return {
+        "edge_type": relation.name,
+        "rows": merged_labels(bins, of_bin),
+        "columns": merged_labels(bins, of_bin),
+        "released": (square if relation.directed else _folded(square)).tolist(),
+        "paid": None if asked is None else _paid_square(asked, count).tolist(),
+        "within": None if asked is None else within(asked.scale, CONFIDENCE),
+        "most_edges_of_a_node": None if asked is None else int(asked.arguments["cap"]),
+    }
+
+
+def _mixing_between(
+    released: Graph,
+    relation: EdgeType,
+    source: tuple[NodeType, Attribute],
+    places: np.ndarray,
+    paid: Sequence[Measurement],
+) -> dict[str, Any] | None:
+    """Count the edges to another type by the first attributes of both, where both have some."""
+    kind, attribute = source
+    columns, across = released.nodes[relation.target].attributes, released.schema.node_type(relation.target)
+    other = next((each for each in synthesised(across) if each.name in columns), None)
+    if other is None or attribute is not synthesised(kind)[0]:
+        return None
+    asked = next((each for each in paid if {"source", "target"} <= set(each.arguments["ends"])), None)
+    both = (attribute, "source"), (other, "target")
+    groups = [
+        together(node_bins(each), LABELS)
+        if asked is None
+        else np.asarray(asked.arguments["ends"][side]["bin_groups"])
+        for each, side in both
+    ]
+    if max(int(each.max()) + 1 for each in groups) > MAX_SIDE:
+        return None
+    ends = places, places_of(other, columns[other.name])
+    square = _square(released, relation, ends, (groups[0], groups[1]))
+    caps = [None if asked is None else int(asked.arguments["ends"][side]["cap"]) for _, side in both]
+    drawn = None if asked is None or asked.values is None else asked.values.reshape(square.shape).tolist()
+    return {
+        "edge_type": relation.name,
+        "rows": merged_labels(node_bins(attribute), groups[0]),
+        "columns": merged_labels(node_bins(other), groups[1]),
+        "column_attribute": f"{other.name} of {across.name}",
+        "released": square.tolist(),
+        "paid": drawn,
+        "within": None if asked is None else within(asked.scale, CONFIDENCE),
+        "most_edges_of_a_node": caps[0],
+        "most_edges_of_a_target": caps[1],
+    }
+
+
+def _square(
+    released: Graph,
+    relation: EdgeType,
+    places: tuple[np.ndarray, np.ndarray],
+    groups: tuple[np.ndarray, np.ndarray],
+) -> np.ndarray:
+    """Count the edges by the groups of source and target, of those both of whose ends have a value."""
+    table, shape = released.edges[relation.name], [int(each.max()) + 1 for each in groups]
+    one, other = places[0][table.source], places[1][table.target]
+    held = (one >= 0) & (other >= 0)
+    pair = groups[0][one[held]] * shape[1] + groups[1][other[held]]
+    return np.bincount(pair, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _folded(square: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from core.graphs.joined import EVERY, relation_of
 from core.graphs.value_bins import ValueBins
 from core.privacy.edge_values import MOST_OF_A_PAIR
 from core.privacy.measurements import Measurement, Measurements, deviation
-from core.privacy.node_values import DIRECTED_MIXING, MIXING
+from core.privacy.node_values import DIRECTED_MIXING, MIXING, TWO_SIDED_MIXING
 from core.publishing.bundle import write_json
 from core.reports.precision import CONFIDENCE, QUANTITIES, within
 from graphveil.models.reports import ROWS as ROWS_OF_NODES
@@ -175,6 +175,8 @@ def _binned(arguments: Mapping[str, Any]) -> dict[str, Any]:
     several: Mapping[str, ValueBins] | None = arguments.get("bins_of")
     if several is not None:
         return {"attributes": [{"attribute": name, "bins": _starts(bins)} for name, bins in several.items()]}
+    if "ends" in arguments:
+        return {"ends": {side: _binned(own) for side, own in arguments["ends"].items()}}
     bins: ValueBins | None = arguments.get("bins")
     if bins is None:
         return {}
@@ -303,6 +305,14 @@ def _ordered_pairs_of_bins(each: Measurement, kinds: _Kinds) -> _Keys:
     return _Keys(keys=keys, names=("source bin group", "target bin group"))
 
 
+def _groups_of_both(each: Measurement, kinds: _Kinds) -> _Keys:
+    """Name the groups of both ends; a type without values is one group."""
+    target = each.arguments["ends"].get("target")
+    across = 1 if target is None else int(np.max(target["bin_groups"])) + 1
+    keys = np.divmod(np.arange(each.size), across)
+    return _Keys(keys=keys, names=("source bin group", "target bin group"))
+
+
 _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     "edge_count": _whole,
     "degrees": _nodes,
@@ -319,6 +329,7 @@ _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     "node_values": _classes_and_bins,
     MIXING: _pairs_of_bins,
     DIRECTED_MIXING: _ordered_pairs_of_bins,
+    TWO_SIDED_MIXING: _groups_of_both,
 }
-"""Whose the values are, by query, as :mod:`core.privacy.queries`, :mod:`core.privacy.edge_values` and
-:mod:`core.privacy.node_values` order them."""
+"""Whose the values are, by query, as :mod:`core.privacy.queries`, :mod:`core.privacy.edge_values`,
+:mod:`core.privacy.node_values` and :mod:`core.privacy.mixing_between` order them."""

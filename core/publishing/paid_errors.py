@@ -26,7 +26,7 @@ from core.graphs.schema import GraphSchema
 from core.graphs.value_bins import bins_of
 from core.privacy.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
 from core.privacy.measurements import Measurement, Part
-from core.privacy.node_values import MIXINGS
+from core.privacy.node_values import MIXINGS, TWO_SIDED_MIXING
 from core.privacy.plan import rows_of
 from core.publishing.measurements import GROUPS, LIST, VALUES
 
@@ -171,9 +171,10 @@ def _arguments(
         declared = {each.name: each for each in schema.node_type(entry["node_type"]).attributes}
         names = [each["attribute"] for each in entry["attributes"]]
         return {"bins_of": {name: node_bins(declared[name]) for name in names}, "classes": labels[0]}
+    if query == TWO_SIDED_MIXING:
+        return {"ends": {side: _mixed(own) for side, own in entry["ends"].items()}}
     if query in MIXINGS:
-        named = {"attribute": entry["attribute"], "cap": entry["most_edges_of_a_node"]}
-        return named | {"bin_groups": np.array(entry["bin_groups"], dtype=np.int64)}
+        return _mixed(entry)
     if "attribute" in entry:
         relation = relation_of(schema, entry["edge_type"])
         carried = {each.name: each for each in relation.attributes}
@@ -183,3 +184,9 @@ def _arguments(
         pairs = {name: entry[name] for name in (MOST_OF_A_PAIR,) if name in entry}
         return side | {"bins": bins_of(attribute)} | tables | pairs
     return side
+
+
+def _mixed(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what mixing was asked by: an attribute, the groups of its bins, and the cap."""
+    groups = np.array(entry["bin_groups"], dtype=np.int64)
+    return {"attribute": entry["attribute"], "cap": entry["most_edges_of_a_node"], "bin_groups": groups}

@@ -32,11 +32,20 @@ class CarriedTable(ReportModel):
     edge_type: str
     rows: Labels = Field(description="Periods of snapshots; or values of the one end.")
     columns: Labels = Field(description="Values; or those of the other end.")
+    column_attribute: str | None = Field(
+        default=None,
+        description="Of a relation between two node types: the target's attribute, named with its type.",
+    )
     released: Grid = Field(description="Edges of the release; row by row.")
     paid: PaidGrid | None = Field(default=None, description="The same as it was paid for, with noise.")
     within: Count | None = Field(default=None, description="How near each paid number is to the truth.")
     most_edges_of_a_node: Count | None = Field(
-        default=None, description="Paid numbers count edges among the first so many of both ends; null: all."
+        default=None,
+        description="Paid numbers count edges among the first so many of both ends; between two node types "
+        "of their source; null: all.",
+    )
+    most_edges_of_a_target: Count | None = Field(
+        default=None, description="Of a relation between two node types: and among so many of their target."
     )
 
 
@@ -59,5 +68,7 @@ class Carried(ReportModel):
     left_out: Count = Field(default=0, description="Bins beyond those told.")
     by_step: CarriedTable | None = Field(default=None, description="Of a relation with time.")
     mixing: Annotated[tuple[CarriedTable, ...], Field(max_length=MAX_SIDE)] = Field(
-        default=(), description="Of nodes: which values the relations inside their type join."
+        default=(),
+        description="Of nodes: which values the relations inside their type join; and of sources of one to "
+        "another type, which of its first attribute.",
     )

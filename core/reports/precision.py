@@ -27,7 +27,7 @@ CONFIDENCE = 0.95
 PREFIX = "discrete_laplace/"
 ROW_MOVES, EDGE_MOVES = 2, 3
 """L1 of :mod:`core.privacy.node_values`, which a test holds them to: a report loads no arrays."""
-MIXINGS = frozenset({"mixing", "directed_mixing"})
+MIXINGS = frozenset({"mixing", "directed_mixing", "two_sided_mixing"})
 MAX_PRECISIONS = 4096
 
 
@@ -98,6 +98,12 @@ QUANTITIES: Mapping[str, _Quantity] = {
         rounded=True,
         pooled=True,
     ),
+    "two_sided_mixing": _Quantity(
+        "edges, few of each node with values, by what both types carry",
+        lambda relation: EDGE_MOVES,
+        rounded=True,
+        pooled=True,
+    ),
 }
 """Queries of :mod:`core.privacy.queries`, and the counts of :mod:`core.privacy.edge_values`, under discrete
 Laplace noise. A mechanism whose error depends on the
@@ -137,7 +143,7 @@ def precisions(
                 if name.removeprefix(ROWS) != first:
                     continue
                 name = f"{ROWS}{EVERY}" if of_rows else EVERY
-            if query in QUANTITIES and not (of_rows and query == "mixing"):
+            if query in QUANTITIES and not (of_rows and query in MIXINGS):
                 asked.setdefault((name, query), {}).setdefault(entry.step, []).append(entry)
     shown = {relation.name: relation for relation in statistics.edge_types}
     lines = []

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.generators._shared.node_values import between as fitting_between
 from core.generators._shared.node_values import fit as fitting
 from core.privacy import entropy, mechanisms
+from core.privacy import mixing_between as reading_between
 from core.privacy import node_values as reading
 
 Asked = list[tuple[np.ndarray, Fraction]]
@@ -28,6 +30,7 @@ class Losses:
         patch.setattr(mechanisms, "discrete_laplace", self.answer)
         patch.setattr(entropy, "noise_generator", lambda: np.random.default_rng(5))
         patch.setattr(fitting, "cap_for", lambda *_: 1)
+        patch.setattr(fitting_between, "caps_for", caps_of_one)
         mixed = reading.mixed
 
         def by_pair(
@@ -38,6 +41,12 @@ class Losses:
             return mixed(source, target, groups, count, cap, priority, *rest[1:])
 
         patch.setattr(reading, "mixed", by_pair)
+        crossed = reading_between.crossed
+
+        def by_ends(ends: Any, groups: Any, shape: Any, caps: Any, priority: np.ndarray) -> np.ndarray:
+            return crossed(ends, groups, shape, caps, (ends[0] * 5 + ends[1] * 3) % 7)
+
+        patch.setattr(reading_between, "crossed", by_ends)
 
     def answer(self, values: np.ndarray, l1_sensitivity: int, nano_epsilon: int) -> np.ndarray:
         self.asked.append((np.array(values), Fraction(nano_epsilon, l1_sensitivity)))
@@ -48,6 +57,11 @@ class Losses:
         self.asked = []
         fit(*arguments)
         return self.asked
+
+
+def caps_of_one(degrees: Any, rows: list[int | None], *_: Any) -> tuple[tuple[int | None, ...], float]:
+    """Cap every side that has values at one edge."""
+    return tuple(None if row is None else 1 for row in rows), 1.0
 
 
 def loss(one: Asked, other: Asked) -> Fraction:

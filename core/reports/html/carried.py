@@ -53,15 +53,17 @@ def _by_step(uid: str, found: Carried, table: CarriedTable) -> Figure | None:
 
 
 def _mixing(uid: str, found: Carried, table: CarriedTable) -> Figure | None:
+    columns = table.column_attribute or found.attribute
+    ends = "both ends" if table.column_attribute is None else f"the source and {columns}"
     text = (
-        f"Edges of {table.edge_type} in the release by {found.attribute} of both ends; the stronger a "
+        f"Edges of {table.edge_type} in the release by {found.attribute} of {ends}; the stronger a "
         f"colour, the larger the share of the row's edges.{_bound(table)}"
     )
     return banded.heat(
         uid,
         f"{found.attribute}: who meets whom in {table.edge_type}",
         text,
-        _crossed(table, found.attribute, found.attribute),
+        _crossed(table, found.attribute, columns),
         f"stronger: a larger share of the row's edges{_paid(table)}",
     )
 
@@ -73,8 +75,10 @@ def _paid(table: CarriedTable) -> str:
 def _bound(table: CarriedTable) -> str:
     if table.within is None:
         return ""
-    few = table.most_edges_of_a_node
-    of = "" if few is None else f", which count edges among the first {few} of both ends only"
+    few, ends = table.most_edges_of_a_node, "both ends"
+    if table.most_edges_of_a_target is not None:
+        ends = f"their source and {table.most_edges_of_a_target} of their target"
+    of = "" if few is None else f", which count edges among the first {few} of {ends} only"
     return f" The paid numbers{of}, are each within {table.within} of the truth with probability 95 %."
 
 

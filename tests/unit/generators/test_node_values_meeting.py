@@ -22,7 +22,9 @@ def test_where_nothing_stands_out_from_noise_groups_meet_by_chance():
     ends = np.array([30.0, 10.0])
     found = shares_met(np.array([[-5, -9], [0, -1]]), 20.0, ends)
     assert found == pytest.approx([9 / 16, 6 / 16, 1 / 16], abs=1e-6)
-    across = shares_met(np.array([[3, 40, -9], [0, -20, 15]]), 50.0, ends, np.array([1.0, 1, 2]), between=True)
+    across = shares_met(
+        np.array([[3, 40, -9], [0, -20, 15]]), 50.0, ends, np.array([1.0, 1, 2]), between=True
+    )
     assert across == pytest.approx(np.outer([0.75, 0.25], [0.25, 0.25, 0.5]).ravel(), abs=1e-6)
 
 

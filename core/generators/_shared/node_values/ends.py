@@ -24,6 +24,8 @@ UNSURE = 0.2
 """What is not kept under the cap is put right up to about so much of itself."""
 PASSES, ROUNDS, STEEPEST = 2, 60, 4.0
 """A group's share of a level changes by the degree to the power of ``STEEPEST`` at most."""
+CLASSES_OFF = 0.1
+"""What classes say of a group's ends is taken to be off by so much of itself at least."""
 FEWEST = 0.1
 """A group's ends are not put below so much of what its classes say."""
 SMALLEST, NEAR = 1e-9, 1e-4
@@ -186,7 +188,7 @@ def _aim(
     off = found / total - by_class
     # How far classes are off, of themselves: what noise as great as it may well be does not explain.
     unexplained = (off**2 - (1 + math.sqrt(2 / len(off))) * noise).sum()
-    spread = np.clip(unexplained / (by_class**2).sum(), 0, 1) * by_class**2
+    spread = np.clip(unexplained / (by_class**2).sum(), CLASSES_OFF**2, 1) * by_class**2
     moved = by_class + off * spread / np.maximum(spread + noise, SMALLEST**2)
     return np.maximum(moved, FEWEST * by_class)
 

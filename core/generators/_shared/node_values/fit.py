@@ -45,8 +45,8 @@ MOST_GROUPS, MOST_ORDERED = 64, 8
 MOST_JOINT = 2**16
 """Cells of a table of two attributes; beyond, the second is read by degree class."""
 LOST = 0.08
-"""What capping costs: a matrix from which all edges but few are missing is off by so much. Chosen on polblogs,
-lastfm, cora, citeseer and acm: of .02 to .24 what does best on any four of them."""
+"""What capping costs: a matrix from which all edges but few are missing is off by so much. Chosen of .02 to
+.24, on polblogs, lastfm, cora, citeseer and acm."""
 CAPS = 24
 
 

@@ -1,4 +1,4 @@
-"""Which share of a relation's edges lies between every two groups: what was read, drawn towards what is likely.
+"""Which share of a relation's edges lies between every two groups: what was read, drawn to what is likely.
 
 Post-processing of noisy counts and of paid or drawn numbers. What is likely: groups meet by chance, by the
 ends that each has; but inside one node type some share of the edges, the same for all groups, is between
@@ -29,8 +29,8 @@ def shares_met(
     between: bool = False,
 ) -> np.ndarray:
     """Turn noisy counts of capped edges into shares of all edges: (k(k+1)/2,), on and above the diagonal;
-    where ``targets`` are given, of a directed relation, (k k,), or ``between`` two types of (sources' groups *
-    targets' groups,).
+    where ``targets`` are given, of a directed relation, (k k,), or ``between`` two types, (groups of sources
+    * groups of targets,).
 
     ``scale``: of the noise. ``ends``, ``targets``: of the drawn edges, by group.
     """
@@ -56,8 +56,8 @@ def _drawn_back(
 ) -> np.ndarray:
     """Draw noisy counts towards what is likely, and return shares; see the module.
 
-    ``variance`` of the noise; ``by_chance``: shares; ``inside``: what the groups' edges among themselves would
-    be if there were no others, on the cells that are ``alike``.
+    ``variance`` of the noise; ``by_chance``: shares; ``inside``: what the groups' edges among themselves
+    would be if there were no others, on the cells that are ``alike``.
     """
     total = max(float(counts.sum()), float(np.sqrt(variance * len(counts))), 1.0)
     expected = float(by_chance[alike].sum())
