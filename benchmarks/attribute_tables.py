@@ -9,12 +9,12 @@ Only runs that RESULTS lacks are made. ``values``: read at epsilon, and drawn fo
 that nothing else is off. Rows "histogram": drawn from the noisy histogram alone, at all of epsilon.
 ``drawn``: a release of ``anchored`` at epsilon 2, half of it for values. ``cost``: a generated graph, CPU
 seconds of reads and of one draw, without the structure, and the most memory beside the graph's. ``labels``:
-whole releases of ``dcsbm`` of five graphs whose nodes have a protected class: a tenth of an edge's epsilon is
-for mixing, and a row costs as much epsilon as an edge. Figures: the ``node_value_*`` metrics of
-docs/metrics.md, and errors of the structure as in ``benchmarks.regret``. "read": a release without classes,
-by labels that are read. With ``--methods`` also what nodes carry by other methods, at epsilon 1: by
-``anchored`` without evidence, also of polblogs with its links' directions; by ``keyframe``, every edge at one
-of five steps, drawn at random, under ``event``.
+whole releases of ``dcsbm`` of graphs whose nodes have a protected class ("few papers": authors of more than
+ten link none): a tenth of an edge's epsilon is for mixing, and a row costs as much epsilon as an edge.
+Figures: the ``node_value_*`` metrics of docs/metrics.md, and errors of the structure as in
+``benchmarks.regret``. "read": a release without classes, by labels that are read. With ``--methods`` also
+what nodes carry by other methods, at epsilon 1: by ``anchored`` without evidence, also of polblogs with its
+links' directions; by ``keyframe``, every edge at one of five steps, drawn at random, under ``event``.
 
 TV or EMD: ``value_distance`` of docs/metrics.md; nodes: ``value_node_distance``; correlation: the absolute
 error of ``value_target_correlation``. Target means: the mean, over targets with ten edges and more in both
@@ -76,7 +76,10 @@ EPSILONS = (0.1, 0.5, 1, 2)
 WARM = 2_000
 """Edges of a graph whose values are read and drawn before anything is timed."""
 SIZES = (20_000, 1_000_000, 20_000_000)
-LABELLED = (*CLASSED, "acm")
+FEW_PAPERS = "acm, few papers"
+LABELLED = (*CLASSED, "acm", FEW_PAPERS)
+MOST_PAPERS = 10
+"""Papers of an author, of FEW_PAPERS, who links any."""
 LABELS_AT = (0.1, 0.5, 1, 2)
 SHARE = 0.1
 METHODS: dict[str, dict[str, Any]] = {"dcsbm": {}, "anchored": {"evidence": "none"}, "keyframe": {}}
@@ -175,7 +178,8 @@ def protected(name: str, data: Path) -> Graph:
     if name == ONE_WAY:
         graph = blogs(data / "polblogs")
     else:
-        graph = papers(data / "acm_heco") if name == "acm" else with_classes(name, data)
+        most = {"acm": None, FEW_PAPERS: MOST_PAPERS}
+        graph = papers(data / "acm_heco", most[name]) if name in most else with_classes(name, data)
     column = graph.nodes["node"].attributes["group"]
     names = tuple(sorted(set(column.to_pylist())))
     group = Attribute(name="group", protection=Protection.PROTECTED, label=True, categories=names)
@@ -183,11 +187,14 @@ def protected(name: str, data: Path) -> Graph:
     return Graph(graph.schema.model_copy(update={"node_types": (kind,)}), graph.nodes, graph.edges)
 
 
-def papers(folder: Path) -> Graph:
-    """Papers of three fields, an edge where two have an author in common: HeCo's ACM."""
+def papers(folder: Path, most: int | None = None) -> Graph:
+    """Papers of three fields, an edge where two have an author in common, of ``most`` papers at most where
+    that is given: HeCo's ACM."""
     paper, author = np.loadtxt(folder / "pa.txt", dtype=np.int64, ndmin=2).T
     fields = np.load(folder / "labels.npy", allow_pickle=False).astype(np.int64)
-    wrote = sp.csr_matrix((np.ones(len(paper)), (paper, author)), (len(fields), int(author.max()) + 1))
+    wrote = sp.csc_matrix((np.ones(len(paper)), (paper, author)), (len(fields), int(author.max()) + 1))
+    if most is not None:
+        wrote = wrote[:, np.diff(wrote.indptr) <= most]
     one, other = sp.triu(wrote @ wrote.T, 1).nonzero()
     return classed(one.astype(np.int64), other.astype(np.int64), fields, EdgeType())
 
