@@ -64,6 +64,9 @@ class Parameters(BaseModel):
 class PublicFacts:
     """All that a plan may depend on. ``edge_types``: the protected relations to synthesise.
 
+    ``beside_nano_epsilon``: pure epsilon that every cell may spend on other reads, beside ``nano_epsilon``. A
+    pure plan has nothing to do with it, as costs add up; the noise of one with a delta is solved for with it
+    (:func:`core.generators._shared.frame.plan.besides`).
     ``tick`` is given for one snapshot of a live stream: the schema's grid then has one step, which is step
     ``tick`` of the stream, and windows reach past the grid on both sides. ``accountant`` is the one by which
     a plan with a delta is calibrated and converted; the plan names it.
@@ -77,6 +80,12 @@ class PublicFacts:
     edge_types: tuple[str, ...]
     tick: int | None = None
     accountant: Accountant = Accountant.PRIVACY_LOSS
+    beside_nano_epsilon: int = 0
+
+    @property
+    def whole_nano_epsilon(self) -> int:
+        """What a cell may spend in all."""
+        return self.nano_epsilon + self.beside_nano_epsilon
 
 
 @dataclass(frozen=True)
@@ -153,6 +162,16 @@ class VectorModel(FittedModel, Protocol):
     def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
         """Return paid-for output by name and node type: (n, d) numbers, rows in the universe's order."""
         ...
+
+
+def training_of(model: FittedModel) -> Training:
+    """Return how the model was learned; nothing where nothing is told."""
+    return model.training() if isinstance(model, LearnedModel) else Training()
+
+
+def vectors_of(model: FittedModel) -> Mapping[str, Mapping[str, np.ndarray]]:
+    """Return what the model has to release beside its graph; often nothing."""
+    return model.vectors() if isinstance(model, VectorModel) else {}
 
 
 class StreamState(Protocol):

@@ -10,10 +10,12 @@ Source: Yang, Wang, Zhang, Chen, Sun, "Secure deep graph generation with link di
 
 from __future__ import annotations
 
+from core.generators._shared.frame.stages import StagedTraining
+from core.generators._shared.values.stage import CarriesValues
 from core.generators.dpggan.method import LinkMethod
 
 
-class Dpgvae(LinkMethod):
+class Dpgvae(StagedTraining, CarriesValues, LinkMethod):
     """Without a discriminator."""
 
     name = "dpgvae"

@@ -10,11 +10,12 @@ recommendation", ICDM 2022. The sound form is ours.
 
 from __future__ import annotations
 
+from core.generators._shared.values.stage import CarriesValues
 from core.generators.hetesdg.method import HeteMethod
 from core.generators.hetesdg.params import PlainParams
 
 
-class Hetedp(HeteMethod):
+class Hetedp(CarriesValues, HeteMethod):
     """Without the semantic parts."""
 
     name = "hetedp"

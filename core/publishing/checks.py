@@ -20,11 +20,13 @@ from core.graphs import formats
 from core.graphs.node_bins import synthesised, synthesised_in
 from core.graphs.schema import GraphSchema, Protection
 from core.privacy import persons
-from core.privacy.plan import Cost
+from core.privacy.plan import Cost, GuaranteeKind
 from core.privacy.units import Unit
 
 Params = TypeVar("Params", bound=BaseModel)
 
+CARRIED = "attribute_share", "node_attribute_share"
+"""Parameters that set a share of epsilon aside for what edges carry, and for what nodes do."""
 ALWAYS_WRITTEN = "parquet"
 """The format of a release's own tables: asking for it adds no file."""
 
@@ -40,6 +42,23 @@ def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params
         wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
         field = ".".join(["parameters", *(str(part) for part in wrong["loc"])])
         raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
+
+
+def params_of(generator: Generator, parameters: Mapping[str, Any]) -> BaseModel:
+    """Validate the parameters of a method that is asked for by name.
+
+    Raises InvalidInput as :func:`checked_params`, and with a reason of its own where a method without a
+    guarantee is to set epsilon aside for what edges or nodes carry.
+    """
+    asked = next((each for each in CARRIED if each in parameters), None)
+    if asked and asked not in generator.Params.model_fields and generator.kinds == {GuaranteeKind.NONE}:
+        raise InvalidInput(
+            f"{generator.name} reads the raw graph and has no guarantee: there is no epsilon of which "
+            f"{asked} could be set aside, and what it releases is bare. Leave it out, or name a method with a "
+            "guarantee.",
+            field=f"parameters.{asked}",
+        )
+    return checked_params(generator.Params, parameters)
 
 
 def check_protects(schema: GraphSchema, unit: Unit, window: int | None) -> None:

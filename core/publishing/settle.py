@@ -17,7 +17,7 @@ from core.generators.base import Generator, PublicFacts, synthesised_by
 from core.generators.choice import AUTO, Choice, choose, choose_in_parts
 from core.graphs.schema import GraphSchema
 from core.privacy.plan import PrivacyPlan
-from core.publishing.checks import checked_formats, checked_params, keeps_to, released_schema, sharded
+from core.publishing.checks import checked_formats, keeps_to, params_of, released_schema, sharded
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def method_of(
             choice = choose(facts, nodes, allowed=allowed)
         name, parameters = choice.method, choice.params
     generator = registry.get(name)
-    params = checked_params(generator.Params, parameters)
+    params = params_of(generator, parameters)
     if in_parts:
         sharded(generator, params)
     return choice, generator, params

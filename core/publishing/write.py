@@ -16,14 +16,14 @@ from core.generators.base import (
     ClaimingGenerator,
     FittedModel,
     Generator,
-    LearnedModel,
     Progress,
     PublicFacts,
-    VectorModel,
     WeightedModel,
     accelerator_of,
     carries_node_values,
     carries_values,
+    training_of,
+    vectors_of,
 )
 from core.graphs import formats
 from core.graphs.formats._base import ListsNodes
@@ -94,8 +94,7 @@ def write_bundle(
     progress("write", 0, 1)
     folder, private = out / "release", out / "private"
     bundle.write_tables(released, folder, first_step=agreed.plan.first_step)
-    vectors = model.vectors() if isinstance(model, VectorModel) else {}
-    for name, of_types in vectors.items():
+    for name, of_types in vectors_of(model).items():
         bundle.write_vectors(released, permutations, of_types, folder / f"{name}.parquet")
     first = agreed.plan.first_step
     told = paid.measurements if spec.measurements and agreed.plan.kind is not GuaranteeKind.NONE else None
@@ -204,8 +203,8 @@ def _claim(generator: Generator, agreed: Agreed) -> Claim | None:
 
 def _training(model: FittedModel) -> TrainingPart | None:
     """Return how the model was learned; None where nothing was, or nothing is told."""
-    told = model.training() if isinstance(model, LearnedModel) else None
-    if told is None or not (told.curves or told.notes):
+    told = training_of(model)
+    if not (told.curves or told.notes):
         return None
     return training_part(told.curves, told.notes, told.collapsed)
 

@@ -73,6 +73,7 @@ def link_method(gan: bool) -> dict[str, list[Tried]]:
         "clip": at("plain", 0.01, 10.0, **_MLP, steps=3),
         "clip_decay": at("plain", 0.5, 1.0, **_MLP, steps=3),
         "exchanges": at("plain", 0.0, 100.0, learn="evidence"),
+        "attribute_share": [*VALUED, Tried("valued", 0.2, 0.5, _FITTED)],
     }
     if gan:
         weights: dict[str, tuple[Any, Any]] = {"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}
@@ -107,6 +108,11 @@ def hete() -> dict[str, list[Tried]]:
         "semantic": at("typed", 0.0, 1000.0, **predicted),
         "rows": at("typed", False, True, release=("embedding",)),
         "row_width": at("typed", 1, 3, release=("features",), rows=True),
+        "attribute_share": [
+            Tried("valued", 0.0, 0.3),
+            Tried("typed", 0.0, 0.3),
+            Tried("valued", 0.2, 0.5, {"learn": "link-sgd", "steps": 3}),
+        ],
     }
 
 
@@ -331,6 +337,10 @@ TRIED: Mapping[str, Table] = {
         "utility_epochs": at("timed", 1, 2, variant="paper", epochs=1, most_batches=50),
         "most_batches": at("timed", 1, 3, epochs=1),
         "utility_steps": at("timed", 1, 2, epochs=1, most_batches=2, utility=True),
+        "attribute_share": [
+            Tried("timed", 0.0, 0.2, {"epochs": 1, "most_batches": 2}),
+            Tried("valued", 0.2, 0.5, {"epochs": 1, "most_batches": 2, "utility": True, "utility_steps": 2}),
+        ],
         "walks_per_edge": at("timed", 0.5, 3.0, epochs=1, most_batches=2),
         "epsilon_minus": at("timed", 1.0, 8.0, variant="paper", epochs=1, most_batches=2, utility_epochs=1),
     },
@@ -377,6 +387,7 @@ _OF_PAPER = {"claimed_epsilon": 5.0, "most_steps": 3, "latent": "encoder"}
 def idle_of_link_method(method: str) -> list[Idle]:
     gan = _OF_GAN if method == "dpggan" else {}
     only_sound = {"learn": "evidence", "frame": False, "frame_share": 0.3, "exchanges": 5.0}
+    only_sound["attribute_share"] = 0.2
     return [
         *idle(method, "plain", _OF_PAPER),
         *idle(method, "plain", {**_OF_FRAME, **_OF_TRAINING, **gan, **only_sound}, variant="paper"),
@@ -401,13 +412,14 @@ def idle_of_hete(method: str) -> list[Idle]:
     only_sound = {"mechanism": "gaussian-sums", "clusters": 2, "split": "bilevel", "count_share": 0.1}
     only_sound |= {"second_hop": "on", "meta_paths": (("writes", "about"),), "heads": 2, "learn": "link-sgd"}
     only_sound |= {"sgd_share": 0.2, "rate": 0.1, "negatives": 4, "rows": True, "row_width": 2}
+    only_sound["attribute_share"] = 0.2
     embedding, sums = {"release": ("embedding",)}, {"mechanism": "gaussian-sums"}
     return [
         *idle(method, "typed", {"claimed_epsilon": 5.0, "row_width": 2, **training, **vectors}),
         *idle(method, "typed", only_sound, variant="paper", release=("embedding",)),
         *idle(method, "typed", {"clusters": 2, "count_share": 0.1, "heads": 2}, **sums, **embedding),
         *idle(method, "typed", {"split": split}, **sums, **embedding),
-        *idle(method, "typed", {"count_share": 0.1}, **embedding),
+        *idle(method, "typed", {"count_share": 0.1, "attribute_share": 0.2}, **embedding),
         *idle(method, "typed", {"split": split}, **embedding, second_hop="off"),
         *idle(method, "typed", {"meta_paths": (("writes", "about"),)}, **embedding, second_hop="off"),
         *idle(method, "sided", {"rows": True}),

@@ -255,11 +255,5 @@ class Anchored(CarriesValues, CarriesNodeValues, AnchoredEdges):
             )
         return plan
 
-    def true_shares(
-        self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Mapping[str, tuple[float, float]]:
-        """Compute them of what the plan leaves for edges: what edges carry says nothing of pairs."""
-        return super().true_shares(params, self.structure_of(plan), schema, nodes)
-
 
 GENERATOR = Anchored()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from core import errors
+from core.generators._shared.frame.plan import besides
 from core.generators.anchored import passes
 from core.generators.base import PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema
@@ -81,7 +82,9 @@ def with_directions(plan: PrivacyPlan, public: PublicFacts) -> PrivacyPlan:
             continue
         nano = each.event.nano_epsilon
         rest = Pure(nano - int(nano * SHARE), each.event.mechanism)
-        noise = passes.noise_multiplier(nano, public.delta_atto, public.accountant, (rest,))
+        noise = passes.noise_multiplier(
+            nano + public.beside_nano_epsilon, public.delta_atto, public.accountant, besides(public, rest)
+        )
         rows.append(replace(each, event=rest))
         rows.append(replace(each, event=passes.event(noise), purpose=passes.DIRECTIONS))
     if len(rows) == len(plan.allotments):

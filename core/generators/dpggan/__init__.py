@@ -45,11 +45,13 @@ Source: Yang, Wang, Zhang, Chen, Sun, "Secure deep graph generation with link di
 
 from __future__ import annotations
 
+from core.generators._shared.frame.stages import StagedTraining
+from core.generators._shared.values.stage import CarriesValues
 from core.generators.dpggan.method import LinkMethod
 from core.generators.dpggan.params import GanParams
 
 
-class Dpggan(LinkMethod):
+class Dpggan(StagedTraining, CarriesValues, LinkMethod):
     """With a discriminator."""
 
     name = "dpggan"

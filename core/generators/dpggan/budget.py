@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from core import errors
 from core.generators._shared.flips.worth import guessed_edges, log_odds
-from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, plan_of
+from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, besides, plan_of
 from core.generators.base import PublicFacts
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.events import NANO, Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
@@ -85,11 +85,14 @@ def make_plan(method: str, params: LinkParams, public: PublicFacts) -> PrivacyPl
         events.append((Pure(hat, "randomised response"), HAT))
     delta = public.delta_atto if shares.links else 0
     if shares.links:
-        besides = tuple(event for event, _ in events)
+        paid = besides(public, *(event for event, _ in events))
         steps = 1 if params.decoder == "bilinear" else params.steps
         rate = _rate(params, public)
         events.append(
-            (DpSgd.within(public.nano_epsilon, delta, rate, steps, besides, public.accountant).event, LINKS)
+            (
+                DpSgd.within(public.whole_nano_epsilon, delta, rate, steps, paid, public.accountant).event,
+                LINKS,
+            )
         )
     allotments = [
         Allotment(name, None, event, purpose) for name in public.edge_types for event, purpose in events

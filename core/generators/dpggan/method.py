@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from core import errors
 from core.generators._shared.frame.heeded import require_heeded
@@ -14,6 +14,7 @@ from core.generators.base import (
     Assurance,
     Claimed,
     GraphKinds,
+    Parameters,
     Progress,
     PublicFacts,
     require_accepted,
@@ -43,11 +44,11 @@ def of_networks(trains: bool, nodes: Mapping[str, int]) -> Accelerator:
 class LinkMethod:
     """Base of both; see the package for what they read and why that is sound."""
 
-    name: str
+    name: ClassVar[str]
     title: str
     summary: str
     assurance: Assurance = "experimental"
-    Params: type[LinkParams] = LinkParams
+    Params: ClassVar[type[Parameters]] = LinkParams
     accepts = GraphKinds(static=True, heterogeneous=True)
     units = frozenset({Unit.EDGE})
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})

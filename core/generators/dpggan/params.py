@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from core.generators._shared.triangles.params import TriangleParameters
+from core.generators._shared.values.share import ValueParameters
 from core.generators.base import Parameters
 
 LATEST_STEPS = 100_000
@@ -41,7 +42,7 @@ class PaperParams(Parameters):
     )
 
 
-class LinkParams(PaperParams, TriangleParameters):
+class LinkParams(PaperParams, TriangleParameters, ValueParameters):
     """What a caller may set. All of it is public and enters the report.
 
     The shares and settings of ``degree_triangle`` are those of the frame, of whatever epsilon it gets; its

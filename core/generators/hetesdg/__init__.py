@@ -48,10 +48,11 @@ differential privacy guarantees", Knowledge and Information Systems 2023; the so
 
 from __future__ import annotations
 
+from core.generators._shared.values.stage import CarriesValues
 from core.generators.hetesdg.method import HeteMethod
 
 
-class Hetesdg(HeteMethod):
+class Hetesdg(CarriesValues, HeteMethod):
     """With the debias weight and the semantic regulariser."""
 
     name = "hetesdg"

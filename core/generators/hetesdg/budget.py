@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from core import errors
-from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, divide, plan_of
+from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, besides, divide, plan_of
 from core.generators.base import PublicFacts
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import SMALL, Sides, has_protected_rows, paths_of
@@ -69,7 +69,10 @@ def make_plan(method: str, params: HeteParams, public: PublicFacts) -> PrivacyPl
     if kinds:
         if not public.delta_atto:
             raise errors.NotAccepted("protected rows need a delta", field="delta")
-        multiplier = noise_multiplier(public.nano_epsilon, public.delta_atto, 1, 1, (), public.accountant)
+        # A row lies in no relation: what is set aside for other reads of edges is its own too.
+        multiplier = noise_multiplier(
+            public.whole_nano_epsilon, public.delta_atto, 1, 1, (), public.accountant
+        )
         grants += [Allotment(rows_of(name), None, GaussianEvent(multiplier), NOISY_ROWS) for name in kinds]
     elif "features" in params.release:
         raise errors.NotAccepted("no node type of the job has protected numbers", field="release")
@@ -102,7 +105,12 @@ def _with_training(params: HeteParams, public: PublicFacts) -> list[tuple[Event,
         raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
     paid = Pure(tables, "laplace")
     training = DpSgd.within(
-        public.nano_epsilon, public.delta_atto, params.rate, params.steps, (paid,), public.accountant
+        public.whole_nano_epsilon,
+        public.delta_atto,
+        params.rate,
+        params.steps,
+        besides(public, paid),
+        public.accountant,
     )
     return [(paid, TABLES), (training.event, PREDICTOR)]
 

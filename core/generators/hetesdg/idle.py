@@ -43,6 +43,7 @@ def _idle_outputs(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
         why = "no meta-path is followed back here; second_hop=on follows them"
         yield Idle(("meta_paths",), why)
     if "graph" not in params.release:
+        yield Idle(("attribute_share",), "no graph is released, whose edges could carry anything")
         if not follows_back(params, public.nano_epsilon):
             why = "a histogram is all that is read; a graph in release, or second_hop=on, reads more"
             yield Idle(("split",), why)

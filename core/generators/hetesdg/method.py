@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from core.generators._shared.frame.heeded import require_heeded
 from core.generators._shared.frame.plan import unprotected_plan
@@ -13,6 +13,7 @@ from core.generators.base import (
     Assurance,
     Claimed,
     GraphKinds,
+    Parameters,
     Progress,
     PublicFacts,
     require_accepted,
@@ -35,11 +36,11 @@ USEFUL_NODES = 1_000
 class HeteMethod:
     """Base of both; see the package for what they read and why that is sound."""
 
-    name: str
+    name: ClassVar[str]
     title: str
     summary: str
     assurance: Assurance = "experimental"
-    Params: type[HeteParams] = HeteParams
+    Params: ClassVar[type[Parameters]] = HeteParams
     accepts = GraphKinds(static=True, heterogeneous=True, attributed=True, directed=True, bipartite=True)
     units = frozenset({Unit.EDGE})
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})

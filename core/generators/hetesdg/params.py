@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from core.generators.base import Parameters
+from core.generators._shared.values.share import ValueParameters
 from core.graphs.schema import Name
 
 MAX_PATHS = 32
@@ -14,7 +14,7 @@ MAX_PATHS = 32
 Output = Literal["graph", "features", "embedding"]
 
 
-class HeteParams(Parameters):
+class HeteParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     variant: Literal["sound", "paper"] = Field(

@@ -43,16 +43,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from core import errors
 from core.generators._shared.frame.heeded import require_heeded
 from core.generators._shared.frame.plan import unprotected_plan
+from core.generators._shared.frame.stages import StagedTraining
+from core.generators._shared.values.stage import CarriesValues
 from core.generators.base import (
     Accelerator,
     Assurance,
     Claimed,
     GraphKinds,
+    Parameters,
     Progress,
     PublicFacts,
     require_accepted,
@@ -73,17 +76,17 @@ USEFUL_NODES = 1_000
 bounded, so that it is needed by no size."""
 
 
-class Thepuff:
+class ThepuffEdges:
     """Adversarially learned walks."""
 
-    name = "thepuff"
+    name: ClassVar[str] = "thepuff"
     title = "THEPUFF"
     summary = (
         "Learns walks of a temporal heterogeneous graph adversarially, from a perturbed graph, "
         "and assembles a graph from generated ones. Pure epsilon; or as published, without a guarantee."
     )
     assurance: Assurance = "experimental"
-    Params = ThepuffParams
+    Params: ClassVar[type[Parameters]] = ThepuffParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
     units = frozenset({Unit.EDGE, Unit.EVENT})
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
@@ -151,6 +154,10 @@ class Thepuff:
         from core.generators.thepuff.model import load
 
         return load(folder, self.name)
+
+
+class Thepuff(StagedTraining, CarriesValues, ThepuffEdges):
+    """The edges, and what they carry where a share of epsilon is set aside for it."""
 
 
 GENERATOR = Thepuff()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from core import errors
-from core.generators._shared.frame.plan import plan_of
+from core.generators._shared.frame.plan import besides, plan_of
 from core.generators.base import PublicFacts
 from core.generators.thepuff.params import ThepuffParams
 from core.graphs.schema import GraphSchema
@@ -96,7 +96,12 @@ def make_plan(method: str, params: ThepuffParams, public: PublicFacts) -> Privac
     if params.trains_utility:
         steps = utility_steps(public.schema, params.utility_steps)
         training = DpSgd.within(
-            public.nano_epsilon, delta, rate(public.schema), steps, own, public.accountant
+            public.whole_nano_epsilon,
+            delta,
+            rate(public.schema),
+            steps,
+            besides(public, *own),
+            public.accountant,
         )
         events.append((training.event, UTILITY))
     timed = any(public.schema.edge_type(name).temporal for name in public.edge_types)

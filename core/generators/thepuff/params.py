@@ -8,11 +8,11 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from core.generators._shared.frame.heeded import Idle
-from core.generators.base import Parameters
+from core.generators._shared.values.share import ValueParameters
 from core.generators.thepuff.paper import LARGEST_EPSILON_MINUS, PUBLISHED_EPSILON_MINUS
 
 
-class ThepuffParams(Parameters):
+class ThepuffParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     variant: Literal["sound", "paper"] = Field(

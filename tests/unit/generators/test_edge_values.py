@@ -192,14 +192,6 @@ def test_a_method_of_key_frames_takes_the_stage_for_a_finished_grid(unit: Unit, 
     assert plan.allotments[: len(alone.allotments)] == alone.allotments
 
 
-def test_a_structure_with_a_delta_is_refused():
-    asked = replace(facts(graph(STARS, steps=2, directed=True), 4, Unit.EVENT), delta_atto=10**12)
-    ANCHORED.plan(ANCHORED.Params(spectral=True), asked)
-    with pytest.raises(NotAccepted) as refused:
-        ANCHORED.plan(ANCHORED.Params(spectral=True, attribute_share=0.25), asked)
-    assert refused.value.members["field"] == "attribute_share"
-
-
 def test_without_a_share_nothing_changes():
     of = graph(STARS)
     params = DCSBM.Params()

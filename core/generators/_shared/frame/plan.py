@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from core import errors
 from core.generators.base import PublicFacts
-from core.privacy.events import Pure, Unprotected
+from core.privacy.events import Event, Pure, Unprotected
 from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
@@ -56,6 +56,18 @@ def together_nano_epsilon(public: PublicFacts, relation: str) -> int:
     """
     cells = public.schema.steps_of(relation) if public.unit is Unit.PAIR else (None,)
     return cell_nano_epsilon(public) * len(cells)
+
+
+def besides(public: PublicFacts, *own: Event) -> tuple[Event, ...]:
+    """List what a cell pays for beside noise that is solved for: ``own`` events, and other reads' epsilon.
+
+    With noise that keeps all of this to ``public.whole_nano_epsilon`` and delta, the job is (epsilon, delta)
+    however that pure epsilon is split up, and whatever is asked with it once the rest is known: pure epsilons
+    of a cell are added before they are composed, and composition is adaptive
+    (:mod:`core.privacy.accountant`). Were it left out, the cell could cost a little more in all than the sum
+    of both: a pure event adds no more than its epsilon to a guarantee, but to a bound on one it may.
+    """
+    return (*own, Pure(public.beside_nano_epsilon, "beside")) if public.beside_nano_epsilon else own
 
 
 def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) -> PrivacyPlan:

@@ -8,7 +8,7 @@ for: the first named is the outermost, so that it takes its share of epsilon fir
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -16,10 +16,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from core import errors
 from core.generators._shared.frame.heeded import Idle, require_heeded
 from core.privacy.plan import GuaranteeKind
+from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.model import StoredCells
-    from core.generators.base import FittedModel, Parameters, Progress, PublicFacts, StreamState
+    from core.generators.base import (
+        Accelerator,
+        FittedModel,
+        Parameters,
+        Progress,
+        PublicFacts,
+        StreamState,
+    )
     from core.graphs.schema import GraphSchema
     from core.privacy.plan import Allotment, PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
@@ -34,7 +42,13 @@ if TYPE_CHECKING:
         def planned_reads(
             self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
         ) -> Sequence[PlannedRead]: ...
-        def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any: ...
+        def true_shares(
+            self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+        ) -> Mapping[str, tuple[float, float]]: ...
+        def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator: ...
+
+        fit: Callable[..., Any]
+
         def step(
             self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
         ) -> tuple[Any, Any]: ...
@@ -69,12 +83,13 @@ class Stage(ABC):
     """What is paid for beside edges.
 
     ``share``: what it spends. ``folder``: where a model keeps what it paid for. ``subject``: what it
-    synthesises, in words.
+    synthesises, in words. ``beside_delta``: whether it stands beside structures that spend a delta.
     """
 
     share: ClassVar[Share]
     folder: ClassVar[str]
     subject: ClassVar[str]
+    beside_delta: ClassVar[bool] = False
 
     @property
     def field(self) -> str:
@@ -137,20 +152,35 @@ class Stage(ABC):
     def planned(self, structure: PrivacyPlan, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Add what it reads to the plan of the structure, which was made of what it leaves of epsilon.
 
-        Costs of two pure plans add up at most, whatever the unit. Raises NotAccepted where the share could
-        change nothing, or for a structure with a delta, whose cost the accountant converts as a whole.
+        Costs of two pure plans add up at most, whatever the unit. A structure with a delta has solved for its
+        noise with the stage's epsilon in the cell (:func:`core.generators._shared.frame.plan.besides`), so
+        that the accountant's conversion of both together keeps to the job's epsilon and delta: under EDGE and
+        EVENT, where that is one cell's. Raises NotAccepted where the share could change nothing, or for a
+        structure that it cannot stand beside.
         """
         idle = self.share.why_idle(public)
         require_heeded(params, [Idle((self.field,), idle)] if idle else [])
         self.require_synthesised(public)
-        if structure.kind is not GuaranteeKind.PURE:
+        self._require_metered(structure)
+        added = self.share.allotments(public, self.spends(params, public))
+        return replace(structure, allotments=(*structure.allotments, *added))
+
+    def _require_metered(self, structure: PrivacyPlan) -> None:
+        """Raise NotAccepted for a structure that has no guarantee, or a delta that the stage cannot bear."""
+        if structure.kind is GuaranteeKind.NONE:
+            raise errors.NotAccepted(
+                f"{self.subject} paid for out of epsilon, and with these parameters {structure.method} reads "
+                f"the raw graph and has no guarantee: nothing could be set aside; leave {self.field} out, or "
+                "choose parameters with a guarantee",
+                field=self.field,
+            )
+        converted = structure.unit in (Unit.EDGE, Unit.EVENT)
+        if structure.kind is not GuaranteeKind.PURE and not (self.beside_delta and converted):
             raise errors.NotAccepted(
                 f"{self.subject} paid for in pure epsilon, not beside parameters that spend a delta; leave "
                 f"out {self.field}, or them",
                 field=self.field,
             )
-        added = self.share.allotments(public, self.spends(params, public))
-        return replace(structure, allotments=(*structure.allotments, *added))
 
 
 class Staged(Structure):
@@ -160,33 +190,59 @@ class Staged(Structure):
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Plan the method with what the stages' shares leave of epsilon, and what they read with those."""
-        facts = [public]
+        *facts, own = self._facts(params, public)
+        plan = super().plan(params, own)
         asked = [each for each in self.stages if each.asked(params)]
-        for stage in asked:
-            left = facts[-1].nano_epsilon - stage.spends(params, facts[-1])
-            facts.append(replace(facts[-1], nano_epsilon=left))
-        plan = super().plan(params, facts.pop())
         for stage in reversed(asked):
             plan = stage.planned(plan, params, facts.pop())
         return plan
+
+    def _facts(self, params: Any, public: PublicFacts) -> list[PublicFacts]:
+        """Return what each stage that is asked for is planned with, and last what the structure is."""
+        facts = [public]
+        for stage in self.stages:
+            if stage.asked(params):
+                last, spent = facts[-1], stage.spends(params, facts[-1])
+                beside = last.beside_nano_epsilon + spent
+                facts.append(
+                    replace(last, nano_epsilon=last.nano_epsilon - spent, beside_nano_epsilon=beside)
+                )
+        return facts
 
     def planned_reads(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Sequence[PlannedRead]:
         """Return the reads of the edges themselves, from what the plan leaves for them, and the stages'."""
-        reads = [*super().planned_reads(params, self.structure_of(plan), schema, nodes)]
+        of_edges = getattr(super(), "planned_reads", None)
+        reads = [] if of_edges is None else [*of_edges(params, self.structure_of(plan), schema, nodes)]
         for stage in reversed(self.stages):
             if stage.asked(params):
                 reads += stage.planned_reads(plan.only(stage.purpose), schema)
         return reads
 
+    def true_shares(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Mapping[str, tuple[float, float]]:
+        """Compute them of what the plan leaves for edges: what stages read says nothing of pairs.
+
+        Empty for a method that follows no bits of pairs.
+        """
+        of_edges = getattr(super(), "true_shares", None)
+        return {} if of_edges is None else of_edges(params, self.structure_of(plan), schema, nodes)
+
     def structure_of(self, plan: PrivacyPlan) -> PrivacyPlan:
         """Return the part of the plan that reads edges alone."""
         return plan.without(*(each.purpose for each in self.stages))
 
+    def edges_of(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress, **kept: Any
+    ) -> Any:
+        """Fit the edges alone. ``kept``: what else the method's own ``fit`` takes."""
+        return super().fit(graph, self.structure_of(plan), params, progress, **kept)
+
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
         """Fit the method, then pay for each stage that is asked for, at the plan's cost at most."""
-        model = super().fit(graph, self.structure_of(plan), params, progress)
+        model = self.edges_of(graph, plan, params, progress)
         for stage in reversed(self.stages):
             if stage.asked(params):
                 model = stage.paid(self.name, model, graph, plan.only(stage.purpose), params, progress)
@@ -202,6 +258,37 @@ class Staged(Structure):
                 stored = load_stored(folder / stage.folder, self.name, self.Params)
                 model = stage.restored(model, stored)
         return model
+
+
+class StagedTraining(Staged):
+    """The same for a method that trains: stands before the class that has the stages."""
+
+    def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
+        """What it is to the structure, by what the stages leave of epsilon."""
+        return super().accelerator(params, self._facts(params, public)[-1], nodes)
+
+    def fit(
+        self,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: Any,
+        progress: Progress,
+        checkpoint: Path | None = None,
+    ) -> Any:
+        """Fit the method, and pay for its stages; ``checkpoint`` keeps what ``resume`` goes on from.
+
+        NotAccepted with both: stages pay after the training, and going on reads nothing.
+        """
+        asked = [stage for stage in self.stages if stage.asked(params)]
+        if asked and checkpoint is not None:
+            raise errors.NotAccepted(
+                f"{asked[0].subject} read once the edges are learned, and a fit that goes on reads nothing: "
+                f"leave out {asked[0].field}, or the checkpoint",
+                field="checkpoint",
+            )
+        if checkpoint is not None:
+            return self.edges_of(graph, plan, params, progress, checkpoint=checkpoint)
+        return super().fit(graph, plan, params, progress)
 
 
 class StagedStream(Staged):

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from core.generators._shared.frame.stages import Share, Stage, Staged
 from core.generators._shared.values import share as value_share
+from core.generators.base import training_of, vectors_of
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from core.generators._shared.frame.columns import Columns
     from core.generators._shared.frame.model import StoredCells
-    from core.generators.base import FittedModel, Parameters, Progress
+    from core.generators.base import FittedModel, Parameters, Progress, Training
     from core.graphs.graph import Graph
     from core.graphs.schema import EdgeType, GraphSchema
     from core.graphs.tables import EdgeTable
@@ -36,6 +39,7 @@ class EdgeValueStage(Stage):
     share: ClassVar[Share] = value_share
     folder = "values"
     subject = "what edges carry is"
+    beside_delta = True
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
         """List what each attribute of a relation pays for its margins, and for its values between classes.
@@ -128,6 +132,14 @@ class ValuedModel:
         from core.generators._shared.values.draw import dressed
 
         return dressed(self.structure.sample(rng, progress), self.tables, rng)
+
+    def training(self) -> Training:
+        """Tell how the structure was learned; nothing where it was not."""
+        return training_of(self.structure)
+
+    def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
+        """Return the structure's vectors of nodes; often none."""
+        return vectors_of(self.structure)
 
     def save(self, folder: Path) -> None:
         """Write both, the tables below ``folder``."""

@@ -11,6 +11,7 @@ from core.generators._shared.relations.draw import Relation
 from core.generators._shared.slots import evidence
 from core.generators.anchored import GENERATOR, AnchoredParams, spectral
 from core.generators.base import PublicFacts
+from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy import aggregation, lazy_response, queries
 from core.privacy.queries import Shape, slot_count
@@ -93,6 +94,13 @@ def test_an_event_moves_the_sums_of_a_pass_by_no_more_than_its_row(options, monk
     monkeypatch.setattr(spectral, "ROUNDS", 2)  # of what follows from the reads
     schema = schema_of(*TIMED[:2], *FIXED[1:])
     every_edge(schema, Unit.EVENT, tmp_path, {**options, "spectral": True})
+
+
+def test_what_an_event_carries_beside_directions_moves_no_answer_by_more_than_it_paid(monkeypatch, tmp_path):
+    monkeypatch.setattr(spectral, "ROUNDS", 2)
+    stars = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3), aggregate="max")
+    schema = schema_of(TIMED[0].model_copy(update={"attributes": (stars,)}), FIXED[1])
+    every_edge(schema, Unit.EVENT, tmp_path, {**EVIDENCE[1], "spectral": True, "attribute_share": 0.4})
 
 
 @pytest.mark.parametrize("options", EVIDENCE[1:], ids=str)

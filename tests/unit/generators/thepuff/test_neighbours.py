@@ -18,8 +18,9 @@ from core.generators.thepuff.paid import KEYS
 from core.generators.thepuff.paid import TRAINING as TRAINED
 from core.generators.thepuff.snapshots import Snapshots
 from core.generators.thepuff.walks import Walks, edge_anchored
+from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.schema import EdgeType, GraphSchema
-from core.privacy import gradients, queries
+from core.privacy import edge_values, gradients, queries
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.gradients import DpSgdSession
 from core.privacy.units import Unit
@@ -45,6 +46,10 @@ TIMED = (
 FIXED = (
     EdgeType(name="has", source="film", target="genre"),
     EdgeType(name="likes", source="user", target="user"),
+)
+CARRIED = (
+    EdgeAttribute(name="stars", kind="integer", bounds=(1, 3), aggregate="max"),
+    EdgeAttribute(name="sort", kind="category", categories=("a", "b"), aggregate="max"),
 )
 SHORT = {"epochs": 1, "most_batches": 1, "utility": True, "utility_steps": 2}
 OPTIONS = [
@@ -122,6 +127,28 @@ def test_other_forms_read_no_more(options, tmp_path):
 
 def test_an_edge_of_a_graph_without_time_moves_all_answers_by_no_more_than_it_paid(tmp_path):
     every_edge(schema_of(*FIXED), Unit.EDGE, tmp_path, SHORT)
+
+
+@pytest.mark.parametrize(
+    "relations", [TIMED[:1], pytest.param((TIMED[1], FIXED[0]), marks=pytest.mark.slow)], ids=len
+)
+def test_what_an_event_carries_moves_no_answer_by_more_than_it_paid(relations, tmp_path):
+    carried = [each.model_copy(update={"attributes": CARRIED}) for each in relations]
+    every_edge(schema_of(*carried), Unit.EVENT, tmp_path, {**SHORT, "attribute_share": 0.4})
+
+
+def test_values_that_are_paid_for_in_one_step_alone_are_caught(monkeypatch, tmp_path):
+    """A read of all steps together tells of an edge in any of them."""
+    monkeypatch.setattr(edge_values, "charged_together", lambda unit, steps: list(steps)[:1])
+    schema = schema_of(TIMED[0].model_copy(update={"attributes": CARRIED}))
+    cells, options = some(schema), {**SHORT, "attribute_share": 0.4}
+    *_, (cell, other) = one_edge(schema, cells)
+    fits = [
+        fitted(GENERATOR, schema, Unit.EVENT, tmp_path / str(number), each, options)
+        for number, each in enumerate((cells, other))
+    ]
+    with pytest.raises(AssertionError):
+        require_hidden(*fits, cell)
 
 
 def test_a_checkpoint_holds_what_was_paid_for_alone(tmp_path):
