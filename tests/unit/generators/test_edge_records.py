@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 
 from core.generators import registry
+from core.generators._shared.values import fit as fitting
 from core.generators.base import PublicFacts, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.records import each_alone, records_per_edge
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
+from core.privacy.events import Pure
 from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit, edges_of_unit
 from tests.support.fit_losses import Asked, Losses, loss
@@ -102,6 +105,34 @@ def test_with_little_noise_how_many_records_and_what_they_carry_is_kept():
     assert np.corrcoef(*of_nodes)[0, 1] > 0.9
     rich = [each_alone(each).source[each.values.columns["stars"] == 5] for each in tables]
     assert np.corrcoef(*(np.bincount(each, minlength=NODES) for each in rich))[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["whole", "live"])
+def test_what_periods_tell_weighs_by_the_noise_of_all_records_of_an_edge(
+    live: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """A period's counts are drawn towards those of all periods by their noise, which grows with the cap."""
+    scales = []
+
+    def weighed(counts: np.ndarray, expected: np.ndarray, scale: float) -> np.ndarray:
+        scales.append((len(counts), round(float(scale), 3)))
+        return np.broadcast_to(expected, counts.shape)
+
+    monkeypatch.setattr(fitting, "shares_of", weighed)
+    monkeypatch.setattr(fitting, "pair_shares", lambda *_: np.ones(1))
+    of, cost = paying(1 if live else 3), NANO
+    cells = tuple(Allotment("pays", step, Pure(cost, "test"), "test") for step in of.schema.steps_of("pays"))
+    plan = PrivacyPlan("test", Unit.EVENT, None, of.schema.steps, cells)
+    reads = PrivateGraph(of, Meter(plan, MemoryRecorder())).edge_values("pays", "stars")
+    drawn = reads.counted(of.edges["pays"])
+    if live:
+        _, before = fitting.paid_step(reads, drawn, cost // 2, None, 0)
+        fitting.paid_step(reads, drawn, cost // 2, before, 1)
+        read = fitting.costs_of(cost // 2, 1)[0]
+    else:
+        fitting.paid(reads, drawn, 3, cost)
+        read = fitting.costs_of(cost, 3)[2]
+    assert scales[-1] == (1 if live else 3, round(CAP * NANO / read, 3))
 
 
 STATES = ((), (1,), (5,), (1, 1), (1, 5))

@@ -56,7 +56,6 @@ CASES = [
     ("keyframe", STREAM, {}),
     ("dcsbm", carrying(STATIC), {"attribute_share": 0.3}),
     ("dcsbm", carrying(STREAM), {"attribute_share": 0.3}),
-    ("dpggan", carrying(STATIC), {"attribute_share": 0.3, "proposals": 0}),
     ("lapgraph", STATIC, {}),
     ("tmf", STREAM, {}),
     ("edgerand", STATIC, {}),

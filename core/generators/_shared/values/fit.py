@@ -109,10 +109,10 @@ def _paid(
         noisy = reads.by_step(
             periods=periods, labels=division.bins, nano_epsilon=timed[0], purpose=f"{_of(reads)}: by step"
         )
-        by_period = shares_of(noisy.astype(np.float64), by_period, NANO / timed[0])
+        by_period = shares_of(noisy.astype(np.float64), by_period, scale_of(reads, timed[0]))
     elif before is not None:
         counted = np.bincount(division.bins, weights=here, minlength=len(mass))
-        by_period = shares_of(counted[None, :], by_period, NANO / first)
+        by_period = shares_of(counted[None, :], by_period, scale_of(reads, first))
     kept = Memory(
         step or 0, 1 if before is None else before.told + 1, whole, division, tuple(told), classes, pairs
     )
@@ -185,7 +185,12 @@ def _degrees(reads: EdgeValueReads, side: str, drawn: EdgeTable) -> np.ndarray:
 
 def noise_of(reads: EdgeValueReads | BoundedValues, cost: int, moved: int = 1) -> float:
     """Bound the variance of noise in a read of which a record moves entries by ``moved``, a little above."""
-    return float(2 * (moved * reads.multiplicity * NANO / cost) ** 2)
+    return 2 * scale_of(reads, cost, moved) ** 2
+
+
+def scale_of(reads: EdgeValueReads | BoundedValues, cost: int, moved: int = 1) -> float:
+    """Return the scale of that noise: a unit moves the read by all of its records that count."""
+    return float(moved * reads.multiplicity * NANO / cost)
 
 
 def _nodes(reads: EdgeValueReads, side: str, division: Division, degrees: np.ndarray, cost: int) -> Nodes:
