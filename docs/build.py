@@ -68,7 +68,7 @@ def _plan(generator: Generator) -> str:
     if isinstance(generator, ValuesGenerator):
         texts.append(
             f"With `{VALUES.field}`, that share of epsilon pays for tables of what edges carry, of all steps "
-            "together, and the rest for the above; not in live streams. Reads and proofs: "
+            "together (of a live stream, of each step), and the rest for the above. Reads and proofs: "
             "[edge values](../edge_values.md)."
         )
     return "\n\n".join(texts)

@@ -54,8 +54,8 @@ def params_of(generator: Generator, parameters: Mapping[str, Any]) -> BaseModel:
     if asked and asked not in generator.Params.model_fields and generator.kinds == {GuaranteeKind.NONE}:
         raise InvalidInput(
             f"{generator.name} reads the raw graph and has no guarantee: there is no epsilon of which "
-            f"{asked} could be set aside, and what it releases is bare. Leave it out, or name a method with a "
-            "guarantee.",
+            f"{asked} could be set aside, and it releases bare graphs. Leave it out, or name a method "
+            "that has a guarantee.",
             field=f"parameters.{asked}",
         )
     return checked_params(generator.Params, parameters)

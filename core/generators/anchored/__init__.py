@@ -50,8 +50,7 @@ With ``node_attribute_share`` and ``evidence=none``, a share of epsilon pays for
 (:mod:`core.generators._shared.node_values`, with the reads and proofs of :mod:`core.privacy.node_values`):
 every node is dealt values by its degrees, and pairs of groups gain log odds in the chain, by which they meet
 as the mixing matrix says that was read of all steps together; of a directed relation, and between two node
-types, by source and target (:mod:`core.privacy.mixing_between`). Neither these nor what edges carry beside
-directions.
+types, by source and target (:mod:`core.privacy.mixing_between`). Not beside directions; what edges carry is.
 
 Declared facts are kept: a pair that occurs once over time is drawn once, a source of a functional relation
 has one target.

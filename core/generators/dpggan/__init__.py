@@ -9,7 +9,8 @@ alone. The sum over all pairs that a likelihood needs besides does not look at t
 Proof: frame, coins and training compose in sequence, pure costs with the training's, converted once.
 Relations hold disjoint edges, so each may spend all of epsilon and delta; with ``joint`` one training reads
 all of them, and each pays for all of its steps. All else follows from these answers and public facts.
-Guarantee: pure epsilon, or (epsilon, delta) with link-sgd. Unit: one edge.
+Guarantee: pure epsilon, or (epsilon, delta) with link-sgd. Unit: one edge. With ``attribute_share`` a
+relation also pays, in pure epsilon that is composed with the rest, for tables of what edges carry.
 
 Latent vectors are the noisy graph's leading eigenvectors; with ``inputs="networks"`` those of a two-layer GCN
 encoder that starts from them, trained on the noisy graph beside a discriminator of that graph and of

@@ -16,7 +16,8 @@ disjoint edges and no row lies in a relation, so each relation, and each type's 
 and delta. Clusters, attention, splits and draws follow from these answers and public facts. ``bilevel``
 divides epsilon by a noisy number of edges, which is paid for; what it divides sums to the same.
 Guarantee: pure epsilon, or (epsilon, delta) with link-sgd, gaussian-sums or rows. Unit: one edge, and one row
-where rows are read.
+where rows are read. With ``attribute_share`` a relation also pays, in pure epsilon that is composed with the
+rest, for tables of what the edges of its graph carry.
 
 Noise is integer (discrete Laplace): at epsilon 1 its deviation is 1.4 an entry, where a Gaussian draw at
 delta 1e-5 has more than twice that. Degrees come from the sequences by a posterior of how many nodes reach

@@ -18,7 +18,8 @@ Proof: cells hold disjoint edges, so each may spend all of epsilon and delta. In
 up and compose with the training's, if any, converted once; one training serves all learned cells and each of
 them pays for all of its steps, as an edge lies in one of them. Candidates, start edges, embeddings, the
 privacy discriminator, the number of batches and the assembler see answers that are paid for, and nothing
-else. Guarantee: pure epsilon; (epsilon, delta) with a utility discriminator.
+else. Guarantee: pure epsilon; (epsilon, delta) with a utility discriminator. With ``attribute_share`` a cell
+also pays, in pure epsilon that is composed with the rest, for tables of what edges carry.
 
 Variant ``paper`` follows Algorithms 1 to 4: coins from exact edge counts, a utility discriminator on walks of
 the raw graph. It reads the raw graph, so its guarantee is ``none``; what the paper claims and what its coins

@@ -37,7 +37,7 @@ SORT = EdgeAttribute(name="sort", kind="category", categories=("a", "b", "c"), a
 KEPT = [each.model_copy(update={"aggregate": None}) for each in (STARS, SORT)]
 
 SPECTRAL = {"spectral": True, "evidence": "none"}
-SHORT = {"epochs": 1, "most_batches": 1, "utility_steps": 2, "walks_per_edge": 0.3}
+SHORT = {"epochs": 1, "most_batches": 1, "utility": True, "utility_steps": 2, "walks_per_edge": 0.3}
 LINKS = {"learn": "link-sgd", "fit_steps": 5, "proposals": 0}
 PREDICTOR = {"learn": "link-sgd", "steps": 3}
 WITH_A_DELTA = [

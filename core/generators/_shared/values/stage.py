@@ -3,6 +3,13 @@
 It has a share of the job's epsilon, which the method does without. It draws one graph from the fitted model
 (free: the model is paid for), reads the attributes' tables by the degrees of that graph, and gives values to
 the edges of every graph that is drawn later.
+
+Proof, beside any structure: its reads look at edges alone, and those of values follow on its answers. Under
+EDGE and EVENT an edge lies in one cell, whose pure epsilons, the values' among them, and Gaussian events,
+sampled or not, are composed adaptively and converted once; the structure's noise was solved for so that
+this keeps to the job's (epsilon, delta) (:func:`core.generators._shared.frame.plan.besides`). Under other
+units structures are pure, and the two costs add up. Where values alone differ, the structure's answers have
+one law, and only reads of values tell the graphs apart: at twice their share, without delta.
 """
 
 from __future__ import annotations
