@@ -63,13 +63,13 @@ def fit(graph: Graph, method: str, params: dict[str, Any], epsilon: float, unit:
 
 
 def thepuff(shape: str, shares: dict[str, float]) -> Callable[[str, Path | None], str]:
-    """A whole run of THEPUFF on a graph of that shape, or on ML-100k itself."""
+    """A whole run of THEPUFF, both discriminators, on a graph of that shape, or on ML-100k itself."""
 
     def run(size: str, data: Path | None) -> str:
         from benchmarks.typed_graphs import SHAPES, load_dataset, shaped
 
         bounded = {SMALL: (2, 2), CPU: (10, 5), WHOLE: (500, 80)}[size]
-        params = dict(zip(("most_batches", "utility_steps"), bounded, strict=True))
+        params = dict(zip(("most_batches", "utility_steps"), bounded, strict=True)) | {"utility": True}
         if shape == "ml-100k" and size == WHOLE and data is not None:
             graph = load_dataset(shape, data)
         else:

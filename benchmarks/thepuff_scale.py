@@ -3,8 +3,8 @@
     python -m benchmarks.thepuff_scale                              both shapes at 1/100, 1/10 and whole
     python -m benchmarks.thepuff_scale --shape taobao --share 1 --set most_batches=100
 
-As :mod:`benchmarks.anchored_scale` measures; variant sound, 50 adversarial batches and 20 DP-SGD steps unless
-set otherwise, one walk for each edge. Every phase is run to its end.
+As :mod:`benchmarks.anchored_scale` measures; variant sound with a utility discriminator, 50 adversarial
+batches and 20 DP-SGD steps unless set otherwise, one walk for each edge. Every phase is run to its end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PHASES = {
     "generation": ("core.generators.thepuff.training", "Trained.generate"),
     "assembly": ("core.generators.thepuff.model", "assembled"),
 }
-BOUNDED = {"most_batches": "50", "utility_steps": "20", "walks_per_edge": "1"}
+BOUNDED = {"most_batches": "50", "utility": "true", "utility_steps": "20", "walks_per_edge": "1"}
 DELTA_ATTO = 10**12
 
 

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-import numpy as np
 import torch
 from torch.nn import functional
 
-from core.generators.dpggan.networks import DENSE_NODES, Decoder, Discriminator, Encoder, Smoothed
+from core.generators.dpggan import closed_form
+from core.generators.dpggan.networks import Decoder, Discriminator, Encoder, Smoothed
 from core.generators.dpggan.union import Union, partition
 
 LEARNING_RATE = 0.02
@@ -63,30 +63,23 @@ def trained(
     O(steps * (edges + pairs looked at) * width).
     """
     encoder, decoder = Encoder(union.nodes, features).to(place), Decoder().to(place)
-    graph, u, v = union.links(place)
-    smoothed = Smoothed(u, v, union.nodes)
-    priors = torch.from_numpy(union.priors()).float().to(place)
+    links = union.links(place)
+    smoothed = Smoothed(*links[1:], union.nodes)
+    rival = Discriminator(union.nodes).to(place) if weights.discriminates else None
+    step = (_closed if closed_form.fits(union) else _recorded)(
+        union, weights, encoder, decoder, rival, smoothed, links
+    )
     optimiser = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=LEARNING_RATE, fused=True)
-    rival = Rival(union, weights, smoothed, (graph, u, v), place) if weights.discriminates else None
     curves: dict[str, list[float]] = {"reconstruction": []}
-    edges = max(len(u), 1)
+    if rival is not None:
+        curves["discriminator"] = []
     for done in range(steps if union.nodes else 0):  # a mean over no nodes is NaN
-        mean, spread = encoder(smoothed)
-        latent = mean + torch.randn_like(mean) * spread.exp()
-        rows, offsets = decoder.rows(latent), priors + decoder.offset
-        free = partition(union, rows, rows, offsets)
-        rebuilt = (free - ((rows[u] * rows[v]).sum(-1) + offsets[graph]).sum()) / edges
-        divergence = 0.5 * (mean**2 + (2 * spread).exp() - 2 * spread - 1).sum(1).mean()
-        loss = rebuilt + PRIOR_WEIGHT * divergence
-        if rival is not None:
-            loss = loss + rival.loss(rows, offsets)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        rebuilt, told = step()
         optimiser.step()
         curves["reconstruction"].append(float(rebuilt.detach()))
+        if told is not None:
+            curves["discriminator"].append(float(told.detach()))
         tick(done + 1)
-    if rival is not None:
-        curves["discriminator"] = rival.curve
     with torch.no_grad():
         mean, spread = encoder(smoothed)
     return Backbone(mean, spread, decoder, curves)
@@ -98,56 +91,100 @@ def untrained(mean: torch.Tensor, place: torch.device) -> Backbone:
     return Backbone(mean, torch.full_like(mean, -torch.inf), Decoder().to(place))
 
 
+Step = Callable[[], tuple[torch.Tensor, torch.Tensor | None]]
+"""Sets gradients of encoder and decoder, moves the discriminator; the losses of the reconstruction and of the
+discriminator."""
+Links = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def _closed(
+    union: Union,
+    weights: Weights,
+    encoder: Encoder,
+    decoder: Decoder,
+    rival: Discriminator | None,
+    smoothed: Smoothed,
+    links: Links,
+) -> Step:
+    """Step in closed form, on graphs of few nodes."""
+    networks = closed_form.Networks(union, encoder, decoder, smoothed.matrix, links[1:], PRIOR_WEIGHT)
+    if rival is None:
+        return partial(networks.step, None)
+    shares = weights.structure, weights.adversarial
+    return partial(networks.step, closed_form.Rival(rival, _optimiser(rival), smoothed.matrix, *shares))
+
+
+def _recorded(
+    union: Union,
+    weights: Weights,
+    encoder: Encoder,
+    decoder: Decoder,
+    rival: Discriminator | None,
+    smoothed: Smoothed,
+    links: Links,
+) -> Step:
+    """Step by autograd."""
+    graph, u, v = links
+    priors = torch.from_numpy(union.priors()).float().to(u.device)
+    told_apart = Rival(union, weights, rival, smoothed, links) if rival is not None else None
+    edges = max(len(u), 1)
+    moved = [*encoder.parameters(), *decoder.parameters()]
+
+    def step() -> tuple[torch.Tensor, torch.Tensor | None]:
+        mean, spread = encoder(smoothed)
+        latent = mean + torch.randn_like(mean) * spread.exp()
+        rows, offsets = decoder.rows(latent), priors + decoder.offset
+        free = partition(union, rows, rows, offsets)
+        rebuilt = (free - ((rows[u] * rows[v]).sum(-1) + offsets[graph]).sum()) / edges
+        divergence = 0.5 * (mean**2 + (2 * spread).exp() - 2 * spread - 1).sum(1).mean()
+        loss, own = rebuilt + PRIOR_WEIGHT * divergence, None
+        if told_apart is not None:
+            paid, own = told_apart.loss(rows, offsets)
+            loss = loss + paid
+        for parameter in moved:
+            parameter.grad = None
+        loss.backward()
+        return rebuilt, own
+
+    return step
+
+
+def _optimiser(network: Discriminator) -> torch.optim.Optimizer:
+    return torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, fused=True)
+
+
 class Rival:
     """The discriminator, and what it tells the generator. It learns a step whenever it is asked."""
 
     def __init__(
-        self,
-        union: Union,
-        weights: Weights,
-        smoothed: Smoothed,
-        links: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
-        place: torch.device,
+        self, union: Union, weights: Weights, network: Discriminator, smoothed: Smoothed, links: Links
     ) -> None:
         self.union, self.weights, self.smoothed, self.links = union, weights, smoothed, links
-        self.network, self.place = Discriminator(union.nodes).to(place), place
-        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=LEARNING_RATE, fused=True)
-        self.dense = union.nodes <= DENSE_NODES
-        self.graph = torch.from_numpy(np.repeat(np.arange(len(union.sizes)), union.sizes)).to(place)
+        self.network, self.optimiser = network, _optimiser(network)
         self.count = min(GENERATED_PAIRS, int(4 * union.nodes + 4 * len(links[0])))
-        self.curve: list[float] = []
 
-    def loss(self, rows: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-        """Let the discriminator learn one step; return what the generator then pays for being told apart."""
-        if self.dense:
-            weight, seen = self._all(rows, offsets), self.network.dense
-        else:
-            u, v, weight = self._generated(rows, offsets)
-            seen = partial(self.network.soft, u, v)
+    def loss(self, rows: torch.Tensor, offsets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Let the discriminator learn one step; return what the generator then pays for being told apart, and
+        the discriminator's own loss."""
+        u, v, weight = self._generated(rows, offsets)
+        seen = partial(self.network.soft, u, v)
         real, fake = self.network.known(self.smoothed), seen(weight.detach())
         own = functional.softplus(-self.network.judge(real)) + functional.softplus(self.network.judge(fake))
         self.optimiser.zero_grad(set_to_none=True)
         own.sum().backward()
         self.optimiser.step()
-        self.curve.append(float(own.detach()))
         with torch.no_grad():
             real = self.network.known(self.smoothed)
         fake = seen(weight)
         told = functional.softplus(-self.network.judge(fake)).sum()
         distance = (fake - real).square().sum() / real.square().sum().clamp(min=1e-6)
-        return self.weights.structure * distance + self.weights.adversarial * told
-
-    def _all(self, rows: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-        """Compute A' on all pairs: fewer operations than on some of them, in small graphs."""
-        weight = torch.sigmoid(rows @ rows.T + offsets[self.graph].unsqueeze(1))
-        apart = self.graph.unsqueeze(1) != self.graph.unsqueeze(0)
-        return weight.masked_fill(apart.fill_diagonal_(True), 0.0)
+        return self.weights.structure * distance + self.weights.adversarial * told, own.squeeze()
 
     def _generated(
         self, rows: torch.Tensor, offsets: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Compute A' on a set of pairs: the graph's own edges, and uniform pairs that stand for the rest."""
-        graph, u, v = self.union.sampled(self.count, self.place)
+        graph, u, v = self.union.sampled(self.count, rows.device)
         graph, u, v = (torch.cat([a, b]) for a, b in zip(self.links, (graph, u, v), strict=True))
         weight = torch.sigmoid((rows[u] * rows[v]).sum(-1) + offsets[graph])
         others = float(self.union.pairs.sum()) - len(self.links[0])

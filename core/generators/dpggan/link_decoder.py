@@ -21,6 +21,7 @@ from torch import nn
 from torch.func import vmap
 from torch.nn.functional import embedding
 
+from core.generators.dpggan import closed_form
 from core.generators.dpggan.backbone import Backbone
 from core.generators.dpggan.networks import Decoder
 from core.generators.dpggan.union import Union, partition
@@ -165,23 +166,25 @@ def trained(
     expected = float(training.rate) * sum(union.edges)
     optimiser = _WithFree(decoder.parameters(), lr=MLP_RATE, fused=True)
     session = open_session(module=decoder, optimiser=optimiser, clip=clip, divisor=max(expected, 1.0))
-    examples = _ends(union)
+    examples, edges = _ends(union), sum(union.edges)
+    whole = closed_form.Whole(union, place) if closed_form.fits(union) else None
     curve, ratio = [], 1.0
     for done in range(training.steps):
         latent = backbone.mean + torch.randn_like(backbone.mean) * backbone.spread.exp()
         scale = decay**-done
         if done % COMPARE_EVERY == 0:
             ratio = _shortened(decoder, latent, union, clip / scale)
-        rows = decoder.rows(latent)
-        free = partition(union, rows, rows, priors + decoder.offset)
-        loss = free / sum(union.edges)
-        gradients = torch.autograd.grad(loss * ratio * scale, list(decoder.parameters()))
-        optimiser.free = gradients
-        curve.append(float(loss.detach()))
+        if whole is not None:
+            free, slopes = closed_form.free_slopes(decoder, whole, latent, priors)
+        else:
+            rows = decoder.rows(latent)
+            free = partition(union, rows, rows, priors + decoder.offset)
+            slopes = list(torch.autograd.grad(free, list(decoder.parameters())))
+        optimiser.free = torch._foreach_mul(slopes, ratio * scale / edges)
+        curve.append(float(free.detach()) / edges)
 
         def gradient_of_edge(values, u, v, z=latent, s=scale):
-            found = Decoder.gradient(values, embedding(u, z), embedding(v, z))
-            return {name: -s * each for name, each in found.items()}
+            return Decoder.gradient(values, embedding(u, z), embedding(v, z), -s)
 
         session.step(Gradient(gradient_of_edge), examples)
         tick(done + 1)

@@ -99,17 +99,19 @@ class Decoder(nn.Module):
 
     @staticmethod
     def gradient(
-        values: Mapping[str, torch.Tensor], left: torch.Tensor, right: torch.Tensor
+        values: Mapping[str, torch.Tensor], left: torch.Tensor, right: torch.Tensor, times: float = 1.0
     ) -> dict[str, torch.Tensor]:
-        """Compute the gradient of one pair's logit at the parameters ``values``, cheaper than autograd."""
+        """Compute ``times`` the gradient of one pair's logit at the parameters ``values``, cheaper than
+        autograd."""
         latent = torch.stack([left, right])
         first = latent @ values["first.weight"].T + values["first.bias"]
         hidden = torch.relu(first)
         # The logit's derivative by either node's second layer is the other's row.
-        back = (hidden @ values["second.weight"].T + values["second.bias"]).flip(0) / HIDDEN**0.5
+        back = (hidden @ values["second.weight"].T + values["second.bias"]).flip(0)
+        back = back * (times / HIDDEN**0.5)
         inner = (back @ values["second.weight"]) * (first > 0)
         return {
-            "offset": torch.ones_like(values["offset"]),
+            "offset": torch.full_like(values["offset"], times),
             "first.weight": inner.T @ latent,
             "first.bias": inner.sum(0),
             "second.weight": back.T @ hidden,
@@ -141,14 +143,6 @@ class Discriminator(nn.Module):
         scale = degree.rsqrt().unsqueeze(1)
         hidden = torch.relu(_spread(table * scale, u, v, weight) * scale)
         return (_spread(self.second(hidden) * scale, u, v, weight) * scale).mean(0)
-
-    def dense(self, weight: torch.Tensor) -> torch.Tensor:
-        """Compute :meth:`soft` of a symmetric matrix of weights with zeros on its diagonal."""
-        scale = (1 + weight.sum(1)).rsqrt()
-        rows = self.table * scale.unsqueeze(1)
-        hidden = torch.relu((weight @ rows + rows) * scale.unsqueeze(1))
-        mean: torch.Tensor = self.second((scale * (weight @ scale + scale)) @ hidden / len(weight))
-        return mean
 
 
 def _spread(values: torch.Tensor, u: torch.Tensor, v: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

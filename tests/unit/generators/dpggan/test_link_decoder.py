@@ -6,7 +6,7 @@ import torch
 from torch.func import functional_call, grad
 
 from core.generators.dpggan import link_decoder, spectral
-from core.generators.dpggan.backbone import Rival, Weights, trained, untrained
+from core.generators.dpggan.backbone import Weights, trained, untrained
 from core.generators.dpggan.networks import LATENT, Decoder, Discriminator, Encoder, Smoothed
 from core.generators.dpggan.scores import latent_weights, scores_of
 from core.generators.dpggan.union import Union, partition
@@ -173,22 +173,6 @@ def test_the_discriminator_sees_weights_of_one_as_edges():
     u, v = pairs[:, 0], pairs[:, 1]
     known = network.known(Smoothed(u, v, 12))
     torch.testing.assert_close(network.soft(u, v, torch.ones(len(u))), known)
-    adjacency = torch.zeros(12, 12)
-    adjacency[u, v] = adjacency[v, u] = 1.0
-    torch.testing.assert_close(network.dense(adjacency), known)
-
-
-def test_a_small_graph_s_generated_weights_are_those_of_all_pairs_inside_its_parts():
-    union = union_of((random_pairs(9, 0.5), 9), (random_pairs(6, 0.5), 6))
-    torch.manual_seed(8)
-    graph, u, v = union.links(CPU)
-    rival = Rival(union, Weights(0.1, 0.1), Smoothed(u, v, 15), (graph, u, v), CPU)
-    rows, offsets = torch.randn(15, 4), torch.tensor([0.3, -1.0])
-    weight = rival._all(rows, offsets)
-    expected = torch.zeros(15, 15)
-    expected[:9, :9] = torch.sigmoid(rows[:9] @ rows[:9].T + 0.3)
-    expected[9:, 9:] = torch.sigmoid(rows[9:] @ rows[9:].T - 1.0)
-    torch.testing.assert_close(weight, expected.fill_diagonal_(0.0))
 
 
 def test_the_decoder_s_gradient_is_autograd_s():
@@ -197,10 +181,11 @@ def test_the_decoder_s_gradient_is_autograd_s():
     values = {name: each.detach() for name, each in decoder.named_parameters()}
     for left, right in torch.randn(20, 2, 16):
         expected = grad(lambda v, one=left, two=right: functional_call(decoder, v, (one, two)))(values)
-        found = Decoder.gradient(values, left, right)
-        assert set(found) == set(expected)
-        for name, each in expected.items():
-            torch.testing.assert_close(found[name], each)
+        for times in (1.0, -0.3):
+            found = Decoder.gradient(values, left, right, times)
+            assert set(found) == set(expected)
+            for name, each in expected.items():
+                torch.testing.assert_close(found[name], times * each)
 
 
 def test_the_backbone_tells_the_links_that_it_was_trained_on():
