@@ -13,6 +13,9 @@ WIDTH = 16
 CATEGORIES = 256
 """Values of a category that have a coordinate of their own, the most frequent ones."""
 RESTARTS = 4
+SHARPNESS = 10.0
+"""A node belongs to a cluster by exp(-SHARPNESS * squared distance from its centre), times the cluster's
+size; rows have length 1. Of 5, 10 and 20, on ACM, IMDB and Amazon, 10 and 20 scored alike, and 5 less."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,14 @@ class Inputs:
     @property
     def groups(self) -> int:
         return len(self.centre)
+
+    def membership(self) -> np.ndarray:
+        """Compute how far every node belongs to each cluster, rows summing to 1; float32 (n, k)."""
+        far = np.square(self.place).sum(axis=1, keepdims=True) - 2 * self.place @ self.centre.T
+        far += np.square(self.centre).sum(axis=1)
+        weight = np.exp(SHARPNESS * (far.min(axis=1, keepdims=True) - far))
+        weight *= np.bincount(self.label, minlength=self.groups)
+        return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-12), dtype=np.float32)
 
 
 def grouped(matrix: np.ndarray | None, nodes: int, clusters: int) -> Inputs:
@@ -48,10 +59,12 @@ def grouped(matrix: np.ndarray | None, nodes: int, clusters: int) -> Inputs:
 
 
 def leading(matrix: np.ndarray) -> np.ndarray:
-    """Compute leading coordinates: rows to length 1, centred, at most WIDTH directions, to length 1."""
+    """Compute leading coordinates: columns weighted by how few nodes have them (tf-idf, as for words), rows
+    to length 1, centred, at most WIDTH directions, to length 1."""
     from scipy.sparse.linalg import svds
 
-    rows = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+    rows = matrix * (1 + np.log((1 + len(matrix)) / (1 + np.count_nonzero(matrix, axis=0))))
+    rows /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
     rows -= rows.mean(axis=0)
     if min(rows.shape) > WIDTH + 1:
         left, size, _ = svds(rows, k=WIDTH, rng=0)

@@ -16,9 +16,10 @@ from core.generators.base import Parameters, Progress, Training
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import Sides, sides_of
 from core.generators.hetesdg.sound.joining import joined, joined_within
+from core.generators.hetesdg.sound.joint import together
 from core.generators.hetesdg.sound.profiles import drawn_profiles, held_to, with_degrees
 from core.generators.hetesdg.sound.sums import pair_products
-from core.generators.hetesdg.sound.tables import Table, expected, mix, pair_scores
+from core.generators.hetesdg.sound.tables import Table, expected, mix
 from core.graphs.graph import EdgeTable, Graph
 from core.privacy.entropy import Generator as Rng
 
@@ -38,9 +39,10 @@ class HeteModel(StoredCells):
     """Paid-for output only in variant sound.
 
     A cell's columns: ``histogram`` (n * k,), ``scale`` of its noise and ``groups`` k; ``label`` of the
-    grouped nodes; ``grouped`` and ``counted``, the ends' degrees in ascending order, empty where they were
-    not read. With gaussian-sums: ``rows`` of the grouped nodes, ``sums`` of the counted ones, ``width`` of
-    both. ``found`` maps what is released besides the graph to float32 (n, d) by node type. ``latents``:
+    grouped nodes, and ``membership`` (n * k,), how far each belongs to every cluster; ``grouped`` and
+    ``counted``, the ends' degrees in ascending order, empty where they were not read. With gaussian-sums:
+    ``rows`` of the grouped nodes, ``sums`` of the counted ones, ``width`` of both. ``found`` maps what is
+    released besides the graph to float32 (n, d) by node type. ``latents``:
     of learned relations, the two ends' vectors whose products are logits; ``curves``: of their training.
     """
 
@@ -62,7 +64,8 @@ class HeteModel(StoredCells):
         """Score how likely each pair is linked: larger is likelier, comparable within a relation. By the
         predictor where one was trained, else by the tables, or by the sums.
 
-        float64, of the pairs' length. O(n + pairs). Post-processing.
+        float64, of the pairs' length. O(n + pairs), of tables times the constants of :mod:`.sound.joint`.
+        Post-processing.
         """
         columns = self.cells[edge_type, None]
         sides = self.sides(edge_type)
@@ -72,12 +75,14 @@ class HeteModel(StoredCells):
         if "sums" in columns:
             return pair_products(columns, sides, source, target)
         table = table_of(columns)
-        rows = pair_scores(table, expected(table), mix(table))
-        label = columns["label"]
-        if sides.undirected:
-            return np.asarray(rows[source, label[target]] + rows[target, label[source]])
-        ends = (source, target) if sides.counted_side == "source" else (target, source)
-        return np.asarray(rows[ends[0], label[ends[1]]])
+        # Of a cluster's nodes any may be the neighbour: the larger the cluster, the less likely each.
+        rows = together(table) / np.maximum(table.share, 1e-9)
+        member = columns["membership"].reshape(-1, rows.shape[1])
+        counted, grouped = (source, target) if sides.counted_side == "source" else (target, source)
+        found = np.einsum("ij,ij->i", rows[counted], member[grouped])
+        return np.asarray(
+            found + np.einsum("ij,ij->i", rows[grouped], member[counted]) if sides.undirected else found
+        )
 
     def sides(self, edge_type: str) -> Sides:
         """Return the relation's two ends."""

@@ -182,6 +182,7 @@ def _tables(
         "scale": np.array([one_side * NANO / parts.histogram]),
         "groups": np.array([known.groups], dtype=np.int64),
         "label": known.label,
+        "membership": known.membership().ravel(),
     }
     nodes = {"source": cell.shape.source_count, "target": cell.shape.target_count}
     nodes["both"] = nodes["source"]

@@ -1,4 +1,4 @@
-"""What noisy neighbour histograms say: posterior counts, how alike neighbours are, and scores of pairs.
+"""What noisy neighbour histograms say: posterior counts, and how alike neighbours are.
 
 Reads noisy tables only: all of it is post-processing.
 """
@@ -10,10 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.generators._shared.degrees.fitted import degree_law, posterior_means
-
-TRUSTED_SCALE = 2.0
-"""Noise of a wider scale says nothing of how alike neighbours are: its error is as large as the answer."""
-LEAST_LIKENESS = 0.1
 
 
 @dataclass(frozen=True)
@@ -37,13 +33,11 @@ class Table:
 @dataclass(frozen=True)
 class Mix:
     """How neighbours fall into clusters. ``base`` (k,): shares of all ends; ``same``: the chance that two
-    neighbours of one node share a cluster, ``chance`` the same for two ends of any; ``likeness`` in 0..1: the
-    excess, and 0 where the noise hides it."""
+    neighbours of one node share a cluster, ``chance`` the same for two ends of any."""
 
     base: np.ndarray
     same: float
     chance: float
-    likeness: float
 
 
 def laplace_variance(scale: float) -> float:
@@ -76,24 +70,7 @@ def mix(table: Table) -> Mix:
     together = rows.T @ rows - np.diag(len(rows) * table.variance + sums)
     total = float(together.sum())
     same = float(np.trace(together)) / total if total > 0 else chance
-    likeness = float(np.clip((same - chance) / max(1 - chance, 1e-9), 0, 1)) if len(base) > 1 else 0.0
-    if table.scale > TRUSTED_SCALE:
-        likeness = 0.0
-    return Mix(base, same, chance, likeness)
-
-
-def pair_scores(table: Table, counts: np.ndarray, found: Mix) -> np.ndarray:
-    """Score how likely each counted node is linked to a given node of each cluster; float64 (n, k).
-
-    ``counts``: :func:`expected`. Where neighbours are alike, the posterior count itself. Else the predictive
-    law of a Dirichlet-multinomial whose nodes draw links in proportion to those they have.
-    """
-    if found.likeness >= LEAST_LIKENESS:
-        return counts
-    total = counts.sum(axis=1, keepdims=True)
-    weight = (1 - found.likeness) / max(found.likeness, 1e-3)
-    share = np.maximum(table.share, 1e-9)
-    return np.asarray((total + 0.5) * (weight * found.base + counts) / ((weight + total) * share))
+    return Mix(base, same, chance)
 
 
 def gate(table: Table) -> float:

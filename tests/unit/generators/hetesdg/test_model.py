@@ -1,5 +1,7 @@
 """Fits on a typed graph: degrees, clusters, scores and vectors that come near, files that come back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,20 @@ def test_scores_tell_links_from_other_pairs(graph):
         ends = [np.concatenate(each) for each in zip((table.source, table.target), other, strict=True)]
         truth = np.repeat([1, 0], table.count)
         assert roc_auc_score(truth, model.scores(relation, *ends)) > least, relation
+
+
+def test_scores_prefer_smaller_clusters_and_their_members(graph):
+    """Of two clusters with as many neighbours of a node, each member of the smaller one is the likelier."""
+    model, _ = fit(graph, 4.0, names=("writes",), release=("embedding",), clusters=2, second_hop="off")
+    columns = dict(model.cells["writes", None])
+    columns["label"] = np.repeat([0, 1], [toys.PAPERS - 100, 100])
+    columns["membership"] = np.eye(2, dtype=np.float32)[columns["label"]].ravel()
+    columns["histogram"] = np.full(2 * toys.AUTHORS, 40)
+    planted = replace(model, cells={("writes", None): columns})
+    first, last = planted.scores("writes", np.array([0, 0]), np.array([0, toys.PAPERS - 1]))
+    assert last == pytest.approx(first * (toys.PAPERS - 100) / 100)
+    columns["membership"][-2:] = 0.5
+    assert first < planted.scores("writes", np.array([0]), np.array([toys.PAPERS - 1]))[0] < last
 
 
 def test_only_what_is_asked_for_is_read_and_released(graph):
