@@ -234,6 +234,7 @@ TRIED: Mapping[str, Table] = {
         DEFENCE
         | {
             "alpha": (0.0, 50.0),
+            "against": ("surrogate", "informed"),
             "additions": (0.0, 5.0),
             "full": (False, True),
             "encoder": ("gcn", "sage"),

@@ -11,6 +11,7 @@ import torch
 from core.generators._shared.defences.absent import absent_pairs, room
 from core.generators._shared.defences.visible import Altered, Visible
 from core.generators.base import Progress, Training
+from core.generators.ppgsl.informed import traces_of
 from core.generators.ppgsl.inputs import features_of
 from core.generators.ppgsl.learner import Learned, Problem, learn
 from core.generators.ppgsl.params import PpgslParams, Target, require_few
@@ -29,7 +30,7 @@ def learned_weights(visible: Visible, params: PpgslParams, rng: Rng, progress: P
         if params.target is None:
             keys = candidates(visible, params, rng)
             tick = partial(_tick, progress, params.steps, 0)
-            problem = problem_of(visible, keys, place)
+            problem = problem_of(visible, keys, params, place, rng)
             found = learn(problem, params, params.alpha, problem.original, params.steps, tick)
             return altered(keys, found, params, curves_of(found))
         return searched(visible, params, params.target, place, rng, progress)
@@ -53,12 +54,12 @@ def searched(
     keys = candidates(seen, params, rng)
     keys = np.setdiff1d(keys, pairs, assume_unique=True)
     want = asked(target, pairs, taken, visible.nodes, rng)
-    problem = problem_of(seen, keys, place)
+    problem = problem_of(seen, keys, params, place, rng)
     best = search(problem, params, want, partial(_tick, progress, total, 0))
     found = best.learned
     if target.link_auc is not None:
         keys = candidates(visible, params, rng)
-        problem = problem_of(visible, keys, place)
+        problem = problem_of(visible, keys, params, place, rng)
         tick = partial(_tick, progress, total, total - params.steps)
         found = learn(problem, params, best.alpha, problem.original, params.steps, tick)
     what = "attack AUC" if target.link_auc is None else "link AUC"
@@ -103,11 +104,16 @@ def candidates(visible: Visible, params: PpgslParams, rng: Rng) -> np.ndarray:
     return np.union1d(visible.links, absent_pairs(taken, visible.nodes, wanted, rng))
 
 
-def problem_of(visible: Visible, keys: np.ndarray, place: torch.device) -> Problem:
+def problem_of(
+    visible: Visible, keys: np.ndarray, params: PpgslParams, place: torch.device, rng: Rng
+) -> Problem:
     """Put the relation on ``place``. O(pairs log pairs)."""
     u, v = (torch.from_numpy(each).to(place) for each in np.divmod(keys, visible.nodes))
     original = torch.from_numpy(np.isin(keys, visible.links, assume_unique=True).astype(np.float32))
     sensitive = torch.from_numpy(np.stack(np.divmod(visible.sensitive, visible.nodes)))
     features, inputs = features_of(visible.kind, visible.table, place)
     pattern = Pattern(u, v, visible.nodes)
-    return Problem(pattern, original.to(place), sensitive.to(place), features, inputs)
+    traces = None
+    if params.against == "informed":
+        traces = traces_of(visible, features, inputs, place, rng)
+    return Problem(pattern, original.to(place), sensitive.to(place), features, inputs, traces)

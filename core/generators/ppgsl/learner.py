@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional
 
 from core.generators.ppgsl.adam import Adam
+from core.generators.ppgsl.informed import Traces
 from core.generators.ppgsl.params import PpgslParams
 from core.generators.ppgsl.sparse import Pattern
 from core.generators.ppgsl.surrogate import Features, Surrogate, train
@@ -27,6 +28,7 @@ class Problem:
     sensitive: torch.Tensor
     features: Features
     inputs: int
+    traces: Traces | None = None
 
 
 @dataclass
@@ -78,10 +80,12 @@ def learn(
         assert model is not None
         assert projected is not None
         weights = raw + (raw.clamp(0, 1) - raw).detach()
-        scores = model.score(
-            model.embed(model.smoothed(problem.pattern, weights), projected), *problem.sensitive
-        )
-        privacy = functional.softplus(scores).sum() / max(len(scores), 1)
+        rows = model.embed(model.smoothed(problem.pattern, weights), projected)
+        if problem.traces is not None:
+            privacy = problem.traces.told(problem.pattern, weights, rows, problem.sensitive)
+        else:
+            scores = model.score(rows, *problem.sensitive)
+            privacy = functional.softplus(scores).sum() / max(len(scores), 1)
         change = torch.sum((weights - problem.original) ** 2) / links
         utility = torch.sqrt(change + 1e-12)  # its gradient is 0 where nothing has changed
         # Adam adds a fixed epsilon to its denominator: gradients of large graphs are scaled to stay above it.

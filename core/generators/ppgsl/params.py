@@ -59,6 +59,15 @@ class PpgslParams(DefenceParams):
             "alpha means the same in graphs of any size: the paper's times the root of twice the links."
         ),
     )
+    against: Literal["surrogate", "informed"] = Field(
+        default="surrogate",
+        description=(
+            "Whom the links are hidden from. surrogate: as published, attackers who rank pairs as the surrogate "
+            "does: it is to take sensitive links for non-links. informed: those, too, who have run the defence "
+            "on graphs of their own: in degrees, shared neighbours and cosines sensitive links are to differ as "
+            "little as can be from non-links that are as alike in public features."
+        ),
+    )
     target: Target | None = Field(
         default=None,
         description="What the trade-off is to reach; alpha is then found by bisection of its logarithm.",

@@ -119,7 +119,7 @@ def learned(given: Visible, **changes) -> Altered:
 
 
 def attack(given: Visible, params: PpgslParams, weights: np.ndarray, keys: np.ndarray) -> float:
-    problem = fit.problem_of(given, keys, CPU)
+    problem = fit.problem_of(given, keys, params, CPU, public_generator(3))
     taken = np.union1d(given.links, given.sensitive)
     want = search.asked(Target(attack_auc=0.5), given.sensitive, taken, NODES, public_generator(3))
     with seeded(7, CPU):
