@@ -85,11 +85,13 @@ def main() -> None:
     parser.add_argument("--additions", type=float, default=1.0)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--interval", type=int, default=50)
+    parser.add_argument("--against", choices=("surrogate", "informed"), default="surrogate")
     parser.add_argument("--estimate", action="store_true")
     asked = parser.parse_args()
     graph = load(asked.set, asked.data) if asked.set else random_graph(asked.nodes, asked.degree)
     measure = estimate if asked.estimate else cost
-    print(measure(graph, {"additions": asked.additions, "steps": asked.steps, "interval": asked.interval}))
+    taken = ("additions", "steps", "interval", "against")
+    print(measure(graph, {name: getattr(asked, name) for name in taken}))
 
 
 if __name__ == "__main__":

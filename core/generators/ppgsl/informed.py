@@ -1,4 +1,4 @@
-"""What is left for an attacker who knows the defence: how the sensitive pairs differ from pairs that are none.
+"""What is left for an attacker who knows the defence: how sensitive links differ from pairs that are none.
 
 Pushed below other pairs, or robbed of their neighbours, sensitive pairs are found by whoever has run the
 defence on graphs of their own. So they are not pushed down, but made to look like *reference* pairs: pairs
@@ -21,12 +21,12 @@ from core.generators.ppgsl.surrogate import Features, Identity, Smoothed
 from core.privacy.entropy import Generator as Rng
 
 WIDTH, DIRECTIONS, POOL, CHUNK = 64, 16, 50, 65_536
-"""Columns of projected features, directions of a step, random pairs to choose a reference pair from, and pairs
-that are compared at a time."""
+"""Columns of projected features, directions of a step, random pairs to choose a reference pair from, and
+pairs that are compared at a time."""
 
 STANDARD_DEVIATION = 0.25
-"""What one standard deviation counts, so that one default of alpha suits both losses: on Cora and PolBlogs four
-times the surrogate's alpha left as many links."""
+"""What one standard deviation counts, so that one default of alpha suits both losses. Tuned on Cora and
+PolBlogs."""
 
 
 @dataclass(frozen=True)

@@ -60,11 +60,11 @@ class PpgslParams(DefenceParams):
         ),
     )
     against: Literal["surrogate", "informed"] = Field(
-        default="surrogate",
+        default="informed",
         description=(
-            "Whom the links are hidden from. surrogate: as published, attackers who rank pairs as the surrogate "
-            "does: it is to take sensitive links for non-links. informed: those, too, who have run the defence "
-            "on graphs of their own: in degrees, shared neighbours and cosines sensitive links are to differ as "
+            "Whom the links are hidden from. surrogate: as published, attackers who rank pairs as the "
+            "surrogate does: it is to take sensitive links for non-links. informed: those, too, who have run "
+            "the defence on graphs of their own: in degrees and cosines sensitive links are to differ as "
             "little as can be from non-links that are as alike in public features."
         ),
     )

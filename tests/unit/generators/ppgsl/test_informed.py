@@ -1,4 +1,4 @@
-"""The defence against attackers who know it: what it measures, whom it compares with, what it takes from them."""
+"""The defence against attackers who know it: what it measures, whom it compares with, what it takes away."""
 
 from __future__ import annotations
 
