@@ -199,7 +199,8 @@ def tables(lines: list[Line]) -> Iterator[str]:
 def regrets(lines: Iterable[Line]) -> Iterator[str]:
     """Markdown: for each graph the setting of ``ppgsl`` that the others choose, and what that costs there.
 
-    A setting is worth the links less the best attacker, in points; those that every graph has compete. The others choose what falls shortest of their best, on average.
+    A setting is worth the links less the best attacker, in points; those that every graph has compete. The
+    others choose what falls least short of their best, on average.
     """
     worth = {at: each["links"] - each["figure"] for at, each in means(lines).items() if "ppgsl" in at[1]}
     graphs = list(dict.fromkeys(at[0] for at in worth))

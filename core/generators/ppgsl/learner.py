@@ -20,7 +20,7 @@ class Problem:
     """A relation on a device: the pairs that have a weight, and what the weights are to hide.
 
     ``original``: 1 for links, 0 for pairs that may be added. ``sensitive``: (2, s) ends. ``inputs``: rows of
-    the surrogate's first layer.
+    the surrogate's first layer. ``traces``: what an informed attacker reads, where it is to find nothing.
     """
 
     pattern: Pattern
@@ -55,7 +55,8 @@ def learn(
 ) -> Learned:
     """Learn weights by ``steps`` steps from ``start``; ``tick(done)`` after each.
 
-    Loss: the surrogate's mean cross-entropy of calling sensitive links non-links (Eq. 7), and ``alpha`` times
+    Loss: the surrogate's mean cross-entropy of calling sensitive links non-links (Eq. 7), or where there are
+    ``traces`` what those tell of sensitive links, and ``alpha`` times
     the length of the change over that of the visible graph: the norm of Eq. 8, not squared. What is cut to
     [0, 1] passes its gradient on, else a weight that a step has thrown over a bound would stay there for
     good. One weight a pair keeps the matrix symmetric (Eq. 6): both halves would move alike. The surrogate

@@ -126,12 +126,13 @@ def attack(given: Visible, params: PpgslParams, weights: np.ndarray, keys: np.nd
         return search.measured(problem, params, torch.from_numpy(weights), want)
 
 
-def test_sensitive_links_are_found_in_the_graph_and_not_after_learning():
+@pytest.mark.parametrize("against", ["surrogate", "informed"])
+def test_sensitive_links_are_found_in_the_graph_and_not_after_learning(against):
     given = visible()
     keys = fit.candidates(given, QUICK, public_generator(1))
     original = np.isin(keys, given.links).astype(np.float32)
     before = attack(given, QUICK, original, keys)
-    found = learned(given, alpha=0.1)
+    found = learned(given, alpha=0.1, against=against)
     assert before > 0.85
     assert attack(given, QUICK, found.weights, found.keys) < before - 0.2
     loss = found.training.curves["privacy loss"]
