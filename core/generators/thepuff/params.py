@@ -34,9 +34,10 @@ class ThepuffParams(ValueParameters):
         default=None,
         description=(
             "Train the discriminator that sees the original graph. By default variant paper does and variant "
-            "sound does not: there it is paid for by DP-SGD, and without it the guarantee is pure. No graph "
-            "was found on which it pays: what it would buy without noise is lost in what is taken from the "
-            "perturbed graph. With privacy=false it is the one discriminator, and trained."
+            "sound does not: there it is paid for by DP-SGD, and without it the guarantee is pure. It paid "
+            "on no graph that was measured: on MovieLens-100k at epsilon 8 the 4-cycles are .88 of the "
+            "original's with it and .92 without, and even for nothing, reading the original, it would buy "
+            "an AUC of .59 for .56. With privacy=false it is the one discriminator, and trained."
         ),
     )
     keep_degrees: bool = Field(
