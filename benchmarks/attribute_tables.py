@@ -7,7 +7,9 @@
 
 Only runs that RESULTS lacks are made. ``values``: read at epsilon, and drawn for the original's own edges, so
 that nothing else is off. Rows "histogram": drawn from the noisy histogram alone, at all of epsilon.
-``drawn``: a release of ``anchored`` at epsilon 2, half of it for values. ``cost``: a generated graph, CPU
+``drawn``: a release of ``anchored`` at epsilon 2, half of it for values. ``learned``: releases
+at a delta of 1e-5, a quarter of epsilon for values, by ``anchored`` with directions and by ``thepuff`` with a
+utility discriminator, of bitcoin-alpha in five even steps of time. ``cost``: a generated graph, CPU
 seconds of reads and of one draw, without the structure, and the most memory beside the graph's. ``labels``:
 whole releases of ``dcsbm`` of graphs whose nodes have a protected class ("few papers": authors of more than
 ten link none): a tenth of an edge's epsilon is for mixing, and a row costs as much epsilon as an edge.
@@ -85,6 +87,8 @@ SHARE = 0.1
 METHODS: dict[str, dict[str, Any]] = {"dcsbm": {}, "anchored": {"evidence": "none"}, "keyframe": {}}
 OTHERS_AT, STEPS = 1, 5
 ONE_WAY = "polblogs, directed"
+LEARNED: dict[str, dict[str, Any]] = {"anchored": {"spectral": True}, "thepuff": {"utility": True}}
+LEARNED_AT, LEARNED_SHARE, DELTA = (4, 8), 0.25, 10**13
 FIGURES = ("TV or EMD", "nodes", "correlation", "target means", "spread", "AUC", "of 20", "of 20, by edge")
 TRUST = EdgeAttribute(name="trust", kind="integer", bounds=(-10, 10), aggregate="max")
 HOUR = EdgeAttribute(name="hour", kind="time_of_day", aggregate="first", from_time=True)
@@ -106,6 +110,14 @@ def loaded(name: str, data: Path) -> Graph:
         return of_columns(rows[:, 0], rows[:, 1], rows[:, 2] % DAY, HOUR, second)
     day = rows[:, 2] // DAY
     return of_columns(rows[:, 0], rows[:, 1], rows[:, 2] % DAY, HOUR, day - day.min())
+
+
+def in_order(data: Path) -> Graph:
+    """Bitcoin-alpha in ``STEPS`` steps: who trusted whom in each fifth of the time."""
+    rows = np.loadtxt(data / "bitcoin-alpha" / "soc-sign-bitcoinalpha.csv", delimiter=",", skiprows=1)
+    source, target, trust, at = rows.astype(np.int64).T
+    step = np.minimum((at - at.min()) * STEPS // (at.max() - at.min()), STEPS - 1)
+    return of_columns(source, target, trust, TRUST, step)
 
 
 def of_columns(
@@ -167,7 +179,8 @@ def released(graph: Graph, epsilon: float, name: str = "anchored", **asked: Any)
     method = get(name)
     params = method.Params(**(asked or {"attribute_share": 0.5}))
     unit = Unit.EVENT if graph.schema.temporal else Unit.EDGE
-    facts = PublicFacts(graph.schema, unit, None, int(epsilon * NANO), 0, (EDGE,))
+    delta = DELTA if name in LEARNED else 0
+    facts = PublicFacts(graph.schema, unit, None, int(epsilon * NANO), delta, (EDGE,))
     plan = method.plan(params, facts)
     model = method.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
     return model.sample(noise_generator(), no_progress)
@@ -353,6 +366,9 @@ def rows(only: str | None, methods: Sequence[str] = ("dcsbm",)) -> Iterator[tupl
                 yield "values", name, epsilon, row
     for name in GRAPHS[:2] if only in (None, "drawn") else ():
         yield "drawn", name, 2, "this"
+    for epsilon in LEARNED_AT if only in (None, "learned") else ():
+        for method in LEARNED:
+            yield "learned", "bitcoin-alpha, in time", epsilon, method
     for name in LABELLED if only in (None, "labels") else ():
         for epsilon in LABELS_AT if "dcsbm" in methods else ():
             for row in ("read", "this"):
@@ -376,6 +392,10 @@ def measured(table: str, name: str, epsilon: float, row: str, data: Path) -> dic
         return {"reads": round(reading, 2), "draw": round(drawing, 2), "MiB": round(most)}
     if table == "labels":
         return labelled(protected(name, data), epsilon, row)
+    if table == "learned":
+        original = in_order(data)
+        share = {"attribute_share": LEARNED_SHARE}
+        return figures(original, released(original, epsilon, row, **LEARNED[row], **share))
     original = loaded(name, data)
     if row == "floor":
         return floor_of(original)
@@ -416,7 +436,7 @@ def mean_of(values: list[float]) -> str:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--only", choices=("values", "drawn", "labels", "cost"))
+    parser.add_argument("--only", choices=("values", "drawn", "learned", "labels", "cost"))
     parser.add_argument("--methods", nargs="+", choices=tuple(METHODS), default=["dcsbm"])
     parser.add_argument("--runs", type=int, default=RUNS)
     asked = parser.parse_args()
