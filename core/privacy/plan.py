@@ -92,6 +92,8 @@ class PlannedRead:
     ``nano_epsilon``: the least that a cell pays for it; more than one where its answer is the sum of answers
     about disjoint parts of the cell, each of which pays for itself. ``deviation``: the most that the standard
     deviation of its noise can be, of a read of persons under Gaussian noise; it has no costs of its own.
+    ``moved``: how far a person moves its answer at most, in L1, of a read of persons under discrete Laplace
+    noise; for other units that follows from the query.
     """
 
     edge_type: str
@@ -99,6 +101,7 @@ class PlannedRead:
     nano_epsilon: tuple[int, ...]
     cells: int = 1
     deviation: float | None = None
+    moved: int | None = None
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,8 @@ def planned(
     """Predict one line for each planned read whose noise has a law: each figure is at most so far off.
 
     From public facts alone, before anything is opened. Of a relation's cells that differ the least exact
-    is told. Under unit node there are reads of persons alone; without a guarantee none.
+    is told. Under unit node there are reads of persons, and those of which a method says how far a person
+    moves them; without a guarantee none.
     """
     asked = list(reads)
     lines = [
@@ -199,16 +200,19 @@ def planned_noise(
 ) -> dict[tuple[str, str], tuple[list[Fraction], int]]:
     """Find, by relation and query, the scales of the noises whose sum is in the least exact of the planned
     answers, and in how many cells it is asked. As :func:`planned`, which makes lines of it."""
-    if unit is Unit.NODE or plan.kind is GuaranteeKind.NONE:
+    if plan.kind is GuaranteeKind.NONE:
         return {}
     found: dict[tuple[str, str], list[PlannedRead]] = {}
     for read in reads:
-        if read.query in QUANTITIES:
+        if read.query in QUANTITIES and (unit is not Unit.NODE or read.moved is not None):
             found.setdefault((read.edge_type, read.query), []).append(read)
     noises = {}
     for (name, query), asked in found.items():
-        noise = _noise(unit, schema, name, query)
-        each = [[noise(cost) for cost in read.nano_epsilon] for read in asked]
+        known = None if unit is Unit.NODE else _noise(unit, schema, name, query)
+        each = [
+            [known(cost) if known else Fraction((read.moved or 0) * NANO, cost) for cost in read.nano_epsilon]
+            for read in asked
+        ]
         noises[name, query] = max(each, key=sum_within), sum(read.cells for read in asked)
     return noises
 

@@ -177,7 +177,12 @@ def multipliers(plan: PrivacyPlan) -> dict[str, Fraction]:
 
 
 COUNTS = {"degrees": "person_degrees", "activity": "person_activity", "classes": "person_classes"}
-SUMS = {"totals": "thing_totals", "steps": "thing_totals_by_period"}
+SUMS = {
+    "totals": "thing_totals",
+    "steps": "thing_totals_by_period",
+    VALUES[0]: "value_totals",
+    VALUES[1]: "value_totals_of_things",
+}
 """What a read is called where its noise is predicted."""
 GRID = 1.0001
 """Noise is drawn on a grid of so many steps of an edge that rounding its deviation up adds less than that."""

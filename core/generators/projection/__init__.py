@@ -39,25 +39,26 @@ Sources: projections, Day, Li, Lyu, SIGMOD 2016; packings, Kasiviswanathan, Niss
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
 from core.generators._shared.frame.heeded import Idle, require_heeded
-from core.generators._shared.frame.plan import plan_of
-from core.generators._shared.values.share import FIELD, PURPOSE, why_idle
+from core.generators._shared.frame.plan import divide, plan_of
+from core.generators._shared.values.share import FIELD, PURPOSE, divided, why_idle
 from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
-from core.generators.projection.params import ProjectionParams
+from core.generators.projection.params import HISTOGRAM, ProjectionParams
 from core.privacy.events import Pure, pure_nano_epsilon
 from core.privacy.persons import acquaintance
-from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.public_groups import group_attribute
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.model import CellsModel
     from core.generators._shared.values.stage import ValuedModel
+    from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
 
 LEAST_NANO_EPSILON = 1_000_000
@@ -113,6 +114,31 @@ class Projection:
             Allotment(WHOLE_GRAPH, None, Pure(nano, "discrete laplace"), purpose) for nano, purpose in granted
         ]
         return plan_of(self.name, public, allotments)
+
+    def planned_reads(
+        self, params: ProjectionParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> list[PlannedRead]:
+        """Return the tables of what edges carry; see the protocol.
+
+        A person moves them by what the declared bounds allow. Other reads are left out: how far a person
+        moves them follows from thresholds that are paid for.
+        """
+        spent = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments if each.purpose == PURPOSE)
+        if not spent:
+            return []
+        (name,) = (each.purpose.removeprefix(_PURPOSE) for each in plan.allotments if each.purpose != PURPOSE)
+        relation, kind = acquaintance(schema, name)
+        grouped = group_attribute(kind, params.groups) is not None
+        numbers, each = divided(relation, spent)
+        person = 2 * (kind.degree_bound or 0)
+        records = person * (relation.records_per_slot or 1)
+        reads = []
+        for cost, moved, of in ((each, records, "value"), (numbers, person, "record")):
+            costs = (0,) if not cost else divide(cost, HISTOGRAM) if grouped else (cost,)
+            for query, part in zip((f"{of}_histogram", f"{of}s_by_classes"), costs, strict=False):
+                if part:
+                    reads.append(PlannedRead(name, query, (part,), moved=moved))
+        return reads
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress

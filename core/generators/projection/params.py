@@ -6,6 +6,8 @@ from pydantic import Field, field_validator, model_validator
 
 from core.generators._shared.values.share import ValueParameters
 
+HISTOGRAM = 0.4
+"""Of what an attribute of edges has, where public groups have the rest."""
 LEAST_SHARE = 0.001
 """Of epsilon, so that each read of the least epsilon that is taken has a part of it."""
 

@@ -24,6 +24,7 @@ from core.generators._shared.values.fit import (
 from core.generators._shared.values.share import divided as divided_share
 from core.generators._shared.values.stage import ValuedModel, paid_cells
 from core.generators.base import no_progress
+from core.generators.projection.params import HISTOGRAM
 from core.privacy.entropy import noise_generator
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from core.graphs.tables import EdgeTable
     from core.privacy.bounded_values import BoundedValues
     from core.privacy.people import People
-
-HISTOGRAM = 0.4
-"""Of what an attribute has, where public groups have the rest."""
 
 
 def valued(model: CellsModel, people: People, nano_epsilon: int, group: str | None) -> ValuedModel:

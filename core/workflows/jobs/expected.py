@@ -20,6 +20,17 @@ from core.workflows.jobs.questions import QUESTIONS, Facts, noises_of
 from graphveil.models.plans import Expected
 from graphveil.models.reports import Precision
 
+TOTALS = {
+    "thing_totals": ("thing_total_within_95", "edges of a thing", "a thing"),
+    "value_totals": ("value_total_within_95", "records that carry values of one bin", "a bin of values"),
+    "value_totals_of_things": (
+        "thing_value_total_within_95",
+        "records of a thing that carry values of one kind",
+        "a thing and a kind of value",
+    ),
+}
+"""Sums over clipped persons, by their query: the question, its unit, and what is summed."""
+
 
 def told(
     generator: Generator,
@@ -49,14 +60,15 @@ def _totals(schema: GraphSchema, reads: Iterable[PlannedRead]) -> Iterator[Expec
     if protected is None or protected.degree_bound is None:
         return
     for read in reads:
-        if read.query == "thing_totals" and read.deviation is not None:
+        if read.query in TOTALS and read.deviation is not None:
+            question, unit, total = TOTALS[read.query]
             clipped = read.deviation * math.sqrt(protected.degree_bound)
             yield Expected(
-                question="thing_total_within_95",
+                question=question,
                 edge_type=read.edge_type,
                 value=math.ceil(NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * clipped),
-                unit="edges of a thing",
-                method="The paid total of a thing, persons clipped, is at most so far off, with probability "
+                unit=unit,
+                method=f"The paid total of {total}, persons clipped, is at most so far off, with probability "
                 "95 %: the normal quantile of its noise, which grows with the root of the clip.",
                 assumed=f"persons are clipped at {protected.degree_bound} edges, the declared degree_bound; "
                 "the clip itself is a paid quantile of their degrees",

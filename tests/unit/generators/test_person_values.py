@@ -15,8 +15,10 @@ import pytest
 
 from core.errors import NotAccepted
 from core.generators import registry
+from core.generators._shared.values.share import PURPOSE
 from core.generators.base import PublicFacts, no_progress
 from core.generators.profiles import GENERATOR as PROFILES
+from core.generators.profiles.budget import multipliers
 from core.generators.projection import GENERATOR as PROJECTION
 from core.generators.projection.values import valued
 from core.graphs.edge_attributes import Aggregate, EdgeAttribute
@@ -30,6 +32,8 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from core.reports.precision import planned, within
+from core.workflows.jobs.expected import told as expected
 from tests.support.typed_neighbours import told
 from tests.unit.generators.profiles.test_profiles_neighbours import require_hidden
 
@@ -301,6 +305,40 @@ def test_groups_keep_what_goes_on_between_them_and_persons_without_a_bound_are_r
     with pytest.raises(NotAccepted, match="degree_bound") as refused:
         fitted("projection", free, 1, 0.5)
     assert refused.value.members["field"] == "attribute_share"
+
+
+def test_the_noise_of_tables_between_persons_is_told_beforehand():
+    """As their declared bound has it, and as fits ask for it."""
+    schema = people_schema(4, 30)
+    params = PROJECTION.Params(attribute_share=0.5)
+    plan = PROJECTION.plan(params, PublicFacts(schema, Unit.NODE, None, 4 * NANO, 0, ("knows",)))
+    reads = PROJECTION.planned_reads(params, plan, schema, {"user": 4})
+    assert [(each.query, each.nano_epsilon, each.moved) for each in reads] == [
+        ("value_histogram", (int(0.8 * NANO),), 60),
+        ("values_by_classes", (int(1.2 * NANO),), 60),
+    ]
+    lines = planned(Unit.NODE, schema, plan, reads)
+    assert [each.within for each in lines] == [
+        within(Fraction(60 * NANO, each.nano_epsilon[0]), 0.95) for each in reads
+    ]
+    assert PROJECTION.planned_reads(PROJECTION.Params(), plan.without(PURPOSE), schema, {"user": 4}) == []
+
+
+def test_the_noise_of_sums_over_persons_is_told_under_a_declared_bound():
+    """Of all things together and of each, for persons clipped at it."""
+    schema = things_schema(3, 2, 1, MERGED)
+    kinds = tuple(
+        kind.model_copy(update={"degree_bound": 25}) if kind.protected else kind for kind in schema.node_types
+    )
+    schema = schema.model_copy(update={"node_types": kinds})
+    params, names = PROFILES.Params(attribute_share=0.5), tuple(each.name for each in schema.edge_types)
+    plan = PROFILES.plan(params, PublicFacts(schema, Unit.NODE, None, 4 * NANO, DELTA_ATTO, names))
+    nodes = {kind.name: kind.count or 0 for kind in kinds}
+    found = {each.question: each for each in expected(PROFILES, params, plan, schema, nodes, None, names)[1]}
+    noise = multipliers(plan)
+    for what, question in (("values", "value_total"), ("values by thing", "thing_value_total")):
+        deviation = float(noise[f"{what} of {names[0]}"]) * np.sqrt(2 * 25)
+        assert found[f"{question}_within_95"].value == pytest.approx(1.96 * deviation, abs=1.01)
 
 
 @pytest.mark.parametrize("method", ["profiles", "projection"])
