@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.dpggan_rows import FREE, ROWS, release, release_together, view
+from benchmarks.dpggan_rows import FREE, ROWS, release, release_together, row_of, view
 from benchmarks.small_graphs import FIGURES, keys, load_labelled
 from core.evaluation.metric import Suite
 from core.evaluation.suite import compare
@@ -89,7 +89,8 @@ def figures(original: Graph, synthetic: Graph) -> list[float]:
 def run(label: str, graphs: list[Graph], labels: np.ndarray | None, epsilon: float) -> dict[str, Any]:
     """The means of one run over all graphs, and GIN's accuracy where there are labels."""
     rows, released = [], []
-    together = label in ROWS and ROWS[label].together
+    row = row_of(label)
+    together = row is not None and row.together
     made = (
         release_together(label, graphs, epsilon)
         if together

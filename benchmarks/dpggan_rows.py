@@ -73,6 +73,7 @@ FREE: dict[str, Row | None] = {
     "configuration": None,
     "gvae": Row("gvae"),
     "ggan": Row("ggan"),
+    "diffusion": Row("diffusion", together=True),
 }
 
 
@@ -102,9 +103,14 @@ def reading(graph: Graph) -> AbstractContextManager[Any]:
     return mock.patch.object(training, "union_of", union_of)
 
 
+def row_of(label: str) -> Row | None:
+    """The row of a label; None for one that is no method."""
+    return ROWS.get(label) or FREE[label]
+
+
 def release(label: str, graph: Graph, epsilon: float) -> tuple[Graph, float, float]:
     """One synthetic graph, and the CPU seconds of its fit and of its draw."""
-    row = ROWS.get(label) or FREE[label]
+    row = row_of(label)
     started = time.process_time()
     if row is None:
         synthetic = PLAIN[label](graph, noise_generator())
@@ -122,7 +128,9 @@ def release_together(label: str, graphs: Sequence[Graph], epsilon: float) -> lis
     schema = GraphSchema(collection=Collection(graphs=members))
     names = [member.type_name for member in members]
     tables = {name: graph.edges["edge"] for name, graph in zip(names, graphs, strict=True)}
-    model = fitted(ROWS[label], Graph.build(schema, {}, tables), epsilon)
+    row = row_of(label)
+    assert row is not None
+    model = fitted(row, Graph.build(schema, {}, tables), epsilon)
     drawn = model.sample(noise_generator(), no_progress)
     return [static_graph(size, drawn.edges[name]) for name, size in zip(names, sizes, strict=True)]
 

@@ -13,6 +13,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "Use": {
         "": (
             "docs/choosing_epsilon.md",
+            "docs/cost_of_privacy.md",
             "docs/compare.md",
             "docs/console.md",
             "docs/client.md",

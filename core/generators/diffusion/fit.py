@@ -66,7 +66,7 @@ def fit_diffusion(
             keys = np.sort(cell.source.astype(np.int64) * size + cell.target)
             known = inputs[raw.schema.edge_type(name).source].to(place)
             whole = Whole(size, keys, known, np.arange(size))
-            if params.communities and len(keys):
+            if params.told and len(keys):
                 whole = replace(whole, groups=communities(whole))
             wholes[name] = whole
             cells[name, None] = {"degrees": whole.degrees.astype(np.int64), "groups": whole.groups}

@@ -29,11 +29,12 @@ class DiffusionParams(Parameters):
         ),
     )
     width: int = Field(default=32, ge=4, le=256, description="Width of the denoiser's layers.")
-    communities: bool = Field(
-        default=True,
+    communities: bool | None = Field(
+        default=None,
         description=(
-            "Find the communities of the original, and tell the denoiser which nodes share one. Without them "
-            "nodes are known by degrees and attributes alone, as in EDGE."
+            "Find the communities of the original, and tell the denoiser which nodes share one; without them "
+            "nodes are known by degrees and attributes alone, as in EDGE. None: unless node attributes are "
+            "drawn, which do not follow communities, so that neighbours would be less alike."
         ),
     )
     node_attributes: bool = Field(
@@ -43,3 +44,8 @@ class DiffusionParams(Parameters):
             "by them."
         ),
     )
+
+    @property
+    def told(self) -> bool:
+        """Whether communities are found, and told to the denoiser."""
+        return not self.node_attributes if self.communities is None else self.communities
