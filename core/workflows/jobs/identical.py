@@ -7,11 +7,12 @@ is written, labelled and compared makes no difference: a further sample takes fo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlalchemy.orm import Session
 
 from core.errors import IdenticalRelease
 from core.jobs import idempotency, repository
-from core.jobs.models import Job
 from core.publishing.spec import JobSpec
 from core.workflows.jobs.prepare import JobRequest
 
@@ -35,7 +36,15 @@ def content_hash(spec: JobSpec) -> str:
     )
 
 
-def earlier(session: Session, spec: JobSpec, request: JobRequest) -> Job | None:
+@dataclass(frozen=True)
+class Twin:
+    """A job that a request would repeat, and its state."""
+
+    id: str
+    state: str
+
+
+def earlier(session: Session, spec: JobSpec, request: JobRequest) -> Twin | None:
     """Find the job that the request would repeat, published where there is one, else the newest under way.
 
     None for a request that wants a repeat: that says so, or is one of several draws among which a comparison
@@ -43,7 +52,8 @@ def earlier(session: Session, spec: JobSpec, request: JobRequest) -> Job | None:
     """
     if request.repeat or request.comparison:
         return None
-    return repository.identical(session, spec.release.dataset_id, content_hash(spec))
+    found = repository.identical(session, spec.release.dataset_id, content_hash(spec))
+    return None if found is None else Twin(*found)
 
 
 def refuse(session: Session, spec: JobSpec, request: JobRequest) -> None:
@@ -57,7 +67,7 @@ def refuse(session: Session, spec: JobSpec, request: JobRequest) -> None:
         raise refusal(job)
 
 
-def refusal(job: Job) -> IdenticalRelease:
+def refusal(job: Twin) -> IdenticalRelease:
     """Say what a request is answered that would repeat the job."""
     return IdenticalRelease(
         f"Job {job.id} has the same content and is {job.state}. Its release costs nothing, and neither does "
