@@ -8,6 +8,7 @@ walked that does not appear: the work grows with the edges that go in and come o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
@@ -17,6 +18,7 @@ import numpy as np
 from numba import njit
 
 from core.errors import InvalidInput
+from core.graphs.key_sort import sorted_keys
 from core.privacy import entropy
 from core.privacy.entropy import Generator
 from core.privacy.events import NANO, check_nano_epsilon
@@ -127,17 +129,53 @@ def flip(
     """
     rng = rng or entropy.noise_generator()
     check_size(shape, flips)
-    stays = _words(rng, len(source)) >= np.uint64(flips.drop)
-    taken = np.sort(_ranks(source, target, shape))
-    absent = slot_count(shape) - len(taken)
-    chosen = _hits(rng, absent, flips.add)
+    edges = len(source)
+    drop = np.uint64(flips.drop)
+    stays = _by_chunk(edges, np.bool_, lambda part: _words(rng, part.stop - part.start) >= drop)
+    taken = _by_chunk(edges, np.uint64, lambda part: _ranks(source[part], target[part], shape))
+    taken = sorted_keys(taken).view(np.int64)
+    chosen = _hits(rng, slot_count(shape) - edges, flips.add)
     # The r-th absent slot comes after as many taken ones as have at most r absent slots before them.
-    chosen += np.searchsorted(taken - np.arange(len(taken)), chosen, side="right")
-    new_source, new_target = _slots(chosen, shape)
-    sources = np.concatenate([np.asarray(source, dtype=np.int64)[stays], new_source])
-    targets = np.concatenate([np.asarray(target, dtype=np.int64)[stays], new_target])
-    order = np.argsort(sources * shape.target_count + targets)
-    return sources[order], targets[order]
+    taken -= np.arange(edges)
+    for part in _chunks(len(chosen)):
+        chosen[part] += np.searchsorted(taken, chosen[part], side="right")
+    del taken
+    keys = _keys((source, target, stays), chosen, shape)
+    del chosen
+    ends = np.divmod(sorted_keys(keys), np.uint64(shape.target_count))
+    return ends[0].view(np.int64), ends[1].view(np.int64)
+
+
+def _keys(kept: tuple[np.ndarray, np.ndarray, np.ndarray], chosen: np.ndarray, shape: Shape) -> np.ndarray:
+    """Pack ``source * targets + target`` of the edges (source, target, stays) that stay, and of the slots
+    that were chosen; uint64, in no order."""
+    source, target, stays = kept
+    keys = np.empty(int(np.count_nonzero(stays)) + len(chosen), dtype=np.uint64)
+    size = 0
+    for part in _chunks(len(source)):
+        ends = (each[part][stays[part]].astype(np.uint64) for each in (source, target))
+        size = _put(keys, size, *ends, shape)
+    for part in _chunks(len(chosen)):
+        size = _put(keys, size, *(each.view(np.uint64) for each in _slots(chosen[part], shape)), shape)
+    return keys
+
+
+def _put(keys: np.ndarray, size: int, source: np.ndarray, target: np.ndarray, shape: Shape) -> int:
+    keys[size : size + len(source)] = source * np.uint64(shape.target_count) + target
+    return size + len(source)
+
+
+def _chunks(size: int) -> Iterator[slice]:
+    for first in range(0, size, _CHUNK):
+        yield slice(first, min(first + _CHUNK, size))
+
+
+def _by_chunk(size: int, dtype: type, compute: Callable[[slice], np.ndarray]) -> np.ndarray:
+    """Fill an array of that size part by part: what computes one needs no memory for all of it."""
+    filled = np.empty(size, dtype=dtype)
+    for part in _chunks(size):
+        filled[part] = compute(part)
+    return filled
 
 
 def _words(rng: Generator, count: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from core.generators._shared.degrees.counts import integers, noisy_count, to_total
 from core.generators._shared.frame.plan import divide
 from core.generators._shared.matching.exact import matched, one_block
-from core.generators._shared.matching.pairs import pack
+from core.graphs.key_sort import sorted_keys
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
@@ -36,13 +36,14 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DGGParams, rng: 
 
     The blocks hold about as many pairs as the graph has edges, so listing them is linear. O(m log m).
     """
+    from core.generators._shared.matching import ends
+
     degrees = integers(columns["degree"], rng)
     inner = _block_edges(degrees, params.clustering ** (1 / 3), rng)
-    low, high = np.divmod(inner, nodes)
-    left = degrees - np.bincount(low, minlength=nodes) - np.bincount(high, minlength=nodes)
+    left = degrees - ends.degrees_in(inner, nodes)
     labels = np.zeros(nodes, dtype=np.int64)
     outer = matched(left, labels, one_block(int(left.sum())), rng, taken=inner)
-    return np.sort(np.concatenate([inner, outer]))
+    return ends.merged(outer, outer[:0], inner)
 
 
 def affinity_blocks(degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
@@ -60,16 +61,10 @@ def affinity_blocks(degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarr
 
 
 def _block_edges(degrees: np.ndarray, density: float, rng: Rng) -> np.ndarray:
-    """Draw sorted keys inside the affinity blocks, each pair with probability ``density``."""
-    nodes = len(degrees)
+    """Draw sorted keys inside the affinity blocks, each pair with probability ``density``. O(pairs)."""
     order, starts = affinity_blocks(degrees, rng)
     if density <= 0 or not len(starts):
         return np.empty(0, dtype=np.int64)
-    sizes = np.diff(starts, append=len(order))
-    # Member i of a block is paired with the i members before it: rows of 0, 1, 2, ... pairs.
-    member = np.arange(len(order)) - np.repeat(starts, sizes)
-    row = np.repeat(np.arange(len(order)), member)
-    rank = np.arange(len(row)) - np.repeat(np.cumsum(member) - member, member)
-    kept = rng.random(len(row)) < density
-    u, v = order[row[kept]], order[(row - member[row] + rank)[kept]]
-    return np.sort(pack(u, v, nodes))
+    from core.generators.dgg.kernels import linked_pairs
+
+    return sorted_keys(linked_pairs(order, starts, density, len(degrees), rng)).view(np.int64)

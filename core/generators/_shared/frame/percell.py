@@ -58,7 +58,9 @@ class Parts:
 def drawn_edges(cell: PrivateCell, ends: tuple[np.ndarray, np.ndarray]) -> Columns:
     """Make the columns of a method whose fit draws the edges themselves: their sorted keys, int64."""
     source, target = ends
-    return {"key": source * cell.shape.target_count + target}
+    key = source * cell.shape.target_count
+    key += target
+    return {"key": key}
 
 
 def same_edges(columns: Columns, nodes: int, params: Any, rng: Rng) -> np.ndarray:
