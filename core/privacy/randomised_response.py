@@ -153,16 +153,18 @@ def _keys(kept: tuple[np.ndarray, np.ndarray, np.ndarray], chosen: np.ndarray, s
     keys = np.empty(int(np.count_nonzero(stays)) + len(chosen), dtype=np.uint64)
     size = 0
     for part in _chunks(len(source)):
-        ends = (each[part][stays[part]].astype(np.uint64) for each in (source, target))
-        size = _put(keys, size, *ends, shape)
+        here = stays[part]
+        size = _put(keys, size, source[part][here], target[part][here], shape)
     for part in _chunks(len(chosen)):
-        size = _put(keys, size, *(each.view(np.uint64) for each in _slots(chosen[part], shape)), shape)
+        size = _put(keys, size, *_slots(chosen[part], shape), shape)
     return keys
 
 
 def _put(keys: np.ndarray, size: int, source: np.ndarray, target: np.ndarray, shape: Shape) -> int:
-    keys[size : size + len(source)] = source * np.uint64(shape.target_count) + target
-    return size + len(source)
+    """Put the keys of these edges behind the first ``size`` ones; return how many there are now."""
+    stop = size + len(source)
+    keys[size:stop] = source.astype(np.uint64) * np.uint64(shape.target_count) + target.astype(np.uint64)
+    return stop
 
 
 def _chunks(size: int) -> Iterator[slice]:
@@ -172,7 +174,7 @@ def _chunks(size: int) -> Iterator[slice]:
 
 def _by_chunk(size: int, dtype: type, compute: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Fill an array of that size part by part: what computes one needs no memory for all of it."""
-    filled = np.empty(size, dtype=dtype)
+    filled: np.ndarray = np.empty(size, dtype=dtype)
     for part in _chunks(size):
         filled[part] = compute(part)
     return filled
