@@ -136,7 +136,8 @@ def flip(
     taken = sorted_keys(taken).view(np.int64)
     chosen = _hits(rng, slot_count(shape) - edges, flips.add)
     # The r-th absent slot comes after as many taken ones as have at most r absent slots before them.
-    taken -= np.arange(edges)
+    for part in _chunks(edges):
+        taken[part] -= np.arange(part.start, part.stop)
     for part in _chunks(len(chosen)):
         chosen[part] += np.searchsorted(taken, chosen[part], side="right")
     del taken
