@@ -38,7 +38,10 @@ from tests.support.parameters import IDLE, TRIED, Idle, Tried
 
 NODES, STEPS = 60, 4
 NANO, DELTA = 10**9, 10**13
-LEARNED = {"diffusion", "dpggan", "dpgvae", "ggan", "gvae", "hetedp", "hetesdg", "ppgsl", "thepuff"}
+LEARNED = {
+    *("diffusion", "dpggan", "dpgvae", "ggan", "gvae", "hetedp", "hetesdg", "heterogeneous_walks", "ppgsl"),
+    *("temporal_walks", "thepuff"),
+}
 """Methods that train: three CPU minutes, so that they are looked at with the slow tests."""
 ELSEWHERE = {"pooled"}
 """Parameters of collections alone, shown by tests/unit/generators/test_pooling.py."""
@@ -260,6 +263,7 @@ def chance_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mechanisms, "OPENDP_VALUES", -1)  # its noise cannot be seeded
     for module in (
         *("core.privacy.entropy", "core.generators._shared.defences.altered", "core.generators.thepuff.fit"),
+        "core.generators._shared.walks.model",
         *("core.generators.dpggan.raw", "core.generators.dpggan.fit", "core.generators.diffusion.fit"),
         *("core.generators.hetesdg.published.fit", "core.generators.hetesdg.sound.training"),
     ):

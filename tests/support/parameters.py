@@ -116,6 +116,22 @@ def hete() -> dict[str, list[Tried]]:
     }
 
 
+_SHORT = {"epochs": 1, "dimensions": 8}
+
+
+def walks() -> dict[str, list[Tried]]:
+    """The parameters that walk generators share."""
+    table: dict[str, tuple[Any, Any]] = {
+        "epochs": (1, 3),
+        "length": (2, 4),
+        "dimensions": (4, 8),
+        "pairs_per_edge": (1.0, 3.0),
+    }
+    return everywhere(table, "timed", **_SHORT) | {
+        "most_batches": at("timed", 1, 3, epochs=5, dimensions=8),
+    }
+
+
 TRIED: Mapping[str, Table] = {
     "anchored": {
         "degree_share": [
@@ -198,6 +214,7 @@ TRIED: Mapping[str, Table] = {
     "ggan": everywhere({"epochs": (2, 20)}, "plain")
     | everywhere({"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}, "plain", epochs=5),
     "gvae": everywhere({"epochs": (2, 20)}, "plain"),
+    "heterogeneous_walks": walks(),
     "hetedp": hete(),
     "hetesdg": hete(),
     "keyframe": everywhere(
@@ -328,6 +345,7 @@ TRIED: Mapping[str, Table] = {
     },
     "random_rewire": everywhere(DEFENCE | {"share": (0.1, 0.6)}, "plain"),
     "rwlp": everywhere(DEFENCE | {"length": (1, 4), "share": (0.2, 0.9)}, "plain"),
+    "temporal_walks": walks() | {"window": at("timed", 0, 2, **_SHORT)},
     "thepuff": {
         "variant": at("timed", "sound", "paper", epochs=1, most_batches=2),
         "bias": at("timed", "paid", "hat", epochs=1, most_batches=2),

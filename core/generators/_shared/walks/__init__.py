@@ -1,1 +1,1 @@
-"""Walks of typed graphs over time: the numbering of their nodes, and graphs made of generated walks."""
+"""Walks of typed graphs over time: how their nodes are numbered, and walk generators without a guarantee."""
