@@ -99,16 +99,20 @@ def damped_clustering(
     return whole, rung_of(start, others, damping)
 
 
-def first_rung(source: np.ndarray, target: np.ndarray, nodes: int, damping: Damping) -> int:
-    """The width I_0 alone, see :func:`damped_clustering`. Private, exact."""
-    return rung_of(*rows_by_degree(source, target, nodes)[:2], damping)
-
-
 def rung_of(start: np.ndarray, others: np.ndarray, damping: Damping) -> int:
-    """The same of rows of neighbours, in any order, and where each begins. As private as they are."""
+    """The width I_0 alone, see :func:`damped_clustering`, of rows of neighbours, in any order, and where each
+    begins. Private, exact."""
     weight = -(-damping.unit // _pairs(np.diff(start), damping))
     ahead = _weighed(start, others, weight)
     return damping.ends + int(_largest_sum(start, others, weight, ahead, np.argsort(-ahead)))
+
+
+def rung_at_hubs(start: np.ndarray, others: np.ndarray, damping: Damping) -> int:
+    """No more than :func:`rung_of`, mostly the same: of the few pairs with a node whose neighbours weigh the
+    most. Not for noise, but for how far it reached. O(n log n + m + their paths)."""
+    weight = -(-damping.unit // _pairs(np.diff(start), damping))
+    order = np.argsort(-_weighed(start, others, weight))[:FIRST_NODES]
+    return damping.ends + int(_sum_of_first(start, others, weight, order, _room(len(start) - 1)))
 
 
 def _pairs(degree: np.ndarray, damping: Damping) -> np.ndarray:
@@ -158,9 +162,8 @@ def _largest_sum(start, others, weight, ahead, order):
     so that few nodes may do better than what is found there; then those alone between these.
     """
     nodes, first = start.size - 1, min(FIRST_NODES, start.size - 1)
-    counts, best = (np.zeros(nodes, np.int64), np.empty(nodes, np.int32)), np.int64(0)
-    for place in range(first):
-        best = _walked((start, others), (start, start[1:], others), weight, order[place], counts, best)
+    counts = _room(nodes)
+    best = _sum_of_first(start, others, weight, order[:first], counts)
     able = first
     while able < nodes and ahead[order[able]] > best:
         able += 1
@@ -177,6 +180,21 @@ def _largest_sum(start, others, weight, ahead, order):
         for i in range(start[order[place]], start[order[place] + 1]):
             large[end[others[i]]] = order[place]
             end[others[i]] += 1
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _room(nodes):
+    """Room for :func:`_walked`: sums, and the nodes that have some."""
+    return np.zeros(nodes, np.int64), np.empty(nodes, np.int32)
+
+
+@njit(cache=True, nogil=True)
+def _sum_of_first(start, others, weight, order, counts):
+    """The largest sum of ``weight`` over the common neighbours of one of ``order`` and any node."""
+    best = np.int64(0)
+    for u in order:
+        best = _walked((start, others), (start, start[1:], others), weight, u, counts, best)
     return best
 
 

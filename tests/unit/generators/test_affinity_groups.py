@@ -4,13 +4,14 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from core.generators._shared.rewiring import affinity, groups
+from core.generators._shared.rewiring import affinity, groups, laws, paths, rounds
 from core.generators._shared.rewiring.clustering import ToldClustering
 from core.generators._shared.rewiring.rows import Rows
 from core.generators._shared.rewiring.triangles import Targets, proposals_for, rewired
-from core.privacy.clustering import damping_of, first_rung
+from core.privacy.clustering import damping_of, rung_of
 from core.privacy.entropy import public_generator
 from core.privacy.events import NANO
+from core.privacy.triangle_kernels import rows_by_degree
 
 NODES, EDGES, LABELS = 3_000, 30_000, 3
 SURE = 10**6 * NANO
@@ -101,7 +102,7 @@ def test_the_same_stream_of_randomness_gives_the_same_graph(drawn):
 
 
 def test_a_graph_of_fewer_edges_has_no_groups(drawn, monkeypatch):
-    monkeypatch.setattr(affinity, "Grouping", None)
+    monkeypatch.setattr(rounds, "Grouping", None)
     keys, labels = drawn
     assert len(rewired(keys, NODES, labels, Targets(10), 100, public_generator(1))) == EDGES
     with pytest.raises(TypeError):
@@ -123,36 +124,95 @@ def test_nodes_of_a_circle_stand_by_falling_degree(drawn):
 def test_random_paths_tell_what_is_counted(drawn):
     rows = rows_of(*drawn)
     weight = ToldClustering(0.0, 8, NANO).weights(np.diff(rows.start))
-    now = affinity.Grouping(rows, weight, public_generator(2)).standing(rows.count(), 0.005)
-    assert now.triangles == pytest.approx(rows.count(), rel=0.03)
-    assert now.clustering == pytest.approx(float(rows.at_nodes() @ weight), rel=0.06)
+    true = affinity.Standing(rows.count(), float(rows.at_nodes() @ weight))
+    now = affinity.Grouping(rows, weight, public_generator(2)).standing(true, 0.005)
+    assert now.triangles == pytest.approx(true.triangles, rel=0.03)
+    assert now.clustering == pytest.approx(true.clustering, rel=0.03)
+
+
+def test_nodes_ahead_have_more_edges_or_a_larger_number(drawn):
+    rows = rows_of(*drawn)
+    ahead, degree = paths.ahead_of(rows.arrays()), np.diff(rows.start)
+    assert ahead.sum() == EDGES  # every edge is ahead of one of its ends
+    for v in range(0, NODES, 97):
+        near = rows.others[rows.start[v] : rows.start[v + 1]]
+        assert ahead[v] == sum((degree[w], w) > (degree[v], v) for w in near)
+
+
+def test_what_groups_bring_is_told_by_degree(drawn):
+    rows, rng = rows_of(*drawn), public_generator(8)
+    degree = np.diff(rows.start)
+    weight = ToldClustering(0.0, 8, NANO).weights(degree)
+    by_degree = np.zeros(degree.max() + 1)
+    by_degree[degree] = weight
+    law = laws.fitted_law(np.bincount(degree), by_degree, len(rows.begin) - 1, 30_000, 300.0)
+    told = laws.brought(law, np.bincount(degree), by_degree, len(rows.begin) - 1)
+    assert told[:2] == pytest.approx((30_000, 300.0), rel=0.02)
+    found = affinity.Grouping(rows, weight, rng)._divided(law, rng.random(NODES))
+    size, odds = np.diff(found[1]), found[2]
+    assert groups.expected(found, weight) == pytest.approx(told[:2], rel=0.15)
+    assert (size * (size - 1) / 2 * odds).sum() == pytest.approx(told[2], rel=0.1)
+
+
+def inside(rows):
+    owner = np.repeat(np.arange(NODES), np.diff(rows.start))
+    return (rows.circles[owner] == rows.circles[rows.others]).sum() // 2
+
+
+def test_circles_gain_edges_and_products_their_aim(drawn):
+    keys, labels = drawn
+    rows = rows_of(keys, labels)
+    before, own = inside(rows), rows.product_sum()
+    aim, band = int(0.9 * own), int(0.01 * own)
+    product, made = groups.gathered(rows.arrays(), (own, aim, band, True), 5_000, 10**6, public_generator(9))
+    assert 5_000 <= inside(rows) - before <= 5_001
+    assert made < 10**5
+    assert product == rows.product_sum()
+    assert abs(product - aim) <= band
+    np.testing.assert_array_equal(degrees_of(rows.keys()), degrees_of(keys))
+
+
+def test_gathering_keeps_blocks_and_a_simple_graph(drawn):
+    keys, labels = drawn
+    rows = rows_of(keys, labels)
+    groups.gathered(rows.arrays(), (0, 0, 0, False), 10**9, 10**5, public_generator(9))
+    found = rows.keys()
+    assert (np.diff(found) > 0).all()
+    np.testing.assert_array_equal(blocks_of(found, labels), blocks_of(keys, labels))
 
 
 def test_groups_have_the_triangles_that_the_law_says():
     """Coefficients of .1 at every degree, but for what a group's rounding takes; nodes of one degree."""
     nodes, degree = 20_000, 30
     start = np.arange(0, degree * nodes + 1, degree)
-    law = affinity.law_of(np.arange(degree + 1), np.log(0.1), 0.0)
+    law = laws.law_of(np.arange(degree + 1), np.log(0.1), 0.0)
     chance = public_generator(1).random(nodes)
-    divided = groups.divided(start, np.array([[0, nodes]]), *law, chance, affinity.DENSITY)
+    divided = groups.divided(start, np.array([[0, nodes]]), *law, chance, laws.DENSITY)
     triangles, _ = groups.expected(divided, np.ones(nodes))
     paths = degree * (degree - 1) / 2
     assert 3 * triangles / nodes / paths == pytest.approx(0.1, rel=0.15)
     inside = np.diff(divided[1]) - 1
-    assert (inside * divided[2] <= affinity.MOST_INSIDE * degree + 1).all()
+    assert (inside * divided[2] <= laws.MOST_INSIDE * degree + 1).all()
 
 
-def test_edges_put_into_groups_make_the_triangles_expected_there(drawn):
+@pytest.mark.parametrize("steer", [False, True])
+def test_edges_put_into_groups_make_the_triangles_expected_there(drawn, steer):
+    """But for those that were there and go; led by products, some edges more are of such."""
     rows = rows_of(*drawn)
-    before = rows.count()
+    before, own = rows.count(), rows.product_sum()
     grouping = affinity.Grouping(rows, np.zeros(NODES), public_generator(4))
-    law = affinity.law_of(np.arange(int(np.diff(rows.start).max()) + 1), np.log(0.15), 0.0)
+    law = laws.law_of(np.arange(int(np.diff(rows.start).max()) + 1), np.log(0.15), 0.0)
     found = grouping._divided(law, grouping._chance)
     expected = groups.expected(found, np.zeros(NODES))[0]
-    made = groups.filled(rows.arrays(), found, 10**9, public_generator(6))
+    made, product = groups.filled(
+        rows.arrays(), found, (own, own, own // 100, steer), 10**9, public_generator(6)
+    )
     assert rows.closed.sum() == 2 * made
-    np.testing.assert_array_equal(rows.others[rows.back], rows.owner)
-    assert rows.count() - before == pytest.approx(expected, rel=0.25)  # some that were there go
+    assert product == rows.product_sum()
+    assert (abs(product - own) < 0.03 * own) == steer
+    owner = np.repeat(np.arange(NODES), np.diff(rows.start))
+    np.testing.assert_array_equal(rows.others[rows.back], owner)
+    assert rows.count() - before == pytest.approx(expected, rel=0.35 if steer else 0.25)
 
 
 def test_the_first_rung_of_rows_is_that_of_their_edges():
@@ -160,4 +220,14 @@ def test_the_first_rung_of_rows_is_that_of_their_edges():
     source, target = np.array(graph.edges(), dtype=np.int64).T
     rows = Rows.of(np.sort(source * 60 + target), 60, np.zeros(60, dtype=np.int64))
     damping = damping_of(60, 8)
-    assert rows.first_rung(damping) == first_rung(source, target, 60, damping)
+    true = rung_of(*rows_by_degree(source, target, 60)[:2], damping)
+    assert rows.first_rung(damping) == true
+    assert rows.first_rung_at_hubs(damping) <= true
+
+
+def test_where_hubs_share_the_most_the_rung_at_hubs_is_the_first():
+    source = np.concatenate([np.zeros(30), np.ones(30), np.arange(2, 31)]).astype(np.int64)
+    target = np.concatenate([np.arange(2, 32), np.arange(2, 32), np.arange(3, 32)]).astype(np.int64)
+    rows = Rows.of(np.sort(source * 32 + target), 32, np.zeros(32, dtype=np.int64))
+    damping = damping_of(32, 8)
+    assert rows.first_rung_at_hubs(damping) == rows.first_rung(damping)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import betainc
 
 from core.privacy.entropy import Generator as Rng
+from core.privacy.threads import cut, each
 
 SINGLES = 100  # degrees that have a grid point of their own; beyond, points are spaced by ratio
 SPACED = 150
@@ -25,6 +26,7 @@ SMALLEST_MEAN = 0.05
 SMALLEST_MASS = 1e-12
 MAX_VALUES = 4096  # distinct noisy degrees that the deconvolution tells apart; beyond, neighbours are merged
 FLOOR = 1e-300
+LEAST_MEANS = 2**14  # posterior means in a piece of the work
 
 
 @dataclass(frozen=True)
@@ -193,11 +195,16 @@ def posterior_means(
         values, place = np.unique(noisy, return_inverse=True)
         nothing = np.zeros(len(values))
         return means(values.astype(np.float64), scale, grid, prior, nothing, nothing, math.inf, 0.0)[place]
-    seen, share = (np.asarray(part, dtype=np.float64) for part in (evidence.seen, evidence.share))
+    seen, share = (np.asarray(look, dtype=np.float64) for look in (evidence.seen, evidence.share))
     floats, found = noisy.astype(np.float64), np.empty(len(noisy))
     order = np.argsort(share, kind="stable")  # what rests on the share alone is computed once for each
-    look = floats[order], scale, grid, prior, seen[order], share[order]
-    found[order] = means(*look, float(evidence.variance), evidence.spread)
+
+    def part(low: int, high: int) -> np.ndarray:
+        own = order[low:high]
+        look = floats[own], scale, grid, prior, seen[own], share[own]
+        return np.asarray(means(*look, float(evidence.variance), evidence.spread))
+
+    found[order] = np.concatenate(each(part, cut(len(order), LEAST_MEANS)))
     return found
 
 

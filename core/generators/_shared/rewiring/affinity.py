@@ -7,6 +7,9 @@ them. Which share of its edges a node of degree d has in its group follows from 
 coefficients, A d^-b: A brings the triangles and b the damped sum of clustering. Both grow with the groups by
 formula; what the graph has beside is estimated from random paths of length two, between rounds of groups.
 
+Groups alone leave a graph with fewer communities than moves do, which link nodes of a circle one by one. So
+edges are gathered into circles first, in proportion to those that groups will have.
+
 Its time is linear in edges. All of it reads noisy values only, so it is post-processing.
 """
 
@@ -18,27 +21,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.generators._shared.rewiring import groups as kernels
+from core.generators._shared.rewiring import paths
+from core.generators._shared.rewiring.laws import DENSITY, Law, brought, fitted_law
 from core.generators._shared.rewiring.rows import Arrays, Rows
 from core.privacy.entropy import Generator as Rng
 
 # Chosen on generated graphs of 2M and 20M edges (`benchmarks.graphs`) and on cit-HepPh and mathoverflow.
-DENSITY = 0.9  # of a group
-MOST_INSIDE = 0.6  # of a node's edges, in its group
-FEWEST_INSIDE = 5.0  # edges in a group: where a node's coefficient asks for fewer, it is in one by chance
-USUAL_SLOPE = 0.5  # the b of the law where clustering is not told
-SLOPES = -1.0, 3.0
-LOG_SCALES = -20.0, 20.0
-PRECISION = 0.002  # of the law's parameters
-SHARES = 0.4, 0.3, 0.2, 0.1  # of the nodes, which are grouped in a round: the last mends what the others left
-ERRORS = 0.02, 0.02, 0.01, 0.01  # of an estimate, as a share of the aim, after each round
+SHARES = (
+    0.35,
+    0.25,
+    0.2,
+    0.12,
+    0.08,
+)  # of the nodes, which are grouped in a round: the last mend what others left
+ERRORS = 0.02, 0.02, 0.02, 0.01, 0.01  # of an estimate, as a share of the aim, after each round
 CHUNK, MOST_PATHS = 20_000, 4_000_000  # random paths that an estimate rests on
 MET = 0.03  # of an aim: nearer is not sought
 UNIFORM = 2.0  # never below what a node's share is: such a node has no turn
+BROUGHT = 0.75, 1.25  # of what was asked of the rounds so far: the next is asked for as much more or less
+GATHERED = 1.0  # edges that circles gain beforehand, for each edge in a group
+CHANCES = 8  # tries for each such edge
 
 Groups = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Members, where each group begins, and the probability of its pairs, see ``groups.divided``."""
-Law = tuple[np.ndarray, np.ndarray]
-"""By degree: edges in a group, and the chance of being in one."""
+Products = tuple[int, int, int, bool]
+"""The sum of degree products: now, aim, band, and whether it is aimed at."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,21 @@ class Standing:
             max(part * (aim.clustering - self.clustering), 0.0),
         )
 
+    def brought(self, asked: Standing, before: Standing) -> Standing:
+        """Of what was ``asked`` since ``before``, the part that came, within BROUGHT; 1 of nothing."""
+        return Standing(
+            _part(self.triangles - before.triangles, asked.triangles),
+            _part(self.clustering - before.clustering, asked.clustering),
+        )
+
+    def plus(self, other: Standing) -> Standing:
+        """The sums of both."""
+        return Standing(self.triangles + other.triangles, self.clustering + other.clustering)
+
+    def over(self, parts: Standing) -> Standing:
+        """As much that those ``parts`` of it are this."""
+        return Standing(self.triangles / parts.triangles, self.clustering / parts.clustering)
+
     def near(self, aim: Standing, told: bool) -> bool:
         """Whether both are within what the estimate is sure of, the second where it is aimed at."""
         of_triangles = abs(self.triangles - aim.triangles) <= MET * aim.triangles
@@ -62,7 +84,8 @@ class Standing:
 
 
 class Grouping:
-    """Puts groups into ``rows`` that were made with ``falling``; ``weight`` (n,): of a triangle's corners.
+    """Puts groups into ``rows`` that were made with ``falling``; ``weight`` (n,): of a triangle's corners,
+    the same for nodes of one degree.
 
     ``rows.closed`` says from here on which entries are of edges in groups.
     """
@@ -70,56 +93,64 @@ class Grouping:
     def __init__(self, rows: Rows, weight: np.ndarray, rng: Rng) -> None:
         self._rows, self._weight, self._rng = rows, weight, rng
         rows.closed = np.zeros(len(rows.others), dtype=np.uint8)
-        degree = np.diff(rows.start).astype(np.float64)
-        self._paths = np.cumsum(degree * (degree - 1) / 2)
-        self._degrees = np.arange(int(degree.max(initial=0)) + 1)
-        self._chance = rng.random(len(degree))
-        self._turn = np.searchsorted(np.cumsum(SHARES)[:-1], rng.random(len(degree)), side="right")
+        self._degree, self._circles = np.diff(rows.start), len(rows.begin) - 1
+        self._by_degree = np.zeros(int(self._degree.max(initial=0)) + 1)
+        self._by_degree[self._degree] = weight
+        self._weighed = np.cumsum(weight * (self._degree * (self._degree - 1) / 2))
+        self._chance = rng.random(len(weight))
+        self._turn = np.searchsorted(np.cumsum(SHARES)[:-1], rng.random(len(weight)), side="right")
 
-    def standing(self, aim: float, error: float) -> Standing:
-        """Estimate what the graph has, from random paths: triangles within about ``error`` of ``aim``."""
-        arrays, nodes = self._rows.arrays(), len(self._weight)
-        share = 3 * max(aim, 1.0) / max(self._paths[-1], 1.0)
-        met, total, paths = 0, 0.0, 0
-        while not paths or (paths < MOST_PATHS and met > (error * share * paths) ** 2):
-            paths += CHUNK
-            met += kernels.closed_wedges(arrays, self._paths, CHUNK, self._rng)
-            total += kernels.closed_weight(arrays, self._weight, CHUNK // 4, self._rng) * CHUNK
-        return Standing(met / paths * float(self._paths[-1]) / 3, total / paths * nodes)
+    def standing(self, aim: Standing, error: float) -> Standing:
+        """Estimate what the graph has, from random paths: within about ``error`` of each ``aim``, above 0."""
+        arrays = self._rows.arrays()
+        ahead = paths.ahead_of(arrays).astype(np.float64)
+        pairs = np.cumsum(ahead * (ahead - 1) / 2)
+        return Standing(
+            self._estimated(paths.closed_ahead, pairs, aim.triangles, error),
+            self._estimated(paths.closed_around, self._weighed, aim.clustering, error),
+        )
 
-    def usual(self, triangles: float) -> float:
-        """What the corners of so many triangles would weigh, put into groups by the usual law."""
-        law = self._law(triangles, None, self._chance)
-        return self._expected(self._divided(law, self._chance)).clustering
+    def _estimated(self, closed: Callable[..., int], until: np.ndarray, aim: float, error: float) -> float:
+        """The part of ``until``'s whole that is ``closed``."""
+        if aim <= 0 or not until[-1]:
+            return 0.0
+        arrays, share, met, looks = self._rows.arrays(), aim / until[-1], 0, 0
+        while not looks or (looks < MOST_PATHS and met > (error * share * looks) ** 2):
+            looks += CHUNK
+            met += closed(arrays, until, CHUNK, self._rng)
+        return met / looks * float(until[-1])
 
-    def add(self, number: int, now: Standing, aim: Standing, told: bool, most: int) -> int:
-        """Groups the nodes whose turn it is, towards ``aim``; the edges put in, ``most`` at most.
+    def usual(self, triangles: float) -> tuple[float, float]:
+        """What the corners of so many triangles would weigh, put into groups by the usual law, and how many
+        edges these groups would have."""
+        nodes = np.bincount(self._degree)
+        given = nodes, self._by_degree, self._circles
+        _, clustering, edges = brought(fitted_law(*given, triangles, None), *given)
+        return clustering, edges
 
-        ``told``: whether clustering is aimed at too.
-        """
-        need = now.towards(aim, SHARES[number] / sum(SHARES[number:]))
+    def gather(self, edges: float, products: Products, most: int) -> tuple[int, int]:
+        """Circles gain GATHERED times so many ``edges``: the product sum, and moves tried, ``most`` at most."""
+        wanted = int(GATHERED * edges)
+        tries = min(most, CHANCES * wanted)
+        found: tuple[int, int] = kernels.gathered(self._rows.arrays(), products, wanted, tries, self._rng)
+        return found
+
+    def add(self, number: int, need: Standing, told: bool, products: Products, most: int) -> tuple[int, int]:
+        """Groups the nodes whose turn it is, so that they bring what is needed: the product sum, and the edges
+        put in, ``most`` at most. ``told``: whether clustering is aimed at too."""
         if need.triangles < 1:
-            return 0
+            return products[0], 0
         chance = np.where(self._turn == number, self._chance, UNIFORM)
-        law = self._law(need.triangles, need.clustering if told else None, chance)
-        return int(kernels.filled(self._rows.arrays(), self._divided(law, chance), most, self._rng))
+        found = self._divided(self._law(need, told, chance), chance)
+        made, product = kernels.filled(self._rows.arrays(), found, products, most, self._rng)
+        return product, made
 
-    def _law(self, triangles: float, clustering: float | None, chance: np.ndarray) -> Law:
-        """The law whose groups have so many triangles, and that weight if one is given, as near as can be."""
-
-        def scale(slope: float) -> float:
-            def miss(logarithm: float) -> float:
-                law = law_of(self._degrees, logarithm, slope)
-                return self._expected(self._divided(law, chance)).triangles - triangles
-
-            return _root(miss, *LOG_SCALES)
-
-        def miss(slope: float) -> float:
-            law = law_of(self._degrees, scale(slope), slope)
-            return self._expected(self._divided(law, chance)).clustering - float(clustering or 0)
-
-        slope = USUAL_SLOPE if clustering is None else _root(miss, *SLOPES)
-        return law_of(self._degrees, scale(slope), slope)
+    def _law(self, need: Standing, told: bool, chance: np.ndarray) -> Law:
+        """The law whose groups have what is needed, as near as can be."""
+        nodes = np.bincount(self._degree[chance < UNIFORM], minlength=len(self._by_degree))
+        return fitted_law(
+            nodes, self._by_degree, self._circles, need.triangles, need.clustering if told else None
+        )
 
     def _divided(self, law: Law, chance: np.ndarray) -> Groups:
         begin = self._rows.begin
@@ -127,36 +158,12 @@ class Grouping:
         found: Groups = kernels.divided(self._rows.start, stretches, *law, chance, DENSITY)
         return found
 
-    def _expected(self, groups: Groups) -> Standing:
-        return Standing(*kernels.expected(groups, self._weight))
-
-
-def law_of(degrees: np.ndarray, log_scale: float, slope: float) -> Law:
-    """By degree: edges in a group, and the chance of being in one, for coefficients e^``log_scale`` d^-slope.
-
-    A node with k of its d edges in a group of density r closes r k (k - r) / 2 of its C(d, 2) paths.
-    """
-    degree = np.maximum(degrees, 2).astype(np.float64)
-    wanted = np.minimum(np.exp(log_scale - slope * np.log(degree)), DENSITY * MOST_INSIDE**2)
-    least = np.clip(MOST_INSIDE * degree, 2, FEWEST_INSIDE)
-    inside = np.maximum(degree * np.sqrt(wanted / DENSITY), least)
-    grouped = DENSITY * inside * (inside - DENSITY) / (degree * (degree - 1))
-    share = np.where(degrees >= 2, wanted / np.maximum(grouped, wanted), 0)
-    return inside, share
-
 
 def within_circles(rows: Rows) -> Arrays:
     """What compiled code takes, for swaps that leave every end in its circle."""
-    start, others, back, owner, _, _, *rest = rows.arrays()
-    return start, others, back, owner, start[rows.begin], rows.circles, *rest
+    start, others, back, _, _, *rest = rows.arrays()
+    return start, others, back, start[rows.begin], rows.circles, *rest
 
 
-def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a rising function is 0; the nearer end where it is nowhere."""
-    from scipy.optimize import brentq
-
-    if function(low) >= 0:
-        return low
-    if function(high) <= 0:
-        return high
-    return float(brentq(function, low, high, xtol=PRECISION))
+def _part(came: float, asked: float) -> float:
+    return float(np.clip(came / asked, *BROUGHT)) if asked else 1.0

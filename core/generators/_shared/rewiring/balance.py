@@ -28,7 +28,7 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
     Where clustering is lacking triangles are closed at any node, as those of few edges weigh the most;
     otherwise at an end of any edge.
     """
-    start, others, owner, closed = rows[0], rows[1], rows[3], rows[6]
+    start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
     marks, found = np.zeros(nodes, np.uint8), room_for(start)
@@ -41,7 +41,10 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
                 break
             before, look = miss, made + others.size
         lacking = total < wanted
-        x = np.int64(rng.random() * nodes) if lacking else np.int64(owner[int(rng.random() * others.size)])
+        if lacking:
+            x = np.int64(rng.random() * nodes)
+        else:
+            x = np.int64(others[back[int(rng.random() * others.size)]])
         made += 1
         mark(start, others, marks, x, NEAR_X)
         visit = min(VISIT, degree_of(start, x))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.privacy.clustering import damping_of, first_rung
+from core.privacy.clustering import damping_of
 from core.privacy.events import NANO
 
 if TYPE_CHECKING:
@@ -50,17 +50,13 @@ class ToldClustering:
         damped = np.maximum(degrees, self.damping).astype(np.float64)
         return np.asarray(2 / (damped * (damped - 1)))
 
-    def aim(self, own: float, spread: float, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
-        """The sum to aim at, given the one told and ``own``, that of these edges' graph.
+    def aim(self, own: float, spread: float, variance: float, nodes: int) -> float:
+        """The sum to aim at, given the one told, the ``variance`` of its noise and ``own``, a drawn graph's.
 
         ``spread``: the deviation of its logarithm, CLOSED or OPENED as the graph came to its triangles.
         The median of what it may be: as likely as its logarithm's distance from ``own``'s lets a normal law
         expect, and as the ladder's noise of both signs is. No noise leads to 0 or below so.
         """
-        return self.aim_by(own, spread, self._variance(source, target, nodes), nodes)
-
-    def aim_by(self, own: float, spread: float, variance: float, nodes: int) -> float:
-        """The same, given the noise's variance."""
         rate = math.sqrt(2 / variance)
         steps = np.linspace(-FARTHEST, FARTHEST, STEPS)
         sums = max(own, 1.0) * np.exp(spread * steps)
@@ -68,20 +64,22 @@ class ToldClustering:
         likely = np.cumsum(np.exp(log - log.max()))
         return float(min(sums[np.searchsorted(likely, likely[-1] / 2)], nodes))
 
-    def tells(self, source: np.ndarray, target: np.ndarray, nodes: int) -> bool:
+    def tells(self, variance: float) -> bool:
         """Whether the sum that was told is sure enough to be led by."""
-        return self._variance(source, target, nodes) < (TELLING * max(self.total, 0)) ** 2
-
-    def _variance(self, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
-        """Of the noise: the square of sqrt(2) rungs of 2 / epsilon, as wide as this graph's first one."""
-        damping = damping_of(nodes, self.damping)
-        rung = first_rung(source, target, nodes, damping) / damping.unit
-        return 2 * (2 * NANO / self.nano_epsilon * rung) ** 2
+        return variance < (TELLING * max(self.total, 0)) ** 2
 
     def variance_of(self, rows: Rows) -> float:
-        """The same of a graph in rows, without a copy of them."""
+        """Of the noise: the square of sqrt(2) rungs of 2 / epsilon, as wide as this graph's first one."""
         damping = damping_of(len(rows.labels), self.damping)
-        return 2 * (2 * NANO / self.nano_epsilon * rows.first_rung(damping) / damping.unit) ** 2
+        return self._variance(rows.first_rung(damping) / damping.unit)
+
+    def variance_at_hubs(self, rows: Rows) -> float:
+        """Mostly the same, for graphs of many edges, where nearly all paths lie around a few nodes."""
+        damping = damping_of(len(rows.labels), self.damping)
+        return self._variance(rows.first_rung_at_hubs(damping) / damping.unit)
+
+    def _variance(self, rung: float) -> float:
+        return 2 * (2 * NANO / self.nano_epsilon * rung) ** 2
 
 
 def told_clustering(cell: PrivateCell, nodes: int, nano_epsilon: int) -> ToldClustering:

@@ -44,7 +44,7 @@ def weighed(rows, weight, marks, found, move):
 
     Triangles are IMPOSSIBLE where a and b are linked.
     """
-    start, others, closed = rows[0], rows[1], rows[6]
+    start, others, closed = rows[0], rows[1], rows[5]
     x, y, a, b, place_a, place_b = move
     numbers = found[0]
     if linked(start, others, a, b):
@@ -85,7 +85,7 @@ def weighed(rows, weight, marks, found, move):
 @njit(cache=True, nogil=True)
 def exchange(rows, marks, found, move):
     """Makes the move that was weighed last; ``back`` and ``closed`` stay true."""
-    start, others, back, closed = rows[0], rows[1], rows[2], rows[6]
+    start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     x, y, a, b, place_a, place_b = move
     numbers, entries = found
     for kind in range(4):

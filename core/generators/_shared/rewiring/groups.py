@@ -3,9 +3,14 @@
 ``rows``: what ``Rows.arrays`` gives, of rows whose nodes stand by falling degree in each circle; ``closed``
 says of an entry whether its edge was put into a group, where it stays. A group's nodes are linked with
 probability p each: of s nodes each is expected in C(s - 1, 2) p^3 triangles.
+
+``products``: the sum of degree products over edges: (now, aim, band, whether to steer). It is led towards its
+aim by the choice of edges that are given up, where there is one.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numba import njit
@@ -57,6 +62,35 @@ def _ended(begin, odds, groups, size, wanted):
 
 
 @njit(cache=True, nogil=True)
+def by_degree(links, share, nodes, weight, density):
+    """The triangles of the groups of one circle, what their corners weigh, and their edges, from how many
+    ``nodes`` it has of each degree, parts of nodes too, and their ``weight``. O(degrees)."""
+    triangles, total, edges = 0.0, 0.0, 0.0
+    size, heavy = 0.0, 0.0
+    for degree in range(nodes.size - 1, 1, -1):
+        left, wanted = nodes[degree] * share[degree], links[degree]
+        full = max(math.ceil(wanted / density + 1), LEAST_GROUP)
+        while left > 0:
+            if size == 0 and left >= full:
+                groups = math.floor(left / full)
+                taken, size = groups * full, np.float64(full)
+            else:
+                groups, taken = 1.0, min(left, max(full - size, 0.0))
+                size += taken
+            left -= taken
+            heavy += taken * weight[degree]
+            if size < full:
+                break
+            odds = min(1.0, wanted / (size - 1))
+            at_each = (size - 1) * (size - 2) / 2 * odds**3
+            triangles += groups * size * at_each / 3
+            total += at_each * heavy
+            edges += groups * size * (size - 1) / 2 * odds
+            size, heavy = 0.0, 0.0
+    return triangles, total, edges
+
+
+@njit(cache=True, nogil=True)
 def expected(groups, weight):
     """The triangles that are expected in the groups, and what their corners weigh by ``weight`` (n,)."""
     members, begin, odds = groups
@@ -71,14 +105,15 @@ def expected(groups, weight):
 
 
 @njit(cache=True, nogil=True)
-def filled(rows, groups, most, rng):
-    """Links the nodes of each group, with its probability; the edges put in, about ``most`` at most.
+def filled(rows, groups, products, most, rng):
+    """Links the nodes of each group, with its probability; the edges put in, about ``most`` at most, and the
+    product sum.
 
     x and y, of one label, not linked: (x, a) and (y, b), in no group, become (x, y) and (a, b), where a or b
     has that label too.
     """
-    start, others, back, closed = rows[0], rows[1], rows[2], rows[6]
-    members, begin, odds = groups
+    start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
+    (members, begin, odds), (product, aim, band, steer) = groups, products
     marks, made = np.zeros(start.size - 1, np.uint8), 0
     for g in range(odds.size):
         if made >= most:
@@ -90,69 +125,99 @@ def filled(rows, groups, most, rng):
                 y = np.int64(members[j])
                 if rng.random() >= odds[g] or marks[y]:
                     continue
-                place_a, place_b = _given_up(rows, x, y, rng)
+                place_a, place_b = _given_up(rows, x, y, (product, aim, band, steer), rng)
                 if place_a < 0:
                     continue
-                a, b = others[place_a], others[place_b]
-                back_a, back_b = back[place_a], back[place_b]
-                others[place_a], others[place_b], others[back_a], others[back_b] = y, x, b, a
-                back[place_a], back[place_b] = place_b, place_a
-                back[back_a], back[back_b] = back_b, back_a
+                a, b = np.int64(others[place_a]), np.int64(others[place_b])
+                product += _shift(start, x, y, a, b)
+                _linked_across(others, back, x, y, place_a, place_b)
                 closed[place_a] = closed[place_b] = 1
                 marks[a], marks[y] = 0, NEAR_X
                 made += 1
             clear(start, others, marks, x, NEAR_X)
-    return made
+    return made, product
 
 
 @njit(cache=True, nogil=True)
-def closed_wedges(rows, cumulative, wedges, rng):
-    """Of so many random paths of length two, how many are closed to a triangle. ``cumulative`` (n,): the
-    paths around the nodes up to each."""
-    start, others = rows[0], rows[1]
-    met = 0
-    for _ in range(wedges):
-        v = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
-        met += _wedge_closed(start, others, v, rng)
-    return met
+def gathered(rows, products, wanted, tries, rng):
+    """Links nodes of one circle in place of nodes of two, until there are ``wanted`` more such edges; the
+    product sum and the tries made, ``tries`` at most.
 
-
-@njit(cache=True, nogil=True)
-def closed_weight(rows, weight, looks, rng):
-    """The mean, over so many random nodes, of what triangles at a node weigh, by one path around each."""
-    start, others = rows[0], rows[1]
-    total = 0.0
-    for _ in range(looks):
-        v = np.int64(rng.random() * (start.size - 1))
-        degree = degree_of(start, v)
-        if degree > 1 and _wedge_closed(start, others, v, rng):
-            total += weight[v] * (degree * (degree - 1) / 2)
-    return total / looks
+    x and y, of one circle, not linked: (x, a) and (y, b), which leave it, become (x, y) and (a, b), where a
+    or b has their label; a and b of one circle too where y's row has such a b.
+    """
+    start, others, back, _, labels, _, circles, _, begin = rows
+    (product, aim, band, steer), gained, made = products, 0, 0
+    while made < tries and gained < wanted:
+        made += 1
+        place_a = np.int64(rng.random() * others.size)
+        x, a = np.int64(others[back[place_a]]), np.int64(others[place_a])
+        circle, theirs = circles[x], circles[a]
+        if circle == theirs:
+            continue
+        low, high = start[begin[circle]], start[begin[circle + 1]]
+        y = np.int64(others[back[low + np.int64(rng.random() * (high - low))]])
+        if x == y or linked(start, others, x, y):
+            continue
+        place_b, degree = np.int64(-1), degree_of(start, y)
+        at = np.int64(rng.random() * degree)
+        for _ in range(min(degree, SCANNED)):
+            at = np.int64(at + 1 if at + 1 < degree else 0)
+            b = np.int64(others[start[y] + at])
+            together = circles[b] == theirs
+            if b == a or circles[b] == circle or (place_b >= 0 and not together):
+                continue
+            if labels[a] != labels[x] and labels[b] != labels[x]:
+                continue
+            if steer and _astray(product, _shift(start, x, y, a, b), aim, band):
+                continue
+            place_b = start[y] + at
+            if together:
+                break
+        if place_b < 0 or linked(start, others, a, np.int64(others[place_b])):
+            continue
+        b = np.int64(others[place_b])
+        product += _shift(start, x, y, a, b)
+        gained += 2 if circles[b] == theirs else 1
+        _linked_across(others, back, x, y, place_a, place_b)
+    return product, made
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _wedge_closed(start, others, v, rng):
-    """Whether two random neighbours of v are linked."""
-    degree = degree_of(start, v)
-    one, two = np.int64(rng.random() * degree), np.int64(rng.random() * (degree - 1))
-    if two == one:
-        two = np.int64(degree - 1)
-    return linked(start, others, np.int64(others[start[v] + one]), np.int64(others[start[v] + two]))
+def _shift(start, x, y, a, b):
+    """What the product sum gains where (x, a) and (y, b) become (x, y) and (a, b)."""
+    return (degree_of(start, x) - degree_of(start, b)) * (degree_of(start, y) - degree_of(start, a))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _astray(product, shift, aim, band):
+    """Whether a move leads away from the aim, and out of the band."""
+    return abs(product + shift - aim) > max(band, abs(product - aim))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _linked_across(others, back, x, y, place_a, place_b):
+    """Makes (x, y) and (a, b) of the edges (x, a) and (y, b), given by their entries in the rows of x and y."""
+    a, b = others[place_a], others[place_b]
+    back_a, back_b = back[place_a], back[place_b]
+    others[place_a], others[place_b], others[back_a], others[back_b] = y, x, b, a
+    back[place_a], back[place_b], back[back_a], back[back_b] = place_b, place_a, back_b, back_a
 
 
 @njit(cache=True, nogil=True)
-def _given_up(rows, x, y, rng):
+def _given_up(rows, x, y, products, rng):
     """Entries of edges (x, a) and (y, b) that may become (x, y) and (a, b); (-1, -1) where none were met.
 
-    Where some are met, a and b are of one circle, so that circles have more edges, as with (x, y).
+    Where some are met, a and b are of one circle, so that circles have more edges, as with (x, y), and the
+    product sum is not led astray; else one of the two, or neither.
     """
-    start, others, _, _, _, labels, closed, circles = rows[:8]
-    found = np.int64(-1), np.int64(-1)
-    degree = degree_of(start, y)
+    start, others, _, _, labels, closed, circles = rows[:7]
+    product, aim, band, steer = products
+    found, best, degree = (np.int64(-1), np.int64(-1)), 0, degree_of(start, y)
     for _ in range(LOOKS):
         place_a = start[x] + np.int64(rng.random() * degree_of(start, x))
         a = np.int64(others[place_a])
-        if closed[place_a] or (found[0] >= 0 and circles[a] == circles[x]):
+        if closed[place_a]:
             continue
         at = np.int64(rng.random() * degree)
         for _ in range(min(degree, SCANNED)):
@@ -160,11 +225,16 @@ def _given_up(rows, x, y, rng):
             place_b = start[y] + at
             b = np.int64(others[place_b])
             together = circles[a] == circles[b] and circles[a] != circles[x]
-            if closed[place_b] or a == b or (found[0] >= 0 and not together):
+            worth = 1 + 2 * together
+            if worth + 1 <= best or closed[place_b] or a == b:
                 continue
-            if (labels[a] != labels[x] and labels[b] != labels[x]) or linked(start, others, a, b):
+            if not steer or not _astray(product, _shift(start, x, y, a, b), aim, band):
+                worth += 1
+            if worth <= best or (labels[a] != labels[x] and labels[b] != labels[x]):
                 continue
-            found = place_a, place_b
-            if together:
+            if linked(start, others, a, b):
+                continue
+            found, best = (place_a, place_b), worth
+            if best == 4:
                 return found
     return found

@@ -34,15 +34,15 @@ def shift_product(rows, product, aim, band, proposals, rng):
 
     Edges (x, a) and (y, b), x and y of one label, become (x, b) and (y, a).
     """
-    start, others, back, owner, first, labels, kept = rows[:7]
+    start, others, back, first, labels, kept = rows[:6]
     ends, made = others.size, 0
     while made < proposals and abs(product - aim) > band:
         made += 1
         one = int(rng.random() * ends)
-        x, a = owner[one], others[one]
+        x, a = others[back[one]], others[one]
         label = labels[x]
         two = first[label] + int(rng.random() * (first[label + 1] - first[label]))
-        y, b = owner[two], others[two]
+        y, b = others[back[two]], others[two]
         if x in (y, b) or a in (y, b) or (kept.size and (kept[one] or kept[two])):
             continue
         shift = degree_of(start, x) - degree_of(start, y)
@@ -116,7 +116,7 @@ def near(rows, x, tries, pairs, rng):
     many ``tries``, where x and y may be linked to close triangles; how many. All are looked for before the
     first is linked, as the processor fetches several at once then.
     """
-    start, others, _, _, _, labels, _, circles, hub, begin = rows
+    start, others, _, _, labels, _, circles, hub, begin = rows
     degree, size = degree_of(start, x), 0
     low, high = begin[circles[x]], begin[circles[x] + 1]
     large = degree >= hub
@@ -150,7 +150,7 @@ def closing(rows, weight, marks, x, pair, looks, heaviest, products, rng):
     fewest; by number, edges to nodes of few others go first, and clustering grows less. ``looks``: at how
     many of x, of y, and whether it goes by number.
     """
-    start, others, labels, closed = rows[0], rows[1], rows[5], rows[6]
+    start, others, labels, closed = rows[0], rows[1], rows[4], rows[5]
     product, aim, band, steer = products
     degree, by_number = degree_of(start, x), looks[2]
     v, y = pair[0], pair[1]
@@ -210,13 +210,13 @@ def open_triangles(rows, weight, triangles, products, proposals, rng):
 def swapping(rows, products, rng):
     """A move of any edges (x, a) and (y, b), x and b of one label, no two nodes the same, and what it does to
     the product sum; its entries are -1 where those that were met may not be moved, or are in no triangle."""
-    start, others, back, owner, first, labels, closed = rows[:7]
+    start, others, back, first, labels, closed = rows[:6]
     product, aim, band, steer = products
     place_a = np.int64(rng.random() * others.size)
-    x, a = np.int64(owner[place_a]), np.int64(others[place_a])
+    x, a = np.int64(others[back[place_a]]), np.int64(others[place_a])
     label = labels[x]
     two = first[label] + np.int64(rng.random() * (first[label + 1] - first[label]))
-    b, y = np.int64(owner[two]), np.int64(others[two])
+    b, y = np.int64(others[back[two]]), np.int64(others[two])
     nothing = (x, x, x, x, np.int64(-1), np.int64(-1)), np.int64(0)
     if not closed[place_a] + closed[two]:
         return nothing

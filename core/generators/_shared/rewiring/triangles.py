@@ -80,6 +80,7 @@ def rewired(
     O(m log m + proposals * degree) time, O(n + m) memory.
     """
     from core.generators._shared.rewiring import moves
+    from core.generators._shared.rewiring.rounds import Rounds
 
     if not len(keys):
         return keys
@@ -88,15 +89,22 @@ def rewired(
     own = product = rows.product_sum()
     steer, aim = targets.product_sum is not None, targets.product_sum or 0
     band, left = int(targets.band * abs(aim)), proposals
+    groups = Rounds(rows, targets.triangles, targets.clustering, rng) if many else None
+    if groups is not None:
+        product, made = groups.gather((product, aim, band, steer), left)
+        left -= made
     if steer:
-        most, before = int(STEERED * proposals), abs(product - aim)
-        product, made = moves.shift_product(rows.arrays(), product, aim, band, most, rng)
+        most, before = int(STEERED * proposals), abs(own - aim)
+        if groups is not None:
+            product, made = groups.steer((product, aim, band, steer), min(most, left))
+        else:
+            product, made = moves.shift_product(rows.arrays(), product, aim, band, most, rng)
         left -= made
         if (now_off := abs(product - aim)) > band:
             # Out of reach: triangles may cost half of the way that was made, or none could be closed.
-            aim, band = product, (before - now_off) // 2
-    if many:
-        product, made, met = _grouped(rows, targets, (product, aim, band, steer), left, rng)
+            aim, band = product, max(before - now_off, 0) // 2
+    if groups is not None:
+        product, made, met = groups.fill((product, aim, band, steer), left)
         left -= made
         if met:
             return rows.keys()
@@ -115,36 +123,6 @@ def rewired(
     else:
         moves.open_triangles(rows.arrays(), np.zeros(nodes), (now, targets.triangles), products, left, rng)
     return rows.keys()
-
-
-def _grouped(
-    rows: Rows, targets: Targets, products: tuple[int, int, int, bool], left: int, rng: Rng
-) -> tuple[int, int, bool]:
-    """Brings ``rows`` near all aims by groups, round by round: the product sum, the proposals made, and
-    whether the aims are met, as far as random paths tell."""
-    from core.generators._shared.rewiring import affinity, moves
-
-    told, degrees, before = targets.clustering, np.diff(rows.start), left
-    weight = np.zeros(len(degrees)) if told is None else told.weights(degrees)
-    product, target, band, steer = products
-    grouping = affinity.Grouping(rows, weight, rng)
-    now = grouping.standing(targets.triangles, affinity.ERRORS[0])
-    if now.triangles >= NEARLY * targets.triangles:
-        return product, 0, False
-    wanted = 0.0
-    if told is not None:
-        own = now.clustering + grouping.usual(targets.triangles - now.triangles)
-        wanted = told.aim_by(own, CLOSED, told.variance_of(rows), len(degrees))
-    aim = affinity.Standing(targets.triangles, wanted)
-    for number in range(len(affinity.SHARES)):
-        left -= grouping.add(number, now, aim, told is not None, left)
-        if steer and number % 2:
-            swaps = affinity.within_circles(rows)
-            product = rows.product_sum()
-            product, made = moves.shift_product(swaps, product, target, band, int(STEERED * left), rng)
-            left -= made
-        now = grouping.standing(targets.triangles, affinity.ERRORS[number])
-    return product, before - left, now.near(aim, told is not None)
 
 
 def _circles(nodes: int, edges: int, labels: int) -> int:
@@ -166,11 +144,11 @@ def _balanced(
     from core.generators._shared.rewiring.balance import balance
     from core.generators._shared.rewiring.moves import close_triangles, open_triangles
 
-    nodes, weight, most = len(rows.labels), told.weights(np.diff(rows.start)), max(targets.triangles, 0)
+    weight, most = told.weights(np.diff(rows.start)), max(targets.triangles, 0)
     first, last, made, spread = int(NEARLY * most), int(most / NEARLY), 0, CLOSED
     if now < first:
         own = float(rows.at_nodes() @ weight)
-        steered = told.total if told.tells(*rows.edges(), nodes) else UNKNOWN
+        steered = told.total if told.tells(told.variance_of(rows)) else UNKNOWN
         now, _, product, made = close_triangles(
             rows.arrays(), weight, (now, first), (own, steered), products, left, rng
         )
@@ -182,5 +160,5 @@ def _balanced(
     if made < left:
         rows.hub = 0  # any two nodes may be linked now
         own = float(rows.at_nodes() @ weight)
-        wanted = told.aim(own, spread, *rows.edges(), nodes)
+        wanted = told.aim(own, spread, told.variance_of(rows), len(rows.labels))
         balance(rows.arrays(), weight, (now, most), (own, wanted), products, left - made, rng)
