@@ -129,14 +129,14 @@ class Grouping:
         return clustering, edges
 
     def gather(self, edges: float, products: Products, most: int) -> tuple[int, int]:
-        """Circles gain GATHERED times so many ``edges``: the product sum, and moves tried, ``most`` at most."""
+        """Circles gain GATHERED times so many ``edges``: the product sum and the moves, ``most`` at most."""
         wanted = int(GATHERED * edges)
         tries = min(most, CHANCES * wanted)
         found: tuple[int, int] = kernels.gathered(self._rows.arrays(), products, wanted, tries, self._rng)
         return found
 
     def add(self, number: int, need: Standing, told: bool, products: Products, most: int) -> tuple[int, int]:
-        """Groups the nodes whose turn it is, so that they bring what is needed: the product sum, and the edges
+        """Groups the nodes whose turn it is, to bring what is needed: the product sum, and the edges
         put in, ``most`` at most. ``told``: whether clustering is aimed at too."""
         if need.triangles < 1:
             return products[0], 0

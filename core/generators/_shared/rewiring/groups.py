@@ -197,7 +197,7 @@ def _astray(product, shift, aim, band):
 
 @njit(cache=True, nogil=True, inline="always")
 def _linked_across(others, back, x, y, place_a, place_b):
-    """Makes (x, y) and (a, b) of the edges (x, a) and (y, b), given by their entries in the rows of x and y."""
+    """Makes (x, y) and (a, b) of edges (x, a) and (y, b), given by their entries in the rows of x and y."""
     a, b = others[place_a], others[place_b]
     back_a, back_b = back[place_a], back[place_b]
     others[place_a], others[place_b], others[back_a], others[back_b] = y, x, b, a

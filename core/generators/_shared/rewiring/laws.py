@@ -1,6 +1,6 @@
 """Laws of clustering by degree, and the triangles that groups by such a law bring, by formula.
 
-A law: the coefficients e^s d^-b of nodes of degree d; :mod:`core.generators._shared.rewiring.groups` has the groups.
+A law: the coefficients e^s d^-b of nodes of degree d. For :mod:`core.generators._shared.rewiring.groups`.
 """
 
 from __future__ import annotations
