@@ -43,8 +43,8 @@ What to expect at epsilon 1: on ACM (4 019 papers, 13 407 links to authors) degr
 of .04 (authors) and .04 (papers), paths from author to author within .04; links held out are ranked with an
 AUC of .65, and links that stayed in with .80. On IMDB .62 and .76; features tell nothing of those held out.
 Classes of nodes are told by features alone; at epsilon 4 links add two points on ACM. What limits it is a
-node's degree: noise stops hurting from about epsilon times mean degree 8. Gaussian sums were 5 to 13 points behind,
-and the predictor was never closer than the tables up to epsilon 4.
+node's degree: noise stops hurting from about epsilon times mean degree 8. Gaussian sums were 5 to 13 points
+behind, and the predictor was never closer than the tables up to epsilon 4.
 Training in floating point; noise, coins and sums on integers. Checked on small graphs by audits.
 Source: Wei, Fu, Yan, Sun, Peng, Wu, Wang, Li, "Heterogeneous graph neural network with semantic-aware
 differential privacy guarantees", Knowledge and Information Systems 2023; the sound form is ours.
