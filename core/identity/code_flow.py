@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 
 from core.errors import IssuerUnavailable, Unauthenticated
-from core.identity.jwks import WELL_KNOWN, is_secure, read_document
+from core.identity.jwks import RETRY_SECONDS, WELL_KNOWN, is_secure, read_document
 from core.identity.oidc import Issuer
 from core.identity.service import REFUSED, Principal
 from core.logging import get_logger
@@ -55,7 +55,7 @@ class CodeFlow:
         self._settings = settings
         self._issuer = issuer
         self._document: Mapping[str, Any] = {}
-        self._read_at = float("-inf")
+        self._read_at = self._failed_at = float("-inf")
 
     def address(self, attempt: Attempt, redirect_to: str) -> str:
         """Make the address at the issuer where somebody signs in. Raises IssuerUnavailable."""
@@ -100,18 +100,29 @@ class CodeFlow:
         return self._issuer.signed_in(str(tokens[0]), str(tokens[1]), attempt.nonce)
 
     def _endpoint(self, name: str) -> str:
-        """Find the address that the issuer's discovery document names, read anew once it is old."""
-        issuer = self._settings.oidc_issuer
+        """Find the address that the issuer's discovery document names, read anew once it is old; after a
+        failure no sooner than RETRY_SECONDS later, so that sign-ins do not wait for it one by one."""
         if time.monotonic() - self._read_at > self._settings.oidc_keys_seconds:
+            if time.monotonic() - self._failed_at < RETRY_SECONDS:
+                raise IssuerUnavailable(UNREACHABLE)  # it has just been asked
             try:
-                document = read_document(self._settings, issuer.rstrip("/") + WELL_KNOWN)
-            except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
-                log.warning("issuer_not_discovered", error=type(error).__name__)
-                raise IssuerUnavailable(UNREACHABLE) from None
-            if document.get("issuer") != issuer:
-                raise IssuerUnavailable("the issuer's document names another issuer")
-            self._document, self._read_at = document, time.monotonic()
+                self._document, self._read_at = self._discovered(), time.monotonic()
+            except IssuerUnavailable:
+                self._failed_at = time.monotonic()
+                raise
         found = self._document.get(name)
         if not isinstance(found, str) or not is_secure(found):
             raise IssuerUnavailable(f"the issuer names no secure {name}")
         return found
+
+    def _discovered(self) -> Mapping[str, Any]:
+        """Fetch the issuer's discovery document. Raises IssuerUnavailable."""
+        issuer = self._settings.oidc_issuer
+        try:
+            document = read_document(self._settings, issuer.rstrip("/") + WELL_KNOWN)
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
+            log.warning("issuer_not_discovered", error=type(error).__name__)
+            raise IssuerUnavailable(UNREACHABLE) from None
+        if document.get("issuer") != issuer:
+            raise IssuerUnavailable("the issuer's document names another issuer")
+        return document
