@@ -11,6 +11,8 @@ from scipy import stats
 from core.evaluation.learning import gin
 from core.evaluation.learning.seal import Seal
 from core.evaluation.view import UndirectedView
+from core.generators._shared.walks.links import reverse
+from core.generators._shared.walks.network import Candidates, Network, turned
 from core.generators.dpggan.networks import Discriminator, Smoothed
 from core.generators.dpggan.union import Union, partition
 from core.generators.ppgsl.sparse import Pattern
@@ -143,3 +145,35 @@ def test_a_seed_repeats_on_the_device(place: torch.device) -> None:
             assert layer.weight.grad is not None
             made.append(layer.weight.grad.clone())
     assert torch.equal(*made)
+
+
+def test_a_walk_generators_loss_and_gradient_are_those_of_the_cpu(place: torch.device) -> None:
+    """Two labels that are each other's reverse, over four nodes; the walks alternate."""
+    candidates = Candidates(
+        nodes=torch.tensor([2, 3, 0, 1]),
+        start=torch.tensor([0, 0, 2, 4]),
+        links=torch.tensor([1.0, 3.0, 2.0, 2.0]),
+        first=torch.tensor([-torch.inf, 0.0, 0.0]),
+        after=torch.tensor([[0.0] * 3] * 3),
+    )
+    label = torch.tensor([[2, 1, 2], [1, 2, 1]])
+    walks = torch.tensor([[2, 1, 3], [0, 2, 1]])
+    np.testing.assert_array_equal(turned(label.to(place)).cpu(), reverse(label.numpy()))
+    torch.manual_seed(1)
+    network = Network(4, 3, 4, 8)
+    found = []
+    for where in (torch.device("cpu"), place):
+        network = network.to(where)
+        network.zero_grad()
+        loss = network.loss(candidates.on(where), walks.to(where), label.to(where))
+        loss.backward()
+        assert network.shift.grad is not None
+        found.append(np.append(network.shift.grad.cpu().numpy(), loss.item()))
+    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)
+    # An untrained network chooses between two candidates by their links, and has one label to go on with.
+    chances = [1 / 2, 3 / 4, 1 / 2, 1 / 4, 1 / 2, 3 / 4]
+    np.testing.assert_allclose(found[0][-1], -np.log(chances).mean(), rtol=1e-5)
+    nodes, labels = network.walk(candidates.on(place), 50, 3)
+    kinds = (nodes >= 2).long()
+    assert (kinds[:, :-1] != kinds[:, 1:]).all()
+    assert (kinds[:, 1:] == (labels == 1)).all()
