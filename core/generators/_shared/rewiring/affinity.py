@@ -27,19 +27,13 @@ from core.generators._shared.rewiring.rows import Arrays, Rows
 from core.privacy.entropy import Generator as Rng
 
 # Chosen on generated graphs of 2M and 20M edges (`benchmarks.graphs`) and on cit-HepPh and mathoverflow.
-SHARES = (
-    0.35,
-    0.25,
-    0.2,
-    0.12,
-    0.08,
-)  # of the nodes, which are grouped in a round: the last mend what others left
+SHARES = 0.35, 0.25, 0.2, 0.12, 0.08  # of the nodes, grouped in a round: the last mend what others left
 ERRORS = 0.02, 0.02, 0.02, 0.01, 0.01  # of an estimate, as a share of the aim, after each round
 CHUNK, MOST_PATHS = 20_000, 4_000_000  # random paths that an estimate rests on
 MET = 0.03  # of an aim: nearer is not sought
 UNIFORM = 2.0  # never below what a node's share is: such a node has no turn
 BROUGHT = 0.75, 1.25  # of what was asked of the rounds so far: the next is asked for as much more or less
-GATHERED = 1.0  # edges that circles gain beforehand, for each edge in a group
+GATHERED = 1.0  # edges that circles gain beforehand, for each edge in a group; chosen on the 2M graph alone
 CHANCES = 8  # tries for each such edge
 
 Groups = tuple[np.ndarray, np.ndarray, np.ndarray]
