@@ -9,8 +9,9 @@ Only runs that RESULTS lacks are made. ``values``: read at epsilon, and drawn fo
 that nothing else is off. Rows "histogram": drawn from the noisy histogram alone, at all of epsilon.
 ``drawn``: a release of ``anchored`` at epsilon 2, half of it for values. ``learned``: releases
 at a delta of 1e-5, a quarter of epsilon for values, by ``anchored`` with directions and by ``thepuff`` with a
-utility discriminator, of bitcoin-alpha in five even steps of time. ``cost``: a generated graph, CPU
-seconds of reads and of one draw, without the structure, and the most memory beside the graph's. ``labels``:
+utility discriminator, of bitcoin-alpha "in time": in five even steps, where other rows have none or eight.
+``cost``: a generated graph, CPU seconds of reads and of one draw, without the structure, and the most memory
+beside the graph's. ``labels``:
 whole releases of ``dcsbm`` of graphs whose nodes have a protected class ("few papers": authors of more than
 ten link none): a tenth of an edge's epsilon is for mixing, and a row costs as much epsilon as an edge.
 Figures: the ``node_value_*`` metrics of docs/metrics.md, and errors of the structure as in
@@ -18,7 +19,8 @@ Figures: the ``node_value_*`` metrics of docs/metrics.md, and errors of the stru
 what nodes carry by other methods, at epsilon 1: by ``anchored`` without evidence, also of polblogs with its
 links' directions; by ``keyframe``, every edge at one of five steps, drawn at random, under ``event``.
 
-TV or EMD: ``value_distance`` of docs/metrics.md; nodes: ``value_node_distance``; correlation: the absolute
+TV or EMD: ``value_distance`` of docs/metrics.md; nodes: ``value_node_distance``; by step:
+``value_step_total_variation``; correlation: the absolute
 error of ``value_target_correlation``. Target means: the mean, over targets with ten edges and more in both
 graphs, of |mean - original mean| of their edges' values; spread: the standard deviation of those means over
 that of the original's. AUC: negative edges of the original told by the means of their source's and target's
@@ -71,7 +73,8 @@ BUSY = 10
 DAY = 24 * 60 * 60
 EDGE = "edge"
 MAILS, EVERY_MAIL = "radoslaw-email", "radoslaw-email-every"
-GRAPHS = ("bitcoin-otc", "bitcoin-alpha", MAILS, EVERY_MAIL)
+TIMED = {"bitcoin-otc, in 8 steps": 8, "bitcoin-alpha, in 8 steps": 8, "bitcoin-alpha, in time": 5}
+GRAPHS = ("bitcoin-otc", "bitcoin-alpha", *list(TIMED)[:2], MAILS, EVERY_MAIL)
 OFTEN = 20
 """Edges of a node whose hours are compared beside those of BUSY ones."""
 EPSILONS = (0.1, 0.5, 1, 2)
@@ -89,20 +92,26 @@ OTHERS_AT, STEPS = 1, 5
 ONE_WAY = "polblogs, directed"
 LEARNED: dict[str, dict[str, Any]] = {"anchored": {"spectral": True}, "thepuff": {"utility": True}}
 LEARNED_AT, LEARNED_SHARE, DELTA = (4, 8), 0.25, 10**13
-FIGURES = ("TV or EMD", "nodes", "correlation", "target means", "spread", "AUC", "of 20", "of 20, by edge")
+FIGURES = (
+    *("TV or EMD", "nodes", "by step", "correlation", "target means", "spread", "AUC"),
+    *("of 20", "of 20, by edge"),
+)
 TRUST = EdgeAttribute(name="trust", kind="integer", bounds=(-10, 10), aggregate="max")
 HOUR = EdgeAttribute(name="hour", kind="time_of_day", aggregate="first", from_time=True)
 
 
 def loaded(name: str, data: Path) -> Graph:
     """Directed: who trusts whom how much; or who writes to whom on which day, at what time of it. Of every
-    mail, too: then its step is its second, of those in which there are some.
+    mail, too: then its step is its second, of those in which there are some. ``TIMED``: trust in even steps
+    of time.
     """
     if name not in (MAILS, EVERY_MAIL):
-        short = name.replace("-", "")
-        path = data / name / f"soc-sign-{short}.csv"
-        rows = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(0, 1, 2)).astype(np.int64)
-        return of_columns(rows[:, 0], rows[:, 1], rows[:, 2], TRUST)
+        market = name.partition(",")[0]
+        path = data / market / f"soc-sign-{market.replace('-', '')}.csv"
+        source, target, trust, at = np.loadtxt(path, delimiter=",", skiprows=1).astype(np.int64).T
+        steps = TIMED.get(name)
+        even = None if steps is None else (at - at.min()) * steps // (at.max() - at.min() + 1)
+        return of_columns(source, target, trust, TRUST, even)
     rows = np.loadtxt(data / MAILS / "email.tsv", comments="%", usecols=(0, 1, 3)).astype(np.int64)
     rows = rows[np.argsort(rows[:, 2], kind="stable")]
     if name == EVERY_MAIL:
@@ -110,14 +119,6 @@ def loaded(name: str, data: Path) -> Graph:
         return of_columns(rows[:, 0], rows[:, 1], rows[:, 2] % DAY, HOUR, second)
     day = rows[:, 2] // DAY
     return of_columns(rows[:, 0], rows[:, 1], rows[:, 2] % DAY, HOUR, day - day.min())
-
-
-def in_order(data: Path) -> Graph:
-    """Bitcoin-alpha in ``STEPS`` steps: who trusted whom in each fifth of the time."""
-    rows = np.loadtxt(data / "bitcoin-alpha" / "soc-sign-bitcoinalpha.csv", delimiter=",", skiprows=1)
-    source, target, trust, at = rows.astype(np.int64).T
-    step = np.minimum((at - at.min()) * STEPS // (at.max() - at.min()), STEPS - 1)
-    return of_columns(source, target, trust, TRUST, step)
 
 
 def of_columns(
@@ -272,6 +273,8 @@ def figures(original: Graph, synthetic: Graph) -> dict[str, float]:
         "TV or EMD": row["distances"]["value_distance"],
         "nodes": row["distances"]["value_node_distance"],
     }
+    if row["distances"].get("value_step_total_variation") is not None and attribute.numeric:
+        found["by step"] = row["distances"]["value_step_total_variation"]
     if attribute.numeric:
         found["correlation"] = row["scalars"]["value_target_correlation"]["absolute_error"]
         (sums, counts), (drawn, others) = (sums_of(each, "target") for each in (original, synthetic))
@@ -364,7 +367,7 @@ def rows(only: str | None, methods: Sequence[str] = ("dcsbm",)) -> Iterator[tupl
         for epsilon in EPSILONS:
             for row in ("histogram", "this"):
                 yield "values", name, epsilon, row
-    for name in GRAPHS[:2] if only in (None, "drawn") else ():
+    for name in GRAPHS[:4] if only in (None, "drawn") else ():
         yield "drawn", name, 2, "this"
     for epsilon in LEARNED_AT if only in (None, "learned") else ():
         for method in LEARNED:
@@ -393,8 +396,7 @@ def measured(table: str, name: str, epsilon: float, row: str, data: Path) -> dic
     if table == "labels":
         return labelled(protected(name, data), epsilon, row)
     if table == "learned":
-        original = in_order(data)
-        share = {"attribute_share": LEARNED_SHARE}
+        original, share = loaded(name, data), {"attribute_share": LEARNED_SHARE}
         return figures(original, released(original, epsilon, row, **LEARNED[row], **share))
     original = loaded(name, data)
     if row == "floor":
