@@ -293,7 +293,8 @@ def picture(family: str, rows: dict[tuple[str, float], dict[str, tuple[float, fl
         "Our default by epsilon. Level lines: models without a guarantee (ceilings) and a random graph (the "
         "floor)."
     )
-    order = list(dict.fromkeys(row for row, _ in sorted(rows)))
+    drawn = {row for row, _ in rows}  # the default and the floor have one colour in every picture
+    order = [row for row in (DEFAULT, RANDOM) if row in drawn] + sorted(drawn - {DEFAULT, RANDOM})
     return panels(
         f"What privacy costs. {HEADINGS[family]}", told, charts, thick=(DEFAULT,), order=order, columns=2
     )
