@@ -30,6 +30,8 @@ TOTALS = {
     ),
 }
 """Sums over clipped persons, by their query: the question, its unit, and what is summed."""
+BY_PERIOD = frozenset({"value_total_within_95"})
+"""Paid for each period of a relation with several steps: a bin's total of all time is a sum of such."""
 
 
 def told(
@@ -62,6 +64,8 @@ def _totals(schema: GraphSchema, reads: Iterable[PlannedRead]) -> Iterator[Expec
     for read in reads:
         if read.query in TOTALS and read.deviation is not None:
             question, unit, total = TOTALS[read.query]
+            if question in BY_PERIOD and schema.edge_type(read.edge_type).temporal and schema.steps > 1:
+                unit, total = f"{unit} in one period", f"{total} in one period"
             clipped = read.deviation * math.sqrt(protected.degree_bound)
             yield Expected(
                 question=question,

@@ -324,9 +324,10 @@ def test_the_noise_of_tables_between_persons_is_told_beforehand():
     assert PROJECTION.planned_reads(PROJECTION.Params(), plan.without(PURPOSE), schema, {"user": 4}) == []
 
 
-def test_the_noise_of_sums_over_persons_is_told_under_a_declared_bound():
-    """Of all things together and of each, for persons clipped at it."""
-    schema = things_schema(3, 2, 1, MERGED)
+@pytest.mark.parametrize("steps", [1, 3])
+def test_the_noise_of_sums_over_persons_is_told_under_a_declared_bound(steps: int):
+    """Of all things together and of each, for persons clipped at it; with time in every period."""
+    schema = things_schema(3, 2, steps, MERGED)
     kinds = tuple(
         kind.model_copy(update={"degree_bound": 25}) if kind.protected else kind for kind in schema.node_types
     )
@@ -338,7 +339,9 @@ def test_the_noise_of_sums_over_persons_is_told_under_a_declared_bound():
     noise = multipliers(plan)
     for what, question in (("values", "value_total"), ("values by thing", "thing_value_total")):
         deviation = float(noise[f"{what} of {names[0]}"]) * np.sqrt(2 * 25)
-        assert found[f"{question}_within_95"].value == pytest.approx(1.96 * deviation, abs=1.01)
+        answer = found[f"{question}_within_95"]
+        assert answer.value == pytest.approx(1.96 * deviation, abs=1.01)
+        assert ("one period" in answer.unit) == (what == "values" and steps > 1)
 
 
 @pytest.mark.parametrize("method", ["profiles", "projection"])

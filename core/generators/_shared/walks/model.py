@@ -142,12 +142,13 @@ def fit(method: str, raw: Graph, params: WalkParams, typed: bool, progress: Prog
     weights, losses, batches = _trained(links, params, rng, ticks) if links.edges else ({}, [], 0)
     ticks.finish()
     lost = batches - len(losses)
-    notes = [f"{lost} of {batches} batches diverged and changed nothing."] if lost else []
+    notes = [f"{lost / batches:.0%} of the batches diverged and changed nothing."] if lost else []
     ticks = Ticks(progress, "look over")
     model = WalkModel(method, raw.schema, counts, params, cells, typed, weights, tuple(losses))
     short = model.counted(rng, ticks).short(model.wanted)
     ticks.finish()
-    notes.append(f"Generated walks lack pairs for {short} of {links.edges} edges.")
+    # Shares alone: the edges are of all relations that walks go over, those outside the release among them.
+    notes.append(f"Generated walks lack pairs for {short / max(links.edges, 1):.0%} of the edges.")
     collapsed = short > MISSING * links.edges or lost > MISSING * batches
     return replace(model, notes=tuple(notes), collapsed=collapsed)
 
