@@ -13,7 +13,8 @@ from core.evaluation.learning.seal import Seal
 from core.evaluation.view import UndirectedView
 from core.generators._shared.walks.links import reverse
 from core.generators._shared.walks.network import Candidates, Network, turned
-from core.generators.dpggan.networks import Discriminator, Smoothed
+from core.generators.dpggan.closed_form import Networks, Rival
+from core.generators.dpggan.networks import Decoder, Discriminator, Encoder, Smoothed
 from core.generators.dpggan.union import Union, partition
 from core.generators.ppgsl.sparse import Pattern
 from core.generators.thepuff.sampled_softmax import drawn
@@ -87,14 +88,30 @@ def test_sums_over_all_pairs_of_each_graph(place: torch.device) -> None:
     assert bool(rows.grad[9].eq(0).all())
 
 
-def test_a_graph_is_seen_alike_by_its_edges_and_as_a_matrix(place: torch.device) -> None:
+def test_weighted_edges_are_seen_as_the_graph_that_they_make(place: torch.device) -> None:
     torch.manual_seed(0)
     judge = Discriminator(8).to(place)
     u, v = (torch.tensor(each, device=place) for each in ([0, 1, 2, 5], [1, 2, 3, 7]))
-    weight = torch.rand(4, device=place)
-    dense = torch.zeros(8, 8, device=place).index_put((u, v), weight).index_put((v, u), weight)
-    torch.testing.assert_close(judge.soft(u, v, weight), judge.dense(dense))
-    torch.testing.assert_close(judge.soft(u, v, torch.ones_like(weight)), judge.known(Smoothed(u, v, 8)))
+    torch.testing.assert_close(judge.soft(u, v, torch.ones(4, device=place)), judge.known(Smoothed(u, v, 8)))
+
+
+@pytest.mark.parametrize("with_rival", [False, True])
+def test_gradients_that_are_written_down_are_set_on_the_device(place: torch.device, with_rival: bool) -> None:
+    torch.manual_seed(0)
+    union = union_of_sizes(7, 1, 5)
+    encoder, decoder, judge = Encoder(13).to(place), Decoder().to(place), Discriminator(13).to(place)
+    u, v = (torch.tensor(each, device=place) for each in ([0, 1, 2, 8], [1, 2, 3, 9]))
+    matrix = Smoothed(u, v, 13).matrix
+    moved = torch.optim.SGD(judge.parameters(), lr=0.1)
+    rival = Rival(judge, moved, matrix, 0.7, 0.4) if with_rival else None
+    rebuilt, told = Networks(union, encoder, decoder, matrix, (u, v), 0.01).step(rival)
+    assert torch.isfinite(rebuilt)
+    assert (told is not None) == with_rival
+    for network in (encoder, decoder):
+        for each in network.parameters():
+            assert each.grad is not None
+            assert each.grad.device.type == place.type
+            assert bool(torch.isfinite(each.grad).all())
 
 
 def test_drawn_places_have_their_chances(place: torch.device) -> None:

@@ -218,7 +218,7 @@ def test_a_target_reserves_the_smallest_epsilon_that_meets_it(
             "target.assume.edges",
         ),
         ({"epsilon": None, "target": {"edges_relative_95": 0.1}}, InvalidInput, "target.edges_relative_95"),
-        ({"epsilon": None, "method": "projection", "target": {"edges_within_95": 9}}, InvalidInput, "target"),
+        ({"epsilon": None, "method": "gvae", "target": {"edges_within_95": 9}}, InvalidInput, "target"),
         ({"epsilon": None, "target": {"edges_within_95": 1}}, TargetNotMet, None),
     ],
 )
