@@ -29,7 +29,7 @@ from tests.unit.test_publishing_measurements import Asking
 
 USERS, STEPS, CAP = 12, 3, 4
 EXACT = 900 * NANO
-"""An epsilon at which all noise is 0, but for one session in ten thousand: what is read moves by 8 at most."""
+"""An epsilon at which all noise is 0, but for one session in ten thousand: reads move by 8 at most."""
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3))
 EACH: dict[str, Any] = {"nano_epsilon": EXACT // 8, "purpose": "x"}
 
