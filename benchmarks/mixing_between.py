@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.attribute_tables import SHARE, mean_of
-from benchmarks.results_file import Line, add, parser_of, read, run_or_print
+from benchmarks.results_file import Line, add, read, runs_or_tables
 from benchmarks.typed_graphs import load_dataset
 from core.evaluation.node_values import compare_node_values
 from core.generators.base import PublicFacts, no_progress
@@ -151,12 +151,5 @@ def tables(lines: list[Line]) -> Iterator[str]:
         yield f"| {name} | {epsilon or 'by chance'} | {' | '.join(shown)} | {len(runs)} |"
 
 
-def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS)
-    asked = parser.parse_args()
-    run_or_print(parser, asked, run_missing, tables)
-
-
 if __name__ == "__main__":
-    main()
+    runs_or_tables(__doc__, RUNS, run_missing, tables)

@@ -47,3 +47,15 @@ def run_or_print(
         parser.error("--data names the folder of the public data sets")
     else:
         run_missing(asked)
+
+
+def runs_or_tables(
+    description: str | None,
+    runs: int,
+    run_missing: Callable[[argparse.Namespace], None],
+    tables: Callable[[list[Line]], Iterable[str]],
+) -> None:
+    """The whole of a program that takes ``--runs``, ``runs`` by default, beside what all take."""
+    parser = parser_of(description)
+    parser.add_argument("--runs", type=int, default=runs)
+    run_or_print(parser, parser.parse_args(), run_missing, tables)

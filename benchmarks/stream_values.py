@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.attribute_tables import DAY, EDGE, HOUR, MAILS, TRUST, figures, mean_of, of_columns
-from benchmarks.results_file import Line, add, parser_of, read, run_or_print
+from benchmarks.results_file import Line, add, read, runs_or_tables
 from core.evaluation.values import compare_values
 from core.generators._shared.values.draw import drawn_values
 from core.generators._shared.values.fit import paid_step
@@ -114,12 +114,5 @@ def tables(lines: list[Line]) -> Iterator[str]:
             yield f"| {epsilon:g} | {row} | {' | '.join(shown)} | {len(runs)} |"
 
 
-def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS)
-    asked = parser.parse_args()
-    run_or_print(parser, asked, run_missing, tables)
-
-
 if __name__ == "__main__":
-    main()
+    runs_or_tables(__doc__, RUNS, run_missing, tables)

@@ -24,9 +24,10 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock by which the issuer's keys grow old, and callers are forgotten."""
+    """The clock by which what the issuer told grows old, and callers are forgotten."""
     made = Clock()
-    for module in ("core.identity.jwks", "core.identity.cache", "core.workflows.identity.authenticate"):
+    identity = ("cache", "code_flow", "jwks")
+    for module in (*(f"core.identity.{each}" for each in identity), "core.workflows.identity.authenticate"):
         monkeypatch.setattr(f"{module}.time", made)
     return made
 

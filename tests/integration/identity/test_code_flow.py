@@ -10,17 +10,9 @@ from core.identity import code_flow
 from core.identity.code_flow import Attempt, CodeFlow
 from core.identity.oidc import Issuer
 from core.settings import Settings
+from tests.integration.identity.conftest import Clock
 
 ISSUER = "https://sign-in.example.org"
-
-
-class Clock:
-    """A monotonic clock that goes on when a test says so."""
-
-    now = 1_000.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 def begin(flow: CodeFlow) -> str:
@@ -28,10 +20,10 @@ def begin(flow: CodeFlow) -> str:
 
 
 def test_an_issuer_that_does_not_answer_is_left_alone_for_a_while(
-    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
 ):
     known = Settings(oidc_issuer=ISSUER, oidc_audience="graphveil", oidc_client_id="console")
-    flow, clock = CodeFlow(known, Issuer(known)), Clock()
+    flow = CodeFlow(known, Issuer(known))
     asked: list[str] = []
 
     def read(settings: Settings, address: str) -> dict[str, Any]:
@@ -41,7 +33,6 @@ def test_an_issuer_that_does_not_answer_is_left_alone_for_a_while(
         return {"issuer": ISSUER, "authorization_endpoint": f"{ISSUER}/begin"}
 
     monkeypatch.setattr(code_flow, "read_document", read)
-    monkeypatch.setattr(code_flow, "time", clock)
     for _ in range(3):
         with pytest.raises(IssuerUnavailable):
             begin(flow)
