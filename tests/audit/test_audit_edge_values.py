@@ -3,7 +3,7 @@
 Among four nodes an edge of the rarest value is present or absent; the outputs are the model's tables. Of a
 live stream it is present or absent in each step of a window, and what is handed on is put out too. A copy
 that pays as stated, but whose noise is a sixteenth of what it should be, must be caught: several reads share
-epsilon, and one number tells of one of them.
+epsilon, and one number tells of one of them. Half the noise of each read by itself: ``test_every_read``.
 """
 
 import numpy as np

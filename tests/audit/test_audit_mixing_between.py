@@ -2,7 +2,7 @@
 
 A user who rates everything is of another country, an item that all rate of another topic, and one edge more
 of first priority. A copy that charges for caps and counts every edge must be caught on either side, and so
-must one that caps users alone, and one with a quarter of the noise.
+must one that caps users alone. Half the noise of the read: ``test_every_read``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core.graphs.graph import Graph
-from core.privacy import mechanisms, mixing_between
+from core.privacy import mixing_between
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.events import Pure
 from core.privacy.meter import MemoryRecorder, Meter
@@ -71,10 +71,3 @@ def test_a_cap_of_users_alone_is_caught(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(mixing_between, "crossed", by_user)
     assert caught(measured(ITEMS, 1), EPSILON, 1000)
-
-
-@pytest.mark.slow
-def test_a_quarter_of_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch):
-    true = mechanisms.discrete_laplace
-    monkeypatch.setattr(mechanisms, "discrete_laplace", lambda v, l1, nano: true(v, l1, 4 * nano))
-    assert caught(measured(USERS, 4), EPSILON, 1000)

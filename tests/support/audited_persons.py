@@ -1,0 +1,173 @@
+"""Audits of what is read of persons: unit node, all edges of one person replaced by others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.privacy.events import NANO, GaussianEvent
+from core.privacy.people import People
+from core.privacy.people_things import PeopleAndThings
+from core.privacy.plan import WHOLE_GRAPH, PrivacyPlan
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+from tests.support.audited_cells import DELTA_ATTO, SIGMA
+from tests.support.read_audits import Ask, ReadAudit, plan_of, pure
+from tests.support.replaced_persons import CLASS, PLAIN, TIMED, Record, built, schema_of
+
+WHOLE = (WHOLE_GRAPH, None)
+PURE: PrivacyPlan = plan_of(pure(1), WHOLE, unit=Unit.NODE)
+NOISY: PrivacyPlan = plan_of(GaussianEvent(SIGMA), WHOLE, unit=Unit.NODE, delta_atto=DELTA_ATTO)
+TIMED_NOISY = replace(NOISY, steps=2)
+PAID: dict[str, Any] = {"nano_epsilon": NANO, "purpose": "audit"}
+STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3))
+CAP = 2
+SEVERAL = {"multiplicity": "each", "records_per_slot": CAP}
+"""Records of an edge, where each is kept."""
+
+
+def people(nodes: int, pairs: Sequence[tuple[int, int]], bound: int | None = None) -> Graph:
+    """Persons who know one another."""
+    kind = NodeType(count=nodes, protected=True, degree_bound=bound)
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    table = EdgeTable(ends[:, 0], ends[:, 1])
+    return Graph.build(GraphSchema(node_types=(kind,)), {"node": NodeTable(nodes)}, {"edge": table})
+
+
+def complete(first: int, last: int) -> list[tuple[int, int]]:
+    return [(a, b) for b in range(first, last) for a in range(first, b)]
+
+
+def knowing() -> Iterator[ReadAudit]:
+    """One person knows two who know nobody else, or nobody; or everybody, who know everybody."""
+
+    def of(ask: Callable[[People], Any]) -> Ask:
+        return lambda asked: ask(asked.people("edge"))
+
+    one_group = {"labels": np.zeros(3, dtype=np.int64), "groups": 1}
+    star = people(3, [(0, 1), (0, 2)]), people(3, [])
+    reads: dict[str, Callable[[People], Any]] = {
+        "ProjectedGraph.edge_count": lambda door: door.projected(2).edge_count(**PAID),
+        "ProjectedGraph.tail_counts": lambda door: door.projected(2).tail_counts(
+            thresholds=np.array([1, 2]), **PAID
+        ),
+        "ProjectedGraph.group_ends": lambda door: door.projected(2).group_ends(**one_group, **PAID),
+        "InsideGroups.counts": lambda door: door.inside(**one_group, theta=2).counts(**PAID),
+    }
+    for read, ask in reads.items():
+        said = "inside groups" if read.startswith("Inside") else f"projected {read.split('.')[1]}"
+        yield ReadAudit(said, read, PURE, star, of(ask))
+    friends = people(6, complete(0, 6)), people(6, complete(1, 6))
+    packed = of(lambda door: door.packed_triangles(tau=10, share=1.0, **PAID))
+    yield ReadAudit("packed triangles", "People.packed_triangles", PURE, friends, packed)
+    bounded = people(4, complete(0, 4), 3), people(4, complete(1, 4), 3)
+    triangles = of(lambda door: door.bounded(3).triangles(**PAID))
+    yield ReadAudit("triangles under a bound", "BoundedGraph.triangles", PURE, bounded, triangles)
+
+
+def known(stars: int, records: int, **declared: Any) -> Graph:
+    """A person knows as many as the bound allows; every record of it has so many stars."""
+    carried = STARS if declared else STARS.model_copy(update={"aggregate": "max"})
+    kind = NodeType(count=3, protected=True, degree_bound=2)
+    relation = EdgeType(attributes=(carried,), **declared)
+    column = {"stars": np.full(2 * records, stars, dtype=np.int32)}
+    values = EdgeValues(column, np.repeat(np.arange(2), records)) if declared else EdgeValues(column)
+    table = EdgeTable(np.zeros(2, np.int64), np.array([1, 2]), None, values)
+    return Graph.build(GraphSchema(node_types=(kind,), edge_types=(relation,)), {}, {"edge": table})
+
+
+def bounded_values() -> Iterator[ReadAudit]:
+    """Both edges of a person, with one value or with another."""
+
+    def histogram(attribute: str | None) -> Ask:
+        return lambda asked: asked.people("edge").bounded(2).values(attribute).histogram(**PAID)
+
+    def by_classes(attribute: str | None) -> Ask:
+        def ask(asked: PrivateGraph) -> np.ndarray:
+            reads = asked.people("edge").bounded(2).values(attribute)
+            nobody, labels = np.zeros(3, dtype=np.int64), np.arange(reads.bins.count)
+            return reads.by_classes(sources=nobody, targets=nobody, labels=labels, **PAID)
+
+        return ask
+
+    kinds = (
+        ("values", "values", (known(1, 1), known(3, 1)), "stars"),
+        ("values, two records", "values", (known(1, CAP, **SEVERAL), known(3, CAP, **SEVERAL)), "stars"),
+        ("numbers", "numbers", (known(1, 1, **SEVERAL), known(1, CAP, **SEVERAL)), None),
+    )
+    for said, what, graphs, attribute in kinds:
+        for name, made in (("histogram", histogram), ("by_classes", by_classes)):
+            read = f"BoundedValues.{name} of {what}"
+            yield ReadAudit(f"bounded {said} {name}", read, PURE, graphs, made(attribute))
+
+
+def meeting() -> Iterator[ReadAudit]:
+    """A person of one place among all, or of another: vectors that have nothing in common."""
+
+    def of(name: str, relation: str, **given: Any) -> Ask:
+        def ask(asked: PrivateGraph) -> Any:
+            reads: PeopleAndThings = asked.people_and_things()
+            return getattr(reads, name)(relation, noise_multiplier=SIGMA, purpose="audit", **given)
+
+        return ask
+
+    def pair(relation: EdgeType, *owned: frozenset[tuple[int, int]]) -> tuple[Graph, Graph]:
+        schema = schema_of(relation, persons=2)
+        persons: list[list[Record]] = [[{relation.name: frozenset()}, {relation.name: own}] for own in owned]
+        return built(schema, persons[0]), built(schema, persons[1])
+
+    nothing, one, other = frozenset(), frozenset({(0, 0)}), frozenset({(1, 0)})
+    first, second = frozenset({(0, 0)}), frozenset({(0, 1)})
+    once, twice = np.zeros(1, dtype=np.int64), np.arange(2)
+    reads: list[tuple[tuple[Graph, Graph], Ask, str]] = [
+        (
+            pair(PLAIN, one, nothing),
+            of("degree_histogram", "owns", bounds=np.array([0, 1])),
+            "degree_histogram",
+        ),
+        (
+            pair(TIMED, first, second),
+            of("activity_histogram", "rates", periods=twice, bounds=np.array([1])),
+            "activity_histogram",
+        ),
+        (pair(CLASS, one, other), of("class_histogram", "works"), "class_histogram"),
+        (pair(PLAIN, one, other), of("thing_totals", "owns", periods=once, bound=1), "thing_totals"),
+        (
+            pair(PLAIN, one, other),
+            of("second_moments", "owns", attributes=np.eye(3, 2), clip=1.0),
+            "second_moments",
+        ),
+    ]
+    for graphs, ask, name in reads:
+        said = f"persons, {name}"
+        plan = TIMED_NOISY if name == "activity_histogram" else NOISY
+        yield ReadAudit(said, f"PeopleAndThings.{name}", plan, graphs, ask, 4_000)
+    for attribute, graphs in (
+        ("stars", (rating(1, 1), rating(3, 1))),
+        (None, (rating(1, 1), rating(1, CAP))),
+    ):
+        given = {"things": np.zeros(1, dtype=np.int64), "periods": once, "bound": 1}
+        labels = np.arange(3 if attribute else CAP)
+        ask = of("value_totals", "rates", attribute=attribute, labels=labels, **given)
+        said = f"persons, value_totals{'' if attribute else ' of numbers'}"
+        yield ReadAudit(said, "PeopleAndThings.value_totals", NOISY, graphs, ask, 4_000)
+
+
+def rating(stars: int, records: int) -> Graph:
+    """A person rates one film, so often, with so many stars."""
+    kinds = NodeType(name="user", count=1, protected=True), NodeType(name="film", count=1)
+    relation = EdgeType(name="rates", source="user", target="film", attributes=(STARS,), **SEVERAL)
+    values = EdgeValues({"stars": np.full(records, stars, dtype=np.int32)}, np.zeros(records, np.int64))
+    table = EdgeTable(np.zeros(1, np.int64), np.zeros(1, np.int64), None, values)
+    return Graph.build(GraphSchema(node_types=kinds, edge_types=(relation,)), {}, {"rates": table})
+
+
+def audits() -> Iterator[ReadAudit]:
+    for each in (knowing, bounded_values, meeting):
+        yield from each()
