@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
-from core.privacy import entropy, samplers
+from core.privacy import entropy, limits, samplers
 from core.privacy.entropy import Generator
 from core.privacy.events import positive_fraction
 from core.privacy.losses import FINEST
 from core.privacy.mechanisms import MAX_SIGMA
-from core.privacy.queries import MAX_VALUES, Shape
+from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.graphs.graph import Cell
@@ -64,8 +64,7 @@ def asked(
     values = np.asarray(features)
     if values.ndim != 2 or len(values) != others or not values.shape[1] >= 1:
         raise InvalidInput(f"features are a matrix of {others} rows", field="features")
-    if rows * values.shape[1] > MAX_VALUES:
-        raise InvalidInput(f"more than {MAX_VALUES} values would be returned", field="features")
+    limits.check_values(rows * values.shape[1], field="features")
     values = values.astype(np.float64)
     if not np.isfinite(values).all() or (np.square(values).sum(axis=1) > 1 + 1e-6).any():
         raise InvalidInput("features are finite rows of L2 norm at most 1", field="features")
