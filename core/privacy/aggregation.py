@@ -19,8 +19,8 @@ from core.errors import InvalidInput, NotAccepted
 from core.privacy import entropy, limits, samplers
 from core.privacy.entropy import Generator
 from core.privacy.events import positive_fraction
+from core.privacy.limits import MAX_SIGMA
 from core.privacy.losses import FINEST
-from core.privacy.mechanisms import MAX_SIGMA
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
@@ -79,9 +79,14 @@ def asked(
 
 def scale_of(squared: Fraction) -> tuple[int, int]:
     """Choose (length one, the noise's standard deviation), both in grid steps: the latter an integer, its
-    square at least ``squared`` times that of the former. InvalidInput where it would be below FINEST.
+    square at least ``squared`` times that of the former. InvalidInput where it would be below FINEST, or
+    length one below a step.
     """
     radius = min(MAX_RADIUS, math.isqrt(int(MAX_SIGMA**2 / squared)))
+    if radius < 1:
+        raise NotAccepted(
+            "so much noise has no grid: let the read have a larger share", field="noise_multiplier"
+        )
     scale = math.isqrt(math.ceil(squared * radius**2) - 1) + 1
     if scale < FINEST:
         raise InvalidInput("so little noise cannot be accounted for", field="noise_multiplier")

@@ -13,6 +13,9 @@ from core.errors import NotAccepted
 MAX_VALUES = 2**26
 """Most values that one read may return; 512 MiB of int64."""
 
+MAX_SIGMA = 2**24
+"""Largest standard deviation of Gaussian noise."""
+
 MAX_SENSITIVITY = 2**20
 """Furthest that a unit may move a read with noise, in L1; in L2 the square of it."""
 

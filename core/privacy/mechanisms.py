@@ -20,12 +20,12 @@ from core.privacy import entropy, limits, samplers
 from core.privacy.accountant import Accountant
 from core.privacy.entropy import Generator
 from core.privacy.events import NANO, check_nano_epsilon, positive_fraction
+from core.privacy.limits import MAX_SIGMA
 from core.privacy.losses import FINEST
 from core.privacy.threads import cut, each
 
 OPENDP_VALUES = 4096
 LEAST_VALUES = 2**15  # in a piece that a thread draws for
-MAX_SIGMA = 2**24
 _NARROW_SIGMA = 2**12
 _WORK = 2**25
 _SAFE = 2**62
