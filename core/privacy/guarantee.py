@@ -53,10 +53,11 @@ def sampled_note(radius: int) -> str:
         "Of DP-SGD steps, gradients are computed in floating point, in batches of one shape, and cut to "
         "integers; sampling coins, clipped sums and discrete Gaussian noise are exact on integers. Assumed: "
         f"that a row's gradient moves with its place in a batch by at most {cpu} grid steps on a CPU, and on "
-        f"a GPU by at most {gpu}, with the root of the number of trained values in the place of {cpu} of them "
-        f"where it is more (the clipping norm has {radius}): the bound for sums of {LONGEST_CHAIN} terms one "
-        f"after another, which cancel to one in {MOST_CANCELLING}. A GPU trains no network of longer sums. Each "
-        "training checks what moves on a chunk of pairs drawn from the public universe, without the edges."
+        f"a GPU by at most {gpu}, with the root of the number of trained values in the place of {cpu} of "
+        f"them where it is more (the clipping norm has {radius}): the bound for sums of {LONGEST_CHAIN} "
+        f"terms one after another, which cancel to one in {MOST_CANCELLING}. A GPU trains no longer "
+        "ones. Each training checks what moves on a chunk of pairs drawn from the public universe, without "
+        "the edges."
     )
 
 

@@ -69,6 +69,11 @@ def chain_of(shapes: Sequence[tuple[int, ...]]) -> int:
     return sum(sum(shape) if shape else 1 for shape in shapes)
 
 
+def covered(shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Tell whether :func:`place_slack` allows for a network of that size off the CPU."""
+    return chain_of(shapes) <= LONGEST_CHAIN and len(shapes) <= MOST_TENSORS
+
+
 def require_covered(shapes: Sequence[tuple[int, ...]]) -> None:
     """Raise PrivacyViolation for a network beyond the size that :func:`place_slack` allows for."""
     if (chain := chain_of(shapes)) > LONGEST_CHAIN:

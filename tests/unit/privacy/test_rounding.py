@@ -51,6 +51,13 @@ def test_a_network_of_longer_sums_is_refused_off_the_cpu(width: int, taken: bool
         session(away)
 
 
+def test_a_predictor_too_wide_for_a_gpu_is_trained_on_the_cpu() -> None:
+    from core.generators.hetesdg.sound.topo import place_for
+
+    assert place_for(60, 40) is None
+    assert place_for(LONGEST, 40) == torch.device("cpu")
+
+
 def test_a_network_of_more_tensors_is_refused_off_the_cpu() -> None:
     def deep(tensors: int) -> torch.nn.Module:
         return torch.nn.Sequential(*(torch.nn.Linear(1, 1, bias=False) for _ in range(tensors))).to("meta")
