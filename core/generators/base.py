@@ -247,6 +247,21 @@ class PlanningGenerator(Generator, Protocol):
 
 
 @runtime_checkable
+class RoomyGenerator(Generator, Protocol):
+    """A method whose reads may be more than its planned ones say."""
+
+    def require_room(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check that every read of the plan's fit, at its largest, is one that may be made.
+
+        Of public facts alone; ``nodes``: the sizes of the universes. Raises ``errors.NotAccepted`` with the
+        field to mend.
+        """
+        ...
+
+
+@runtime_checkable
 class EvidenceGenerator(Generator, Protocol):
     """A method whose graphs follow noisy bits of single pairs, and so repeat true edges."""
 

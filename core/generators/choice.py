@@ -21,6 +21,7 @@ from core.generators import registry
 from core.generators._shared.flips.worth import WORTH, strength
 from core.generators._shared.frame.plan import cell_nano_epsilon
 from core.generators.base import Generator, PublicFacts, ShardedGenerator
+from core.generators.room import require_room
 from core.graphs.schema import EdgeType
 from core.privacy.events import NANO
 from core.privacy.plan import PrivacyPlan
@@ -88,7 +89,7 @@ def choose(
     flips = _flips(public, nodes) if may_flip else None
     if flips is not None:
         reason, params = flips
-        plan = _planned(known[FLIPS], params, public)
+        plan = _planned(known[FLIPS], params, public, nodes)
         if isinstance(plan, PrivacyPlan):
             return Choice(FLIPS, reason, params, plan)
     order, reason = _preferred(public, nodes)
@@ -101,7 +102,7 @@ def choose(
         if allowed is not None and name not in allowed:
             planned = errors.NotAccepted("the dataset's policy does not allow it", field="method")
         else:
-            planned = _planned(known[name], settings.get(name, {}), public)
+            planned = _planned(known[name], settings.get(name, {}), public, nodes)
         if isinstance(planned, PrivacyPlan):
             passed = "" if first is None else f" {first[0]} comes first, but it says: {first[1].message}."
             return Choice(name, reason + passed, settings.get(name, {}), planned)
@@ -115,16 +116,18 @@ def choose(
     )
 
 
-def choose_in_parts(public: PublicFacts, *, allowed: Collection[str] | None = None) -> Choice:
+def choose_in_parts(
+    public: PublicFacts, nodes: Mapping[str, int], *, allowed: Collection[str] | None = None
+) -> Choice:
     """Choose the first method by name that reads edges in parts, with the parameters that make it.
 
-    ``allowed`` as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes the request.
+    ``nodes`` and ``allowed``: as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes it.
     """
     refusal = errors.NotAccepted("no method reads edges in parts, of those that are allowed", field="method")
     for name, generator in sorted(registry.generators().items()):
         if not isinstance(generator, ShardedGenerator) or (allowed is not None and name not in allowed):
             continue
-        planned = _planned(generator, generator.counted, public)
+        planned = _planned(generator, generator.counted, public, nodes)
         if isinstance(planned, PrivacyPlan):
             reason = f"The edges of the dataset stay in parts: {name} counts them, with these parameters."
             return Choice(name, reason, generator.counted, planned)
@@ -133,11 +136,14 @@ def choose_in_parts(public: PublicFacts, *, allowed: Collection[str] | None = No
 
 
 def _planned(
-    generator: Generator, params: Mapping[str, Any], public: PublicFacts
+    generator: Generator, params: Mapping[str, Any], public: PublicFacts, nodes: Mapping[str, int]
 ) -> PrivacyPlan | errors.NotAccepted:
     """Plan the request by the method, or return why it does not take it."""
+    chosen = generator.Params.model_validate(dict(params))
     try:
-        return generator.plan(generator.Params.model_validate(dict(params)), public)
+        plan = generator.plan(chosen, public)
+        require_room(generator, chosen, plan, public.schema, nodes)
+        return plan
     except errors.NotAccepted as error:
         return error
 

@@ -107,6 +107,14 @@ class EdgeRand(PerCell):
             _require_affordable(self.structure_of(plan), graph.schema, counts)
         return super().fit(graph, plan, params, progress)
 
+    def require_room(
+        self, params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check the symmetric form by the sizes that the schema leaves open; see the protocol."""
+        super().require_room(params, plan, schema, nodes)
+        if params.form == "symmetric":
+            _require_affordable(self.structure_of(plan), schema, nodes)
+
     def cell_reads(self, params: EdgeRandParams, nano_epsilon: int) -> dict[str, int]:
         """Return what the number of edges of every cell costs; the balanced form alone asks for it."""
         if params.form == "symmetric":

@@ -95,11 +95,15 @@ class LapGraph(PerCell):
 
 
 def _largest(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LapGraphParams, rng: Rng) -> Columns:
-    """Choose the cells of largest noisy value: ``key`` int64, sorted. Costs ``nano_epsilon``."""
+    """Choose the cells of largest noisy value: ``key`` int64, sorted. Costs ``nano_epsilon``.
+
+    As many as are told, and MAX_KEEP at most.
+    """
     from core.generators._shared.degrees.counts import noisy_count
+    from core.privacy.largest_slots import MAX_KEEP
 
     count, rest = divide(nano_epsilon, params.count_share)
-    edges = noisy_count(cell, count)
+    edges = min(noisy_count(cell, count), MAX_KEEP)
     ends = cell.largest_slots(keep=edges, nano_epsilon=rest, purpose="largest noisy cells")
     return drawn_edges(cell, ends)
 

@@ -18,7 +18,7 @@ from core import errors
 from core.generators.base import Generator, GraphKinds
 from core.privacy.units import Unit
 
-_OWN = frozenset({"base", "choice", "registry", "shares"})
+_OWN = frozenset({"base", "choice", "registry", "room", "shares"})
 _NAME = re.compile(r"^[a-z][a-z0-9_-]{0,62}$")
 _ASSURANCES = frozenset({"proven", "reviewed", "experimental"})
 

@@ -105,9 +105,10 @@ def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParam
     """Filter the cells: ``key`` int64, those that pass, sorted. Costs ``nano_epsilon`` at most."""
     from core.generators._shared.degrees.counts import noisy_count
     from core.privacy.queries import slot_count
+    from core.privacy.randomised_response import MOST_ABOUT
 
     count, rest = divide(nano_epsilon, params.count_share)
-    edges = noisy_count(cell, count)
+    edges = min(noisy_count(cell, count), MOST_ABOUT)
     flips = threshold_flips(rest // cell.multiplicity, edges, slot_count(cell.shape))
     ends = cell.randomised_response(nano_epsilon=rest, purpose="cells above threshold", flips=flips)
     return drawn_edges(cell, ends)

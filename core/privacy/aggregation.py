@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
-from core.privacy import entropy, samplers
+from core.privacy import entropy, limits, samplers
 from core.privacy.entropy import Generator
 from core.privacy.events import positive_fraction
+from core.privacy.limits import MAX_SIGMA
 from core.privacy.losses import FINEST
-from core.privacy.mechanisms import MAX_SIGMA
-from core.privacy.queries import MAX_VALUES, Shape
+from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.graphs.graph import Cell
@@ -64,8 +64,7 @@ def asked(
     values = np.asarray(features)
     if values.ndim != 2 or len(values) != others or not values.shape[1] >= 1:
         raise InvalidInput(f"features are a matrix of {others} rows", field="features")
-    if rows * values.shape[1] > MAX_VALUES:
-        raise InvalidInput(f"more than {MAX_VALUES} values would be returned", field="features")
+    limits.check_values(rows * values.shape[1], field="features")
     values = values.astype(np.float64)
     if not np.isfinite(values).all() or (np.square(values).sum(axis=1) > 1 + 1e-6).any():
         raise InvalidInput("features are finite rows of L2 norm at most 1", field="features")
@@ -80,9 +79,14 @@ def asked(
 
 def scale_of(squared: Fraction) -> tuple[int, int]:
     """Choose (length one, the noise's standard deviation), both in grid steps: the latter an integer, its
-    square at least ``squared`` times that of the former. InvalidInput where it would be below FINEST.
+    square at least ``squared`` times that of the former. InvalidInput where it would be below FINEST, or
+    length one below a step.
     """
     radius = min(MAX_RADIUS, math.isqrt(int(MAX_SIGMA**2 / squared)))
+    if radius < 1:
+        raise NotAccepted(
+            "so much noise has no grid: let the read have a larger share", field="noise_multiplier"
+        )
     scale = math.isqrt(math.ceil(squared * radius**2) - 1) + 1
     if scale < FINEST:
         raise InvalidInput("so little noise cannot be accounted for", field="noise_multiplier")

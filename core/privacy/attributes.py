@@ -14,13 +14,12 @@ import pyarrow as pa
 
 from core.errors import InvalidInput
 from core.graphs.schema import AttributeKind, NodeType, Protection
-from core.privacy import entropy, samplers
+from core.privacy import entropy, limits, samplers
 from core.privacy.aggregation import on_grid, scale_of
 from core.privacy.entropy import Generator
 from core.privacy.events import GaussianEvent, positive_fraction
 from core.privacy.plan import rows_of
 from core.privacy.public_groups import public_groups
-from core.privacy.queries import MAX_VALUES
 
 if TYPE_CHECKING:
     from core.graphs.graph import NodeTable
@@ -71,8 +70,9 @@ class PrivateAttributes:
         ]
         if not named:
             raise InvalidInput(f"node type {self._kind.name!r} has no protected numbers", field="node_type")
-        if type(width) is not int or width < 1 or self._table.count * width > MAX_VALUES:
-            raise InvalidInput(f"width is a positive integer; {MAX_VALUES} values at most", field="width")
+        if type(width) is not int or width < 1:
+            raise InvalidInput("width is a positive integer", field="width")
+        limits.check_values(self._table.count * width, "noisy rows", field="width")
         sigma = positive_fraction(noise_multiplier, "noise_multiplier")
         radius, scale = scale_of(sigma**2)
         self._meter.charge(rows_of(self._kind.name), None, GaussianEvent(sigma), purpose)

@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from core.errors import InvalidInput
-from core.privacy.mechanisms import MAX_SENSITIVITY
+from core.privacy import limits
 
 Measure = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 """A question to the edges, ``source``, ``target`` and the number of nodes, with an int64 answer."""
@@ -23,11 +22,10 @@ def triangles(bound: int) -> tuple[int, Measure]:
 
     Sensitivity: bound (bound - 1) / 2, 1 at least. Proof: triangles without the node are the same in both
     graphs; those with it are pairs of its edges, from 0 to bound (bound - 1) / 2 of them in either.
-    InvalidInput where that is more than the samplers take.
+    NotAccepted where that is more than the samplers take.
     """
     sensitivity = max(1, bound * (bound - 1) // 2)
-    if sensitivity > MAX_SENSITIVITY:
-        raise InvalidInput("triangles are counted under bounds of at most 1,448", field="bound")
+    limits.check_sensitivity(sensitivity, "the number of triangles", field="bound")
 
     def measure(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray:
         from core.privacy.triangle_kernels import triangles as counted

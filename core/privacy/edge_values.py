@@ -43,7 +43,7 @@ from core.errors import InvalidInput, NotAccepted
 from core.graphs.joined import joined, relation_of
 from core.graphs.records import asked_for, counted, each_alone, numbered
 from core.graphs.value_bins import ValueBins, bins_of
-from core.privacy import mechanisms, queries
+from core.privacy import limits, mechanisms, queries
 from core.privacy.events import NANO, Pure, check_nano_epsilon
 from core.privacy.units import Unit, charged_together, edges_of_unit, records_of_unit
 from core.privacy.value_kernels import by_group, by_pair
@@ -253,8 +253,7 @@ class EdgeValueReads:
         ``arguments`` are kept with the answer, as what it was asked with.
         """
         check_nano_epsilon(nano_epsilon)
-        if size > queries.MAX_VALUES:
-            raise InvalidInput(f"more than {queries.MAX_VALUES} values would be returned", field="values")
+        limits.check_values(size)
         name = OF_NUMBERS[name] if self._numbers else name
         event, unit = Pure(nano_epsilon, f"discrete_laplace/{name}"), self._meter.plan.unit
         for relation in self._together or (self.relation.name,):

@@ -17,16 +17,13 @@ import numpy as np
 from core.errors import InvalidInput, MeterClosed, PrivacyViolation
 from core.privacy import entropy, samplers
 from core.privacy.dp_sgd import DpSgd
-from core.privacy.mechanisms import MAX_SIGMA
+from core.privacy.rounding import place_slack, radius_of, require_covered
 
 if TYPE_CHECKING:
     import torch
 
     from core.graphs.graph import Cell
     from core.privacy.queries import Shape
-
-MAX_RADIUS = 2**20
-"""The clipping norm in grid steps, at most."""
 
 CHUNK_VALUES = 2**24
 """Gradient values held at once, about: 64 MiB of float32."""
@@ -36,39 +33,6 @@ BLOCK_VALUES = 2**17
 """Gradient values put onto the grid at once, about: 1 MiB of float64, which stays in a processor's cache."""
 
 MAX_PARAMETERS = 2**27
-
-SLACK = 32
-"""Grid steps that an edge's vector stays below the radius: what one other row's place may come to."""
-
-ROUNDOFF = 2.0**-24
-"""Of float32, the format of gradients: half the distance from 1 to the next number."""
-
-LONGEST_CHAIN = 1024
-"""Terms of all sums that follow one another on the way to a gradient's entry, together, at most."""
-
-MOST_CANCELLING = 8
-"""The norm that a gradient would have if nothing in those sums cancelled, over the one it has, at most."""
-
-
-def place_slack(radius: int, device: str, values: int) -> int:
-    """Compute how many grid steps a row's place in a batch may move its gradient of ``values`` entries;
-    ``device``: cpu or cuda.
-
-    A sum of n terms, in whatever order and with whatever parts, is off by at most g_n = n u / (1 - n u) times
-    the sum of their sizes, u the unit roundoff (Higham 2002, section 4.2); sums that follow one another add
-    their n, in both directions of the network. So two orders give gradients at most 2 g_n k R steps apart, k
-    for what cancels, R the clipping norm in steps; the cut onto the grid moves every entry that crosses a
-    whole number by one step more, which is the root of ``values`` in L2 where all of them do. On a CPU a
-    place changes the order of a product's last rows alone, and about one step was measured: SLACK stands for
-    all of it. On CUDA the order may change everywhere: the bound is taken as it is, for the longest chain and
-    the most cancelling that are allowed for, and for every entry cut. It holds for products in float32 alone:
-    see :func:`require_float32`.
-    """
-    cut = min(SLACK, radius // 512)
-    if device == "cpu":
-        return cut
-    off = LONGEST_CHAIN * ROUNDOFF / (1 - LONGEST_CHAIN * ROUNDOFF)
-    return math.ceil(2 * off * MOST_CANCELLING * radius) + max(cut, math.isqrt(values - 1) + 1)
 
 
 def require_float32(device: torch.device) -> None:
@@ -183,9 +147,11 @@ class DpSgdSession:
         if held != {id(p) for p in self._trained.values()}:
             raise InvalidInput("the optimiser holds the module's trainable parameters", field="optimiser")
         sigma = training.noise_multiplier
-        self._radius = min(MAX_RADIUS, int(MAX_SIGMA / sigma))
+        self._radius = radius_of(sigma)
         self._device = next(iter(self._trained.values())).device
         require_float32(self._device)
+        if self._device.type != "cpu":
+            require_covered([tuple(p.shape) for p in self._trained.values()])
         self._longest = self._radius - place_slack(self._radius, self._device.type, self._size)
         if self._longest < 1:
             raise PrivacyViolation("the noise is so large for so many parameters that no gradient has room")

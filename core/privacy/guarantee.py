@@ -29,6 +29,7 @@ from core.privacy.events import (
 )
 from core.privacy.meter import TranscriptEntry, replay, require_metered
 from core.privacy.plan import ATTO, GuaranteeKind, PrivacyPlan
+from core.privacy.rounding import LONGEST_CHAIN, MAX_RADIUS, MOST_CANCELLING, place_slack, radius_of
 from core.privacy.units import Unit
 from graphveil.models.reports import ROWS
 
@@ -37,19 +38,27 @@ EXACT = (
     "operating-system entropy "
     "(ChaCha20 or OpenDP); no floating-point noise is added to a released value."
 )
-SAMPLED = (
-    "Of DP-SGD steps, gradients are computed in floating point, in batches of one shape, and cut to "
-    "integers; "
-    "sampling coins, clipped sums and discrete Gaussian noise are exact on integers. Assumed: that a row's "
-    "gradient moves by at most 32 grid steps (the clipping norm has 2^20, or fewer) with its place in a "
-    "batch. Each training checks this on a chunk of pairs drawn from the public universe, without the edges."
-)
 COMPUTATIONAL = (
     "Of randomised response that is worked out slot by slot, the coins are SipHash-2-4 of the slot under a "
     "fresh 128-bit key from the operating system: the guarantee holds against whoever cannot tell that "
     "function from chance (computational, not unconditional). The fitted model holds the edges and the key: "
     "it is private content, erased with the dataset, and further samples are free only while it exists."
 )
+
+
+def sampled_note(radius: int) -> str:
+    """Say what DP-SGD assumes, where the clipping norm has ``radius`` grid steps: as training computes it."""
+    cpu, gpu = (place_slack(radius, device, 1) for device in ("cpu", "cuda"))
+    return (
+        "Of DP-SGD steps, gradients are computed in floating point, in batches of one shape, and cut to "
+        "integers; sampling coins, clipped sums and discrete Gaussian noise are exact on integers. Assumed: "
+        f"that a row's gradient moves with its place in a batch by at most {cpu} grid steps on a CPU, and on "
+        f"a GPU by at most {gpu}, with the root of the number of trained values in the place of {cpu} of "
+        f"them where it is more (the clipping norm has {radius}): the bound for sums of {LONGEST_CHAIN} "
+        f"terms one after another, which cancel to one in {MOST_CANCELLING}. A GPU trains no longer "
+        "ones. Each training checks what moves on a chunk of pairs drawn from the public universe, without "
+        "the edges."
+    )
 
 
 @dataclass(frozen=True)
@@ -130,7 +139,8 @@ def guarantee_of(
 
 def _assurance(events: Iterable[Event]) -> tuple[str, ...]:
     """Choose one note for each kind of noise in the events."""
-    sampled = exact = computational = False
+    exact = computational = False
+    radius = 0  # the finest grid of any training, on which a row moves by most steps
     for event in events:
         match event:
             case Pure(mechanism=mechanism) if mechanism == LAZY_RESPONSE:
@@ -138,10 +148,23 @@ def _assurance(events: Iterable[Event]) -> tuple[str, ...]:
             case Pure() | GaussianEvent() | Parallel():
                 exact = True
             case PoissonSampled() | Repeated() | Composed():
-                sampled = True
+                radius = max(radius, _finest(event))
             case Unprotected():
                 pass
-    return (EXACT,) * exact + (SAMPLED,) * sampled + (COMPUTATIONAL,) * computational
+    return (EXACT,) * exact + ((sampled_note(radius),) if radius else ()) + (COMPUTATIONAL,) * computational
+
+
+def _finest(event: Event) -> int:
+    """Return the steps that the clipping norm has on the finest grid of a training."""
+    match event:
+        case GaussianEvent(noise_multiplier=multiplier):
+            return radius_of(multiplier)
+        case PoissonSampled(event=inner) | Repeated(event=inner):
+            return _finest(inner)
+        case Composed(events=events):
+            return max(map(_finest, events))
+        case _:
+            return MAX_RADIUS
 
 
 _UP = Context(prec=40, rounding=ROUND_CEILING)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.errors import InvalidInput
-from core.privacy import mechanisms
+from core.privacy import limits, mechanisms
 from core.privacy.events import NANO, check_nano_epsilon
-from core.privacy.queries import MAX_VALUES
 
 if TYPE_CHECKING:
     from core.graphs.graph import Cell
@@ -66,8 +65,8 @@ def check_rule(rule: LabelRule, nodes: int, nano_epsilon: int) -> None:
     check_nano_epsilon(nano_epsilon)
     if nano_epsilon < 2:
         raise InvalidInput("at least 2 nano-epsilon are needed", field="nano_epsilon")
-    if type(rule.groups) is not int or not 1 <= rule.groups <= max(1, MAX_VALUES // max(nodes, 1)):
-        raise InvalidInput(f"groups times nodes is at most {MAX_VALUES}", field="groups")
+    if type(rule.groups) is not int or not 1 <= rule.groups <= max(1, limits.MAX_VALUES // max(nodes, 1)):
+        raise InvalidInput(f"groups times nodes is at most {limits.MAX_VALUES}", field="groups")
     if type(rule.core) is not int or not 0 <= rule.core <= nodes:
         raise InvalidInput("the core is a number of nodes", field="core")
     if not 0 < rule.forward_share < 1 or not 0 <= rule.resolution <= 100:

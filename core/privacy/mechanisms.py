@@ -16,17 +16,16 @@ from typing import Any
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
-from core.privacy import entropy, samplers
+from core.privacy import entropy, limits, samplers
 from core.privacy.accountant import Accountant
 from core.privacy.entropy import Generator
 from core.privacy.events import NANO, check_nano_epsilon, positive_fraction
+from core.privacy.limits import MAX_SIGMA
 from core.privacy.losses import FINEST
 from core.privacy.threads import cut, each
 
 OPENDP_VALUES = 4096
 LEAST_VALUES = 2**15  # in a piece that a thread draws for
-MAX_SENSITIVITY = 2**20
-MAX_SIGMA = 2**24
 _NARROW_SIGMA = 2**12
 _WORK = 2**25
 _SAFE = 2**62
@@ -44,8 +43,7 @@ def discrete_laplace(
     """
     check_nano_epsilon(nano_epsilon)
     values = _checked(values)
-    if type(l1_sensitivity) is not int or not 1 <= l1_sensitivity <= MAX_SENSITIVITY:
-        raise InvalidInput(f"a sensitivity is an integer in [1, {MAX_SENSITIVITY}]", field="l1_sensitivity")
+    limits.check_sensitivity(l1_sensitivity)
     scale = Fraction(l1_sensitivity * NANO, nano_epsilon)
     if rng is None and values.size <= OPENDP_VALUES:
         return _opendp_noise("laplace", _float_above(scale), values)
@@ -113,8 +111,7 @@ def check_gaussian(
     Raises NotAccepted where the plan counts privacy losses, and sigma is below FINEST: their proof is for a
     finer grid (:mod:`core.privacy.losses`).
     """
-    if type(l2_squared) is not int or not 1 <= l2_squared <= MAX_SENSITIVITY:
-        raise InvalidInput(f"a sensitivity is an integer in [1, {MAX_SENSITIVITY}]", field="l2_squared")
+    limits.check_sensitivity(l2_squared, field="l2_squared")
     variance = l2_squared * positive_fraction(noise_multiplier, "noise_multiplier") ** 2
     if variance > MAX_SIGMA**2:
         raise InvalidInput(f"a standard deviation is at most {MAX_SIGMA}", field="noise_multiplier")

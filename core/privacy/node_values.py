@@ -49,7 +49,7 @@ import numpy as np
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.joined import joined, node_type_of, relation_of
 from core.graphs.node_bins import node_bins, places_of, synthesised
-from core.privacy import entropy, mechanisms, queries
+from core.privacy import entropy, limits, mechanisms, queries
 from core.privacy.events import NANO, Pure, check_nano_epsilon
 from core.privacy.plan import rows_of
 from core.privacy.units import EDGE_WISE, Unit, charged_together, edges_of_unit
@@ -299,5 +299,4 @@ def among_first(nodes: np.ndarray, cap: int) -> np.ndarray:
 
 def require_room(values: int) -> None:
     """Raise InvalidInput where an answer would have more values than any may."""
-    if values > queries.MAX_VALUES:
-        raise InvalidInput(f"more than {queries.MAX_VALUES} values would be returned", field="values")
+    limits.check_values(values)

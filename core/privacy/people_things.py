@@ -32,11 +32,10 @@ from core.errors import InvalidInput, NotAccepted
 from core.graphs.records import asked_for, each_alone, numbered
 from core.graphs.schema import EdgeType
 from core.graphs.value_bins import bins_of
-from core.privacy import entropy, queries, samplers
+from core.privacy import entropy, limits, queries, samplers
 from core.privacy.aggregation import scale_of
 from core.privacy.events import GaussianEvent, positive_fraction
 from core.privacy.plan import WHOLE_GRAPH
-from core.privacy.queries import MAX_VALUES
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -286,8 +285,7 @@ class PeopleAndThings:
         points: Callable[[Edges, int], np.ndarray],
     ) -> tuple[Noisy, int]:
         """Charge, then noise ``points(edges, R)``, which move by at most sqrt(2) R; in grid steps, and R."""
-        if size > MAX_VALUES:
-            raise InvalidInput(f"more than {MAX_VALUES} values would be returned", field="values")
+        limits.check_values(size)
         sigma = positive_fraction(noise_multiplier, "noise_multiplier")
         radius, scale = scale_of(2 * sigma**2)
         sides = self._sizes(relation)

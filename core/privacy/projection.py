@@ -31,7 +31,8 @@ import numpy as np
 from numba import njit
 
 from core.errors import InvalidInput
-from core.privacy.queries import MAX_VALUES, Shape, check_labels, tail_counts
+from core.privacy import limits
+from core.privacy.queries import Shape, check_labels, tail_counts
 from core.privacy.siphash import KEY_BYTES, after_word, keyed
 
 MAX_THETA = 2**19
@@ -144,6 +145,5 @@ def inside_counts(nodes: int, theta: int, labels: np.ndarray, groups: int) -> tu
 def checked_groups(labels: Any, nodes: int, groups: int) -> tuple[np.ndarray, int]:
     """Return public labels 0..groups-1, copied; InvalidInput otherwise."""
     of, k = check_labels(labels, nodes, groups, "labels")
-    if k > MAX_VALUES:
-        raise InvalidInput(f"at most {MAX_VALUES} groups", field="labels")
+    limits.check_values(k, field="labels")
     return of, k

@@ -17,13 +17,11 @@ import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import EdgeType
+from core.privacy import limits
 
 if TYPE_CHECKING:
     from core.graphs.graph import Cell
     from core.graphs.tables import Edges
-
-MAX_VALUES = 2**26
-"""Most values that one query may return; 512 MiB of int64."""
 
 FEW = 4
 """Entries for each index, up to which a vector of counts is made for the indices and then added."""
@@ -100,8 +98,7 @@ def ask(name: str, shape: Shape, arguments: Mapping[str, Any]) -> Question:
         question = query(shape, **arguments)
     except TypeError as error:
         raise InvalidInput(f"query {name!r} does not take these arguments", field="query") from error
-    if question.size > MAX_VALUES:
-        raise InvalidInput(f"query {name!r} would return more than {MAX_VALUES} values", field="query")
+    limits.check_values(question.size, f"query {name!r}", field="query")
     return question
 
 
@@ -182,8 +179,8 @@ def degree_histogram(shape: Shape, *, side: str, most: int) -> Question:
     of_side = degrees(shape, side=side)
     if side == "both":
         raise NotAccepted("a histogram is asked of one side of a relation", field="side")
-    if type(most) is not int or not 1 <= most < MAX_VALUES:
-        raise InvalidInput(f"most is an integer in [1, {MAX_VALUES})", field="most")
+    if type(most) is not int or not 1 <= most < limits.MAX_VALUES:
+        raise InvalidInput(f"most is an integer in [1, {limits.MAX_VALUES})", field="most")
 
     def measure(edges: Edges) -> np.ndarray:
         return np.bincount(np.minimum(of_side.measure(edges), most), minlength=most + 1)

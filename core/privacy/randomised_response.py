@@ -28,6 +28,8 @@ from core.privacy.samplers import below
 WORD = 2**64
 MAX_ADDITIONS = 2**28
 """Most expected additions of one call; 4 GiB of ends."""
+MOST_ABOUT = MAX_ADDITIONS - 1
+"""About so many edges slots may be flipped: no more are expected to appear, probabilities rounded up."""
 
 _DIGITS = 60  # decimal digits of logarithms and exponentials; a last digit is never what is printed
 _BITS = 1024  # of the distribution function that decides where 64 bits do not

@@ -15,6 +15,7 @@ from core.errors import InvalidInput, NotAccepted
 from core.generators import registry
 from core.generators.base import Generator, PublicFacts, synthesised_by
 from core.generators.choice import AUTO, Choice, choose, choose_in_parts
+from core.generators.room import require_room
 from core.graphs.schema import GraphSchema
 from core.privacy.plan import PrivacyPlan
 from core.publishing.checks import checked_formats, keeps_to, params_of, released_schema, sharded
@@ -56,6 +57,7 @@ def settle(
     wanted = checked_formats(formats, released)
     plan = generator.plan(params, facts) if choice is None else choice.plan
     check_cost(plan, facts)
+    require_room(generator, params, plan, facts.schema, nodes)
     return Settled(choice, generator, params, wanted, plan, released)
 
 
@@ -88,7 +90,7 @@ def method_of(
                 field="parameters",
             )
         if in_parts:
-            choice = choose_in_parts(facts, allowed=allowed)
+            choice = choose_in_parts(facts, nodes, allowed=allowed)
         else:
             choice = choose(facts, nodes, allowed=allowed)
         name, parameters = choice.method, choice.params

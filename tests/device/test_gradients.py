@@ -19,7 +19,7 @@ from core.generators.thepuff import utility
 from core.generators.thepuff.networks import Discriminator
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.privacy import gradients
+from core.privacy import gradients, rounding
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.gradients import Gradient
 from core.privacy.meter import MemoryRecorder, Meter
@@ -102,7 +102,7 @@ def test_a_rows_place_moves_its_gradient_by_less_than_the_slack(
     there = opened._gradients(loss, [part[order] for part in parts], coins="same")
     moved = (opened._on_grid(here[order]) - opened._on_grid(there)).norm(dim=1)
     assert float(here.norm(dim=1).median()) > 1e-3  # most rows are clipped, as those that matter are
-    assert float(moved.max()) <= gradients.place_slack(opened._radius, place.type, opened._size)
+    assert float(moved.max()) <= rounding.place_slack(opened._radius, place.type, opened._size)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
@@ -116,8 +116,8 @@ def test_gradients_are_those_of_double_precision_but_for_their_rounding(
     exact_rows = [part.double() if part.is_floating_point() else part for part in rows]
     exact = session(module.cpu().double(), clip=1.0)._gradients(loss, exact_rows)
     off = (found.cpu().double() - exact).norm(dim=1) / exact.norm(dim=1)
-    chain = gradients.LONGEST_CHAIN * gradients.ROUNDOFF
-    assert float(off.max()) <= chain / (1 - chain) * gradients.MOST_CANCELLING
+    chain = rounding.LONGEST_CHAIN * rounding.ROUNDOFF
+    assert float(off.max()) <= chain / (1 - chain) * rounding.MOST_CANCELLING
 
 
 def test_sums_on_the_grid_are_exact_on_every_device(place: torch.device) -> None:
@@ -182,14 +182,23 @@ def test_what_tf32_would_add_is_far_beyond_the_slack() -> None:
             parameter.copy_(tf32(parameter.reshape(-1)).view_as(parameter))
     there = opened._gradients(loss, [tf32(part) for part in rows])
     moved = (opened._on_grid(here) - opened._on_grid(there)).norm(dim=1)
-    assert float(moved.median()) > gradients.place_slack(opened._radius, "cuda", opened._size) / 4
-    assert float(moved.max()) > gradients.place_slack(opened._radius, "cuda", opened._size)
+    assert float(moved.median()) > rounding.place_slack(opened._radius, "cuda", opened._size) / 4
+    assert float(moved.max()) > rounding.place_slack(opened._radius, "cuda", opened._size)
 
 
-@pytest.mark.parametrize("radius", [1_000, 2**15, gradients.MAX_RADIUS])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_networks_that_were_measured_are_those_that_are_allowed_for(case: Callable[[int], Case]) -> None:
+    """No method's network is refused, and none of their number of tensors was left unmeasured."""
+    module = case(2)[0]
+    shapes = [tuple(each.shape) for each in module.parameters()]
+    rounding.require_covered(shapes)
+    assert max(len(list(each(2)[0].parameters())) for each in CASES) == rounding.MOST_TENSORS
+
+
+@pytest.mark.parametrize("radius", [1_000, 2**15, rounding.MAX_RADIUS])
 def test_the_slack_of_cuda_is_the_bound_and_the_cuts(radius: int) -> None:
-    cut = min(gradients.SLACK, radius // 512)
-    assert gradients.place_slack(radius, "cpu", 2**20) == cut
-    beyond = gradients.place_slack(radius, "cuda", 1) - cut
+    cut = min(rounding.SLACK, radius // 512)
+    assert rounding.place_slack(radius, "cpu", 2**20) == cut
+    beyond = rounding.place_slack(radius, "cuda", 1) - cut
     assert 2 * 1024 * 2**-24 * 8 * radius <= beyond <= 2 * 1024 * 2**-24 * 8 * radius * 1.001 + 1
-    assert gradients.place_slack(radius, "cuda", 2**20) == beyond + 1024  # every entry may cross a number
+    assert rounding.place_slack(radius, "cuda", 2**20) == beyond + 1024  # every entry may cross a number

@@ -42,7 +42,7 @@ def gone_with(method: str) -> tuple[str, ...]:
 
 def method_paths(generators: Path) -> dict[str, Path]:
     """The file or folder of every method in the folder of generators, found without importing any."""
-    own = {"base", "choice", "registry", "shares"}
+    own = {"base", "choice", "registry", "room", "shares"}
     return {
         entry.name: path if (path := generators / entry.name).is_dir() else path.with_suffix(".py")
         for entry in pkgutil.iter_modules([str(generators)])

@@ -165,6 +165,15 @@ class AnchoredEdges:
         progress("fit", len(relations), len(relations))
         return AnchoredModel(self.name, graph.schema, counts, params, same_columns(cells))
 
+    def require_room(
+        self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check evidence and directions by the sizes that the schema leaves open; see the protocol."""
+        from core.generators.anchored.allotted import granted, require_room
+
+        require_room(granted(plan), schema, nodes)
+        _require_kept(plan, schema, nodes, params)
+
     def planned_reads(
         self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Sequence[PlannedRead]:

@@ -61,7 +61,7 @@ triangles and clustering are noisy: docs/results.md has sixteen graphs, and whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from core.generators._shared.frame.heeded import Idle
@@ -71,6 +71,7 @@ from core.generators._shared.values.stage import VALUES
 from core.generators.dcsbm.budget import cell_reads
 from core.generators.dcsbm.counts import COUNTED, require_counts
 from core.generators.dcsbm.params import DCSBMParams
+from core.privacy.events import pure_nano_epsilon
 from core.privacy.public_groups import group_attribute
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from core.generators._shared.shards.law import StripLaw
     from core.generators.base import Progress, PublicFacts
     from core.graphs.parts import Part
+    from core.graphs.schema import GraphSchema
     from core.privacy.counted import CountedSession, PrivateParts
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import CellKey, PrivacyPlan
@@ -145,6 +147,22 @@ class DCSBM(CarriesNodeValues, PerCell):
     def cell_reads(self, params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
         """Return what a cell pays at least for its counts, degrees and tails."""
         return cell_reads(params, nano_epsilon)
+
+    def require_room(
+        self, params: DCSBMParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check that sums of clustering stay within whole numbers; see the protocol."""
+        super().require_room(params, plan, schema, nodes)
+        if not params.clustering_share:
+            return
+        from core.generators._shared.rewiring.clustering import damping_for
+        from core.generators.dcsbm.budget import shares
+        from core.privacy.clustering import damping_of
+
+        for each in plan.allotments:
+            count = nodes[schema.edge_type(each.edge_type).source]
+            cost = shares(params, pure_nano_epsilon(each.event) or 0)["clustering"]
+            damping_of(count, damping_for(count, cost))
 
     def require_shards(self, params: DCSBMParams) -> None:
         """Check that edges may stay in parts and graphs be drawn in shards; NotAccepted otherwise."""

@@ -24,10 +24,10 @@ from core.generators._shared.rewiring.clustering import told_clustering
 from core.generators._shared.rewiring.products import degree_covariance
 from core.generators._shared.triangles.draw import triangle_aim
 from core.generators.dcsbm.budget import FREED, FREED_BY_GROUPS, shares, without_labels
+from core.privacy import limits
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 from core.privacy.label_stream import LabelRule, LabelStream, split
-from core.privacy.queries import MAX_VALUES
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
@@ -64,7 +64,7 @@ def fit(
     where labels or triangles would be read, see :mod:`core.generators.dcsbm.counts`.
     O(n k + m + n * grid + triangles' count) time, O(n k + m) memory.
     """
-    budget, most = shares(params, nano_epsilon), max(1, MAX_VALUES // nodes)
+    budget, most = shares(params, nano_epsilon), max(1, limits.MAX_VALUES // nodes)
     count = noisy_count(cell, budget["count"]) if "count" in budget else None
     asked = params.groups if isinstance(params.groups, int) else None
     groups = None  # until it is known

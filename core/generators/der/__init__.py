@@ -53,6 +53,12 @@ class DER(PerCell):
         if params.order == "given":
             yield Idle(("order_share",), "order=given pays for no order; order=noisy_degree does")
 
+    def most_groups(self, params: DERParams, nodes: int) -> int:
+        """Return how often the finest level cuts either side."""
+        from core.generators.der.tree import depth_of
+
+        return int(2 ** depth_of(nodes, params))
+
     def cell_reads(self, params: DERParams, nano_epsilon: int) -> dict[str, int]:
         """Return what every cell pays at least for its number of edges, and for the degrees of its order."""
         count, rest = divide(nano_epsilon, params.count_share)

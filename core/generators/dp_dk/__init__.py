@@ -56,6 +56,12 @@ class DK(PerCell):
             why = "order=1 reads no pairs of degrees; order=2 does"
             yield Idle(("matrix_share", "class_ratio"), why)
 
+    def most_groups(self, params: DKParams, nodes: int) -> int:
+        """Return the number of degree classes; order 1 has none."""
+        from core.generators.dp_dk.draw import thresholds
+
+        return 1 if params.order == 1 else 1 + len(thresholds(nodes, params.class_ratio))
+
     def cell_reads(self, params: DKParams, nano_epsilon: int) -> dict[str, int]:
         """Return what every cell pays for its counts, degrees and pairs of degree classes."""
         if params.order == 1:

@@ -23,6 +23,7 @@ from core.generators.dpggan import paper
 from core.generators.dpggan.budget import composition, make_plan, shares_of_hat
 from core.generators.dpggan.idle import idle
 from core.generators.dpggan.params import BackboneParams, LinkParams
+from core.generators.room import require_nodes
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
@@ -63,6 +64,14 @@ class LinkMethod:
         if params.variant == "paper":
             return unprotected_plan(self.name, public, paper.REASON)
         return make_plan(self.name, params, public)
+
+    def require_room(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check the degrees that a frame reads of every relation; see the protocol."""
+        if params.variant != "paper" and params.frame:
+            for name in {each.edge_type for each in plan.allotments}:
+                require_nodes(schema, name, nodes)
 
     def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
         """Useful to variant paper, and to link-sgd with networks or the mlp decoder, from 1,000 nodes on."""

@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from core import errors
 from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, besides, divide, plan_of
 from core.generators.base import PublicFacts
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import SMALL, Sides, has_protected_rows, paths_of
+from core.privacy import limits
 from core.privacy.dp_sgd import DpSgd, noise_multiplier
 from core.privacy.events import Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
 from core.privacy.plan import Allotment, PrivacyPlan, rows_of
 from graphveil.models.reports import ROWS
+
+if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
 
 TABLES, NOISY_ROWS = "degrees and neighbour histograms", "protected rows"
 PREDICTOR, SUMS = "link predictor", "neighbour sums"
@@ -27,6 +32,11 @@ SEQUENCE_SHARE = 0.25
 """Of epsilon for each side's degree sequence, where split is measured."""
 HOP_SHARE = 0.5
 """Of a relation's epsilon for the meta-paths that end with it, where split is measured."""
+
+
+DIRECTIONS = 4
+"""Coordinates of a row that is summed over neighbours, beside a constant. More split a node's length among
+more entries of noise: 4 told most at epsilon 1."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +163,30 @@ def follows_back(params: HeteParams, nano_epsilon: int) -> bool:
     if "embedding" not in params.release or params.second_hop == "off":
         return False
     return params.second_hop == "on" or nano_epsilon >= SECOND_HOP_NANO_EPSILON
+
+
+def require_room(
+    params: HeteParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> None:
+    """Raise NotAccepted where tables of neighbours, sums or noisy rows are more than a read may return.
+
+    A type that carries nothing is one cluster. ``nodes``: the sizes of the universes.
+    """
+    from core.generators.room import require_nodes
+
+    carry = any(each.attributes for each in schema.node_types)
+    grants = granted(plan)
+    for name in grants.relations:
+        require_nodes(schema, name, nodes, params.clusters if carry else 1)
+    for name in grants.sums:
+        require_nodes(schema, name, nodes, DIRECTIONS + 1)  # and the constant
+    for name in grants.rows:
+        limits.check_values(
+            nodes[name] * params.row_width,
+            f"noisy rows of {name!r}",
+            field="row_width",
+            mend="; ask for a smaller row_width, or set rows to false",
+        )
 
 
 def sequences_of(params: HeteParams, sides: Sides, counted: int) -> int:

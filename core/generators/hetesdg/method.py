@@ -18,7 +18,7 @@ from core.generators.base import (
     PublicFacts,
     require_accepted,
 )
-from core.generators.hetesdg.budget import make_plan
+from core.generators.hetesdg.budget import make_plan, require_room
 from core.generators.hetesdg.idle import idle
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.published import paper
@@ -27,6 +27,7 @@ from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.generators.hetesdg.model import HeteModel
+    from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
 
 USEFUL_NODES = 1_000
@@ -55,6 +56,13 @@ class HeteMethod:
         if params.variant == "paper":
             return unprotected_plan(self.name, public, paper.REASON)
         return make_plan(self.name, params, public)
+
+    def require_room(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check tables of neighbours, sums and noisy rows at their largest; see the protocol."""
+        if params.variant != "paper":
+            require_room(params, plan, schema, nodes)
 
     def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
         """Useful where a link predictor is trained, from 1,000 nodes on."""

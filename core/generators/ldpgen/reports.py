@@ -12,8 +12,8 @@ from core.generators._shared.blocks.partition import compact, super_nodes, upper
 from core.generators._shared.blocks.reconstruct import Blocks, Layout, draw_blocks
 from core.generators._shared.degrees.counts import integers
 from core.generators._shared.frame.plan import divide
+from core.privacy import limits
 from core.privacy.entropy import Generator as Rng
-from core.privacy.queries import MAX_VALUES
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
@@ -32,7 +32,7 @@ def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LDPGenParams, 
     choices that are independent of the graph. O(m + reports * n * k^2).
     """
     *shares, last = divide(nano_epsilon, *[1 / params.reports] * (params.reports - 1))
-    room = max(1, MAX_VALUES // nodes)
+    room = max(1, limits.MAX_VALUES // nodes)
     labels = super_nodes(nodes, 1, min(params.initial_groups, room), rng)
     for number, share in enumerate(shares, start=1):
         labels = group(report(cell, labels, share, f"report {number}"), min(params.groups, room), rng)

@@ -36,9 +36,17 @@ and communities hardly are (NMI .18 and .16): ``psgraph`` is ahead on all of the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators.privgraph.params import PrivGraphParams
+from core.generators.room import require_nodes
 from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
+    from core.privacy.plan import PrivacyPlan
 
 
 class PrivGraph(PerCell):
@@ -53,6 +61,18 @@ class PrivGraph(PerCell):
     mechanism = "laplace and exponential"
     Params = PrivGraphParams
     units = frozenset({Unit.EDGE, Unit.EVENT, Unit.W_EVENT})
+
+    def require_room(
+        self, params: PrivGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check the degrees inside communities; see the protocol."""
+        super().require_room(params, plan, schema, nodes)
+        for name in {each.edge_type for each in plan.allotments}:
+            require_nodes(schema, name, nodes)
+
+    def most_groups(self, params: PrivGraphParams, nodes: int) -> int:
+        """Return the number of super-nodes, which communities do not exceed."""
+        return min(-(-nodes // params.super_node_size), params.max_super_nodes)
 
     def parts(self) -> Parts:
         """Pay for partition and counts, and draw from them."""

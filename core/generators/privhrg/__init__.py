@@ -44,6 +44,10 @@ class PrivHRG(PerCell):
     mechanism = "laplace and exponential"
     Params = PrivHRGParams
 
+    def most_groups(self, params: PrivHRGParams, nodes: int) -> int:
+        """Return the number of leaves."""
+        return min(params.leaves, nodes)
+
     def cell_reads(self, params: PrivHRGParams, nano_epsilon: int) -> dict[str, int]:
         """Return what every cell pays for the edges between leaves, and for those of dendrogram nodes."""
         _, evidence, rest = divide(nano_epsilon, params.adjust_share, params.evidence_share)

@@ -55,6 +55,8 @@ from core.generators._shared.values.share import FIELD, carrying, why_idle
 from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.profiles.budget import idle_of, multipliers, of_values, planned, planned_reads
 from core.generators.profiles.params import ProfilesParams
+from core.generators.room import FEWER
+from core.privacy import limits
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
@@ -113,6 +115,19 @@ class Profiles:
         Second moments are left out: what they are divided by follows from what was paid for.
         """
         return planned_reads(plan)
+
+    def require_room(
+        self, params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check what is read of every thing, and that noise has a grid; see the protocol."""
+        from core.privacy.aggregation import scale_of
+
+        for purpose, multiplier in multipliers(plan).items():
+            relation = schema.edge_type(purpose.split(" of ", 1)[1])
+            # A value for each thing and one for none of them.
+            things = 1 + max(nodes[relation.source], nodes[relation.target])
+            limits.check_values(things, f"a read of {relation.name!r}", field="schema.node_types", mend=FEWER)
+            scale_of(2 * multiplier**2)
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ProfilesParams, progress: Progress

@@ -62,6 +62,7 @@ from core.generators.base import (
     require_accepted,
 )
 from core.generators.psgraph.budget import PSGraphParams, divide, idle, step_reads
+from core.generators.room import require_groups
 from core.privacy.events import pure_nano_epsilon
 from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
@@ -106,6 +107,14 @@ class PSGraphEdges:
     ) -> Sequence[PlannedRead]:
         """Return the number of edges and the degrees of every step; see the protocol."""
         return reads_of_cells(plan, lambda total: step_reads(params, total))
+
+    def require_room(
+        self, params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check the counts between super-nodes, which communities do not exceed; see the protocol."""
+        for name in {each.edge_type for each in plan.allotments if params.partition == "super_graph"}:
+            count = nodes[schema.edge_type(name).source]
+            require_groups(name, min(-(-count // params.super_node_size), params.max_super_nodes))
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: PSGraphParams, progress: Progress

@@ -13,6 +13,7 @@ from core.generators._shared.blocks.reconstruct import Blocks
 from core.generators._shared.degrees.tails import Ends, Tails, counted_tails, public_thresholds, tails_tell
 from core.generators.psgraph.budget import PSGraphParams, StepBudget, between_communities
 from core.generators.psgraph.degrees import deconvolved, heavy_tailed, with_tails
+from core.privacy import limits
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 
@@ -138,7 +139,8 @@ def _partition(
         return np.zeros(nodes, dtype=np.int32)
     shares = {"initial_nano_epsilon": budget.initialise, "adjust_nano_epsilon": budget.adjust}
     if method == "label_stream":
-        return streamed_partition(cell, nodes, groups=params.groups, rng=rng, **shares).astype(np.int32)
+        groups = min(params.groups, max(1, limits.MAX_VALUES // nodes))  # a number for each, of every node
+        return streamed_partition(cell, nodes, groups=groups, rng=rng, **shares).astype(np.int32)
     sizes = {"super_node_size": params.super_node_size, "max_super_nodes": params.max_super_nodes}
     return private_partition(cell, nodes, rng=rng, **shares, **sizes).astype(np.int32)
 

@@ -61,6 +61,7 @@ from core.generators.base import (
     PublicFacts,
     require_accepted,
 )
+from core.generators.room import require_nodes
 from core.generators.thepuff import paper
 from core.generators.thepuff.budget import make_plan, true_shares_of
 from core.generators.thepuff.params import ThepuffParams, idle
@@ -112,6 +113,14 @@ class ThepuffEdges:
     def claim(self, params: ThepuffParams, public: PublicFacts) -> Claimed | None:
         """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
         return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
+
+    def require_room(
+        self, params: ThepuffParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check the degrees that are read of every relation; see the protocol."""
+        if params.variant != "paper":
+            for name in {each.edge_type for each in plan.allotments}:
+                require_nodes(schema, name, nodes)
 
     def true_shares(
         self, params: ThepuffParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from core.errors import InvalidInput, NotAccepted, UnknownMethod
 from core.generators import registry
 from core.generators.base import Generator, PublicFacts
+from core.generators.room import require_room
 from core.graphs.schema import GraphSchema
 from core.ledger.amounts import delta_cost, epsilon_cost
 from core.privacy.audited import (
@@ -113,6 +114,8 @@ def _generator_plans(
         ]
         try:
             plan, control = (generator.plan(params, each) for each in facts)
+            nodes = {each.name: each.count or 0 for each in schema.node_types}
+            require_room(generator, params, plan, schema, nodes)
         except NotAccepted as error:
             refusal = refusal or error
             continue

@@ -18,6 +18,7 @@ from core.evaluation.metric import Suite
 from core.generators import registry
 from core.generators.base import Generator, PublicFacts
 from core.generators.choice import AUTO
+from core.generators.room import require_room
 from core.graphs.schema import Derived, GraphSchema
 from core.graphs.snapshot_schema import tick_schema
 from core.identity.service import Principal
@@ -37,6 +38,7 @@ from core.workflows.jobs.prepare import (
     check_policy,
     check_unit,
     method_of,
+    node_counts,
     ready_dataset,
 )
 from core.workflows.streams.requests import StreamRequest
@@ -118,6 +120,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     spec, plan = tick_spec(stream, version, account, first, policy_of(dataset))
     check_unit(plan, account)
     check_cost(plan, facts)
+    require_room(generator, params, plan, facts.schema, node_counts(version, schema))
     check_terms(session, dataset, spec, team=principal.team, project=request.project)
     by_step = _by_step(generator, params, schema, facts, account)
     stream.tick_nano_epsilon = max(by_step.values())

@@ -11,7 +11,7 @@ import torch
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded, PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import accountant, gradients, samplers
+from core.privacy import accountant, gradients, rounding, samplers
 from core.privacy.accountant import Accountant
 from core.privacy.dp_sgd import GRAIN, DpSgd, noise_multiplier
 from core.privacy.events import NANO, GaussianEvent, PoissonSampled, Pure, Repeated, rdp, to_dp_event
@@ -209,7 +209,7 @@ def test_no_gradient_is_longer_than_the_radius():
     points = opened._on_grid(rows)
     assert torch.equal(points, points.round())
     norms = points.to(torch.int64).square().sum(1)
-    assert opened._longest == opened._radius - gradients.SLACK
+    assert opened._longest == opened._radius - rounding.SLACK
     assert (norms <= opened._longest**2).all()
     long = rows.norm(dim=1) > 1
     assert (norms[long] >= (opened._longest - 6) ** 2).all()
@@ -366,7 +366,7 @@ def test_a_loss_that_cancels_moves_with_its_place_and_the_spot_check_finds_it(pa
     """Whatever edges there are, or none: that it ends, and when, says nothing about them."""
     module, loss, examples = cancelling()
     opened, _, meter, _ = session(DpSgd(1, Fraction(2), 1), module=module, divisor=256.0, pairs=pairs)
-    assert furthest_move(opened, loss, examples) > gradients.SLACK
+    assert furthest_move(opened, loss, examples) > rounding.SLACK
     before = module.first.weight.detach().clone()
     with pytest.raises(PrivacyViolation, match="cancels"):
         opened.step(loss, examples)
@@ -383,7 +383,7 @@ def test_rounding_alone_stays_within_the_slack(last_rows_apart):
     def loss(call, row, label):
         return call(row).sum()
 
-    assert 0 < furthest_move(opened, loss, examples) < gradients.SLACK
+    assert 0 < furthest_move(opened, loss, examples) < rounding.SLACK
     opened.step(loss, examples)
     assert opened.remaining == 0
 

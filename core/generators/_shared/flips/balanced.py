@@ -10,7 +10,7 @@ import numpy as np
 from core.generators._shared.degrees import counts
 from core.generators._shared.frame.plan import divide
 from core.privacy.queries import slot_count
-from core.privacy.randomised_response import Flips
+from core.privacy.randomised_response import MOST_ABOUT, Flips
 
 if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateCell
@@ -35,7 +35,11 @@ def balanced(cell: PrivateCell, nano_epsilon: int, count_share: float) -> Flippe
 
 
 def balanced_about(cell: PrivateCell, edges: int, nano_epsilon: int) -> Flipped:
-    """Flip the cell about ``edges``, which are public or paid for; costs ``nano_epsilon`` at most."""
-    flips = Flips.balanced(nano_epsilon // cell.multiplicity, edges, slot_count(cell.shape))
+    """Flip the cell about ``edges``, which are public or paid for; costs ``nano_epsilon`` at most.
+
+    About no more than MOST_ABOUT, whatever was told: no more may appear.
+    """
+    about = min(edges, MOST_ABOUT)
+    flips = Flips.balanced(nano_epsilon // cell.multiplicity, about, slot_count(cell.shape))
     ends = cell.randomised_response(nano_epsilon=nano_epsilon, purpose="balanced flips", flips=flips)
     return Flipped(ends, edges, flips)

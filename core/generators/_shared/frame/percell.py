@@ -25,6 +25,7 @@ from core.generators.base import (
     PublicFacts,
     require_accepted,
 )
+from core.generators.room import require_groups
 from core.privacy.events import pure_nano_epsilon
 from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE
@@ -115,6 +116,17 @@ class CellStructure(ABC):
     def cell_reads(self, params: Any, nano_epsilon: int) -> Mapping[str, int]:
         """Return what every cell of that epsilon pays for a query at least, by its name, in nano-epsilon."""
         return {}
+
+    def most_groups(self, params: Any, nodes: int) -> int:
+        """Return between how many groups of nodes edges are counted at most, as parameters and sizes say."""
+        return 1
+
+    def require_room(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check the counts between groups of every relation; see the protocol."""
+        for name in {each.edge_type for each in plan.allotments}:
+            require_groups(name, self.most_groups(params, nodes[schema.edge_type(name).source]))
 
     def planned_reads(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]

@@ -141,6 +141,10 @@ class Stage(ABC):
         """List the reads that every fit of such a plan, of its own alone, makes; see the protocol."""
         return ()
 
+    def require_room(self, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]) -> None:
+        """Raise NotAccepted where a read of its own ``plan`` is more than may be read; see the protocol."""
+        return
+
     def asked(self, params: Any) -> bool:
         """Tell whether the parameters set a share aside for it."""
         return bool(getattr(params, self.field) > 0)
@@ -219,6 +223,17 @@ class Staged(Structure):
             if stage.asked(params):
                 reads += stage.planned_reads(plan.only(stage.purpose), schema)
         return reads
+
+    def require_room(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Ask the method's own class, of what the plan leaves for edges, and the stages."""
+        of_edges = getattr(super(), "require_room", None)
+        if of_edges is not None:
+            of_edges(params, self.structure_of(plan), schema, nodes)
+        for stage in self.stages:
+            if stage.asked(params):
+                stage.require_room(plan.only(stage.purpose), schema, nodes)
 
     def true_shares(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]

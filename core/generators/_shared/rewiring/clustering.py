@@ -82,11 +82,16 @@ class ToldClustering:
         return 2 * (2 * NANO / self.nano_epsilon * rung) ** 2
 
 
+def damping_for(nodes: int, nano_epsilon: int) -> int:
+    """Choose the damping by a public rule."""
+    return FINE if nodes * nano_epsilon / NANO > ENOUGH else COARSE
+
+
 def told_clustering(cell: PrivateCell, nodes: int, nano_epsilon: int) -> ToldClustering:
     """The damped sum by the ladder mechanism, with the damping that a public rule gives.
 
     Sensitivity, proof: :func:`core.privacy.clustering.clustering_ladder`. Unit: one undirected edge.
     """
-    damping = FINE if nodes * nano_epsilon / NANO > ENOUGH else COARSE
+    damping = damping_for(nodes, nano_epsilon)
     total = cell.clustering_sum(damping=damping, nano_epsilon=nano_epsilon, purpose="clustering")
     return ToldClustering(total, damping, nano_epsilon)

@@ -55,6 +55,10 @@ class EdgeValueStage(Stage):
         """
         return _value_reads(value_share.granted(plan), schema, plan.unit)
 
+    def require_room(self, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]) -> None:
+        """Check the reads of nodes, which are the largest and move furthest: by a score for each end."""
+        _require_room(value_share.granted(plan), schema, nodes, plan.unit)
+
     def paid(
         self,
         method: str,
@@ -211,6 +215,34 @@ def _value_reads(granted: Mapping[str, int], schema: GraphSchema, unit: Unit) ->
             asked |= {OF_NUMBERS[query]: cost for query, cost in zip(queries, costs, strict=False)}
         reads += [PlannedRead(name, query, (cost,), cells) for query, cost in asked.items()]
     return reads
+
+
+def _require_room(
+    granted: Mapping[str, int], schema: GraphSchema, nodes: Mapping[str, int], unit: Unit
+) -> None:
+    """Ask the limits for each relation's reads of nodes; graphs of a collection are read as one."""
+    from core.generators._shared.values.bins import SCORE
+    from core.generators.room import FEWER
+    from core.privacy import limits
+    from core.privacy.units import records_of_unit
+
+    together = schema.collection is not None
+    for name in list(granted)[:1] if together else granted:
+        relation = schema.edge_type(name)
+        sides = [
+            sum(nodes[each] for each in granted) if together else nodes[end]
+            for end in (relation.source, relation.target)
+        ]
+        what = "what edges carry" if together else f"what edges of {name!r} carry"
+        limits.check_values(max(sides), f"a read of {what}", field="schema.node_types", mend=FEWER)
+        ends = 2 if relation.homogeneous and not relation.directed else 1
+        score = SCORE if any(each.numeric for each in relation.attributes) else 1
+        limits.check_sensitivity(
+            ends * score * records_of_unit(unit, relation),
+            f"a read of {what}",
+            field="schema.collection" if together else f"schema.edge_types.{name}",
+            mend=f"; declare fewer records_per_slot, or leave {value_share.FIELD} out",
+        )
 
 
 def _paid(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators.base import Progress
-from core.generators.hetesdg.budget import SUMS
+from core.generators.hetesdg.budget import DIRECTIONS, SUMS
 from core.generators.hetesdg.inputs import Inputs
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import Sides, end_type, returning_side, sides_of
@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from core.privacy.plan import CellKey
     from core.privacy.private_graph import PrivateGraph
 
-DIRECTIONS, CONSTANT = 4, 0.3
-"""Of a row: its coordinates, and the constant's share of its squared length. More coordinates split a node's
-length among more entries of noise: 4 told most at epsilon 1."""
+CONSTANT = 0.3
+"""The constant's share of a row's squared length."""
 
 
 def row_of(place: np.ndarray) -> np.ndarray:

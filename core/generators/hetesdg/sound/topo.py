@@ -30,6 +30,7 @@ from core.generators.hetesdg.sound.tables import Table, expected
 from core.learning.devices import seeded
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.gradients import DpSgdSession, Gradient, Sampled
+from core.privacy.rounding import covered
 
 HIDDEN, LATENT = 8, 8
 RATE = 0.02
@@ -121,6 +122,13 @@ def rows_of_ends(
     return (source[0], source[1]), (target[0], target[1])
 
 
+def place_for(source: int, target: int) -> torch.device | None:
+    """Choose the CPU for rows so wide that a GPU's rounding is not allowed for; else None, for any device."""
+    with torch.device("meta"):
+        shapes = [tuple(each.shape) for each in Predictor(source, target, 0.0, 0.0).parameters()]
+    return None if covered(shapes) else torch.device("cpu")
+
+
 def learned(
     open_session: Open,
     training: DpSgd,
@@ -134,7 +142,8 @@ def learned(
 
     O(steps * sampled links * parameters).
     """
-    with seeded(seed) as place:
+    widths = ends[0][0].shape[1], ends[1][0].shape[1]
+    with seeded(seed, place_for(*widths)) as place:
         (u, near_u), (v, near_v) = (tuple(torch.from_numpy(each).to(place) for each in end) for end in ends)
         module = Predictor(u.shape[1], v.shape[1], params.divergence, params.semantic).to(place)
         optimiser = torch.optim.Adam(module.parameters(), lr=RATE)
