@@ -86,7 +86,9 @@ class Stack:
             "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".data" / "kernels")),
         }
         if "GRAPHVEIL_DATABASE_URL" not in os.environ:
-            postgres = undo.enter_context(EmbeddedPostgres(self.folder.path / "postgres"))
+            postgres = undo.enter_context(
+                EmbeddedPostgres(self.folder.path / "postgres", password=secrets["postgres_password"])
+            )
             own["GRAPHVEIL_DATABASE_URL"] = postgres.url
         if "GRAPHVEIL_REDIS_URL" not in os.environ:
             redis = EmbeddedRedis(
