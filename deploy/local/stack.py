@@ -18,11 +18,10 @@ from core.identity.models import Role
 from core.identity.service import authenticate, create_key
 from deploy.local.folder import DataFolder
 from deploy.local.processes import Processes
-from deploy.local.servers import EmbeddedPostgres, EmbeddedRedis, free_port
+from deploy.local.servers import LOOPBACK, EmbeddedPostgres, EmbeddedRedis, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
-LOOPBACK = "127.0.0.1"
 EVERYWHERE = ("", "0.0.0.0", "::")
 """Addresses to listen at that reach the loopback interface too."""
 TENANT, TEAM, FIRST_PERSON = "local", "local", "owner"
