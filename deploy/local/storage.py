@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -40,13 +40,13 @@ class EmbeddedStorage:
     def __init__(self, folder: Path, *, log: Path) -> None:
         self._folder, self._log = folder.resolve(), log
         self._key, self._secret = secrets.token_hex(10), secrets.token_hex(24)
-        self._ports = {f"{name}{kind}": free_port() for name in PORTS for kind in ("", ".grpc")}
+        self._ports = free_ports()
 
     def __enter__(self) -> Self:
         (self._folder / "data").mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [_program(), *self._arguments()],
+                [program(), *self._arguments()],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -56,7 +56,7 @@ class EmbeddedStorage:
             )
         try:
             self._until(self._healthy)
-            self._until(self._has_bucket)
+            self._until(lambda: has_bucket(self._ports))
         except BaseException:
             self._stop()
             raise
@@ -83,15 +83,10 @@ class EmbeddedStorage:
         }
 
     def _arguments(self) -> list[str]:
-        ports = [
-            f"-{name}.port{kind}={self._ports[f'{name}{kind}']}" for name in PORTS for kind in ("", ".grpc")
-        ]
-        sockets = [f"-{name}.localSocket={self._folder / name}.sock" for name in ("filer", "s3")]
         return [
             "server", f"-dir={self._folder / 'data'}", f"-ip={LOOPBACK}", f"-ip.bind={LOOPBACK}", "-filer",
-            "-s3", f"-s3.ip.bind={LOOPBACK}", f"-s3.config={self._identities()}", "-s3.iam=false",
-            "-s3.port.iceberg=0", "-s3.port.lance=0", "-volume.max=0", "-volume.preStopSeconds=0",
-            "-master.volumeSizeLimitMB=1024", *ports, *sockets,
+            "-s3", f"-s3.ip.bind={LOOPBACK}", f"-s3.config={self._identities()}", "-volume.max=0",
+            "-volume.preStopSeconds=0", "-master.volumeSizeLimitMB=1024", *places(self._folder, self._ports),
         ]  # fmt: skip
 
     def _identities(self) -> Path:
@@ -113,15 +108,6 @@ class EmbeddedStorage:
         except httpx.TransportError:
             return False
 
-    def _has_bucket(self) -> bool:
-        """Ask for the bucket in the server's own shell, past S3: the service's key makes none."""
-        at = [f"-{name}={LOOPBACK}:{self._ports[name]}.{self._ports[f'{name}.grpc']}" for name in PORTS[:2]]
-        asked = f"s3.bucket.create -name {BUCKET} -owner {BUCKET}\ns3.bucket.list\n"
-        told = subprocess.run(
-            [_program(), "shell", *at], input=asked, capture_output=True, text=True, timeout=START_SECONDS
-        )
-        return any(line.split()[:1] == [BUCKET] for line in told.stdout.splitlines())
-
     def _until(self, ready: Callable[[], bool]) -> None:
         deadline = time.monotonic() + START_SECONDS
         while not ready():
@@ -139,7 +125,28 @@ class EmbeddedStorage:
             self._process.wait()
 
 
-def _program() -> str:
+def free_ports() -> dict[str, int]:
+    """Find a free port for each server, and for what the servers say to each other."""
+    return {f"{name}{kind}": free_port() for name in PORTS for kind in ("", ".grpc")}
+
+
+def places(folder: Path, ports: Mapping[str, int]) -> list[str]:
+    """Say where the servers listen, with nothing of it elsewhere on the machine."""
+    at = [f"-{name}.port{kind}={ports[f'{name}{kind}']}" for name in PORTS for kind in ("", ".grpc")]
+    sockets = [f"-{name}.localSocket={folder / name}.sock" for name in ("filer", "s3")]
+    return [*at, *sockets, "-s3.iam=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
+
+
+def has_bucket(ports: Mapping[str, int]) -> bool:
+    """Make the bucket in the servers' own shell, as the service's key cannot; whether it is there."""
+    at = [f"-{name}={LOOPBACK}:{ports[name]}.{ports[f'{name}.grpc']}" for name in ("master", "filer")]
+    asked = f"s3.bucket.create -name {BUCKET} -owner {BUCKET}\ns3.bucket.list\n"
+    shell = [program(), "shell", *at]
+    told = subprocess.run(shell, input=asked, capture_output=True, text=True, timeout=START_SECONDS)
+    return any(line.split()[:1] == [BUCKET] for line in told.stdout.splitlines())
+
+
+def program() -> str:
     """Find the program of the wheel. RuntimeError where it is not installed."""
     beside = Path(sys.executable).parent / "weed"
     found = str(beside) if beside.exists() else shutil.which("weed")
