@@ -77,7 +77,9 @@ def settings(folder: Path, undo: ExitStack) -> Settings:
     for name in ("objects", "work"):
         (folder / name).mkdir()
     found = Settings(
-        database_url=undo.enter_context(EmbeddedPostgres(folder / "postgres")).url,
+        database_url=undo.enter_context(
+            EmbeddedPostgres(folder / "postgres", password=secrets.token_hex(16))
+        ).url,
         redis_url=undo.enter_context(redis).url,
         storage_url=(folder / "objects").as_uri(),
         master_key=secrets.token_hex(32),

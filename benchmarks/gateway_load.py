@@ -81,7 +81,7 @@ class Service:
     """The api as a process of its own, and the servers it stands on."""
 
     def __init__(self, folder: Path, processes: int, undo: ExitStack) -> None:
-        postgres = undo.enter_context(EmbeddedPostgres(folder / "postgres"))
+        postgres = undo.enter_context(EmbeddedPostgres(folder / "postgres", password=secrets.token_hex(16)))
         redis = EmbeddedRedis(folder / "redis", password=secrets.token_hex(16), log=folder / "redis.log")
         self.database_url = postgres.url
         self._postmaster = int((folder / "postgres" / "postmaster.pid").read_text().split()[0])

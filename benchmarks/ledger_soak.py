@@ -20,6 +20,7 @@ import argparse
 import json
 import multiprocessing
 import queue
+import secrets
 import sys
 import tempfile
 import time
@@ -296,7 +297,7 @@ def main() -> int:
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="gv-soak-"))
     folder.chmod(0o755)
-    with EmbeddedPostgres(folder / "data") as server:
+    with EmbeddedPostgres(folder / "data", password=secrets.token_hex(16)) as server:
         migrate.upgrade(server.url)
         if not options.durable:
             database = Database(server.url)

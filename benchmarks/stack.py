@@ -2,16 +2,14 @@
 environment, in its order of health, restarted by its policy, with the secrets that its script makes.
 
 What differs is an address: service names lead to ports of the loopback interface, paths of images into a
-scratch folder. PostgreSQL and Redis come from wheels. The storage is another S3 server than the image's:
-``moto_server`` (in the PATH, or where ``MOTO_SERVER`` says), which keeps objects in memory and checks no
-signature. Grafana is left out.
+scratch folder. PostgreSQL, Redis and the storage (SeaweedFS, of the image's version) come from wheels.
+Grafana is left out.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -30,6 +28,7 @@ from benchmarks.compose_file import ROOT, Service, services
 from benchmarks.store_gate import StoreGate, store_gate
 from benchmarks.supervised import Supervised, Supervisor
 from core.settings import Settings
+from deploy.local import storage
 from deploy.local.servers import free_port, postgres_wheel
 
 START_SECONDS = 120.0
@@ -61,8 +60,9 @@ class ComposeStack:
         self._queues = ["-Q", queues] if queues else []
         self._settings, self._extra = dict(settings or {}), dict(extra or {})
         self._exit = ExitStack()
-        names = ("postgres", "redis", "storage", "moto", "api", "metrics", "exporter", "prometheus")
+        names = ("postgres", "redis", "storage", "api", "metrics", "exporter", "prometheus")
         self.ports = {name: free_port() for name in names}
+        self._stored = storage.free_ports()
         self.url = f"http://127.0.0.1:{self.ports['api']}"
         self.supervisor = Supervisor()
 
@@ -79,7 +79,7 @@ class ComposeStack:
         self._make_secrets()
         with ExitStack() as undo:
             undo.enter_context(self.supervisor)
-            self.gate: StoreGate = undo.enter_context(store_gate(self.ports["storage"], self.ports["moto"]))
+            self.gate: StoreGate = undo.enter_context(store_gate(self.ports["storage"], self._stored["s3"]))
             self._start_all()
             self._exit = undo.pop_all()
         self.token = self.command(
@@ -112,7 +112,7 @@ class ComposeStack:
     def store_environment(self) -> dict[str, str]:
         """What leads a process beside the stack to its storage, past the gate."""
         return {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.ports['moto']}",
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._stored['s3']}",
             "AWS_REGION": services()["api"].environment["AWS_REGION"],
         }
 
@@ -162,7 +162,7 @@ class ComposeStack:
             case "storage":
                 self._start_storage(service)
             case "bucket":
-                httpx.put(f"http://127.0.0.1:{self.ports['moto']}/graphveil").raise_for_status()
+                self._until(lambda: storage.has_bucket(self._stored), "the bucket")
             case "prometheus":
                 if self.watched:
                     self._start_prometheus(service)
@@ -226,12 +226,19 @@ class ComposeStack:
         return b"PONG" in answer or b"NOAUTH" in answer
 
     def _start_storage(self, service: Service) -> None:
-        found = os.environ.get("MOTO_SERVER") or shutil.which("moto_server")
-        if found is None:
-            raise RuntimeError("moto_server is not in the PATH (pip install 'moto[server]', best apart)")
-        port = str(self.ports["moto"])
-        self._supervise(service, [found, "-H", "127.0.0.1", "-p", port], {"PATH": os.environ["PATH"]})
-        self._until(lambda: httpx.get(f"http://127.0.0.1:{port}/moto-api/").is_success, "the storage")
+        data = self.folder / "storage"
+        data.mkdir()
+        own = {
+            "-dir=/data": f"-dir={data}",
+            "-s3.ip.bind=0.0.0.0": "-s3.ip.bind=127.0.0.1",
+            "-s3.config=/run/secrets/storage_identities": (
+                f"-s3.config={self._secrets_of(service) / 'storage_identities'}"
+            ),
+        }
+        stated = [own.get(each, each) for each in service.command if not each.startswith("-s3.port=")]
+        self._supervise(service, [storage.program(), *stated, *storage.places(data, self._stored)], {})
+        url = f"http://127.0.0.1:{self._stored['s3']}/healthz"
+        self._until(lambda: httpx.get(url).is_success, "the storage")
 
     def _start_prometheus(self, service: Service) -> None:
         """Rules as they are; targets by port, and asked every second, so that a run of a minute suffices."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import secrets
 import sys
 import tempfile
 import time
@@ -89,7 +90,7 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="gv-verifier-", dir="/tmp") as home:
         Path(home).chmod(0o755)
-        with EmbeddedPostgres(Path(home) / "postgres") as postgres:
+        with EmbeddedPostgres(Path(home) / "postgres", password=secrets.token_hex(16)) as postgres:
             migrate.upgrade(postgres.url)
             services = open_services(
                 Settings(

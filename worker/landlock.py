@@ -20,19 +20,13 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 VERSION, PATH_BENEATH = 1, 1
 PR_SET_NO_NEW_PRIVS = 38
 
-EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, MAKE_LINK, TRUNCATE, IOCTL_DEV = (
-    1 << 0,
-    1 << 1,
-    1 << 2,
-    1 << 3,
-    1 << 12,
-    1 << 14,
-    1 << 15,
-)
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE = (1 << bit for bit in range(6))
+MAKE_DIR, MAKE_REG, REFER, TRUNCATE, IOCTL_DEV = (1 << bit for bit in (7, 8, 13, 14, 15))
 ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 READ = EXECUTE | READ_FILE | READ_DIR
-WRITE = ~MAKE_LINK
-"""Everything but symbolic links: whoever reads what a child left must not be led where it could not go."""
+WRITE = READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER | TRUNCATE
+"""Files and folders, nothing else. No symbolic link: whoever reads what a child left must not be led where it
+could not go. No device, which is as good as the one in ``/dev`` to who may make it; no pipe, no socket."""
 ABSTRACT_SOCKETS, SIGNALS = 1 << 0, 1 << 1
 
 KNOWN_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
@@ -72,6 +66,7 @@ class Surroundings:
     ``folder`` is its own. ``root`` holds the packages ``core`` and ``worker``. ``kernels`` are compiled
     kernels, which are written too; None: they stand beside the code. ``libraries``: folders of shared ones.
     ``devices``: a GPU's files, which are also spoken to (ioctl); no other device is but the harmless ones.
+    Shared memory (``/dev/shm``) goes with them: without a GPU there is none.
     """
 
     folder: Path
@@ -118,12 +113,13 @@ def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     version = (root / "pyproject.toml", *root.glob("*.egg-info"))  # what core.version looks at
     for path in (*map(Path, READABLE), *code, *version):
         yield path, READ
-    yield Path("/dev"), READ_DIR
     for path in map(Path, HARMLESS):
         yield path, READ_FILE | WRITE_FILE
     for path in given.devices:
         yield path, READ_FILE | WRITE_FILE | IOCTL_DEV
-    yield Path("/dev/shm"), WRITE & ~EXECUTE
+    if given.devices:
+        yield Path("/dev"), READ_DIR
+        yield Path("/dev/shm"), WRITE & ~EXECUTE  # where CUDA's driver keeps files
     for path in (root / "core").rglob("__pycache__") if given.kernels is None else (given.kernels,):
         yield path, WRITE
 

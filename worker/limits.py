@@ -99,12 +99,13 @@ def code_digest(folder: Path) -> str:
 
 
 def confine(parent: int, folder: Path, devices: Sequence[str] = ()) -> None:
-    """Confine this process: killed with its parent, no core dumps, no network, at most OPEN_FILES open files.
+    """Confine this process: killed with its parent, no core dumps, no sockets, at most OPEN_FILES open files.
 
-    Where the kernel has Landlock, these lie in ``folder``, are programs, or are ``devices``. First for the
-    OOM killer. Memory is watched from outside: an address-space limit would hit what numeric libraries, and
-    CUDA, reserve, not what they use. Raises RuntimeError if the parent is gone already, OSError where the
-    kernel does not confine the child, which must not go on then.
+    It makes the calls of :mod:`worker.calls` alone. Where the kernel has Landlock, its files lie in
+    ``folder``, are programs, or are ``devices``. First for the OOM killer. Memory is watched from
+    outside: an address-space limit would hit what numeric libraries, and CUDA, reserve, not what they use.
+    Raises RuntimeError if the parent is gone already, OSError where the kernel does not confine the child,
+    which must not go on then.
     """
     os.umask(0o077)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -118,7 +119,7 @@ def confine(parent: int, folder: Path, devices: Sequence[str] = ()) -> None:
     kernels = Path(environment["NUMBA_CACHE_DIR"]) if "NUMBA_CACHE_DIR" in environment else None
     given = landlock.Surroundings(folder.resolve(), ROOT, kernels, libraries, [*map(Path, devices)])
     landlock.confine_to(given)
-    seccomp.refuse_network()
+    seccomp.confine(gpu=bool(devices))
 
 
 def die_with(parent: int) -> None:

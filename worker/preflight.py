@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from worker import landlock, own_gpu, seccomp
 from worker.limits import child_environment, folder_environment
 
 LOOK_SECONDS = 1.0
+COMPUTE = "import torch; torch.ones(2, device='cuda').sum().item()"
 
 log = get_logger(__name__)
 
@@ -51,10 +53,10 @@ def may_hold_gpu(settings: Settings) -> bool:
     except InvalidInput as error:
         log.error("not_started", message=error.message)
         return False
-    if not _torch_sees(gpu.uuid):
+    make_private_folder(settings.work_folder)
+    if not _torch_sees(gpu, settings.work_folder):
         log.error("not_started", message=f"torch sees no GPU {gpu.uuid}: is it built for CUDA?")
         return False
-    make_private_folder(settings.work_folder)
     services = open_services(settings)
     held = own_gpu.OwnGpu(services, gpu, f"preflight-{os.getpid()}", settings.work_folder)
     until = time.monotonic() + settings.lease_seconds + LOOK_SECONDS
@@ -70,11 +72,13 @@ def may_hold_gpu(settings: Settings) -> bool:
     return free
 
 
-def _torch_sees(uuid: str) -> bool:
-    """Ask in a process of its own, with the environment that a child has."""
-    environment = child_environment() | folder_environment(Path("/"), uuid)
-    program = "import sys, torch; sys.exit(not torch.cuda.is_available())"
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
+def _torch_sees(gpu: own_gpu.Gpu, work_folder: Path) -> bool:
+    """Compute in a process of its own, confined as a child is: what the driver lacks there shows now."""
+    with tempfile.TemporaryDirectory(dir=work_folder) as folder:
+        environment = child_environment() | folder_environment(Path(folder), gpu.uuid)
+        confined = f"limits.confine({os.getpid()}, Path({folder!r}), {list(gpu.files)!r})"
+        program = f"from pathlib import Path; from worker import limits; {confined}; {COMPUTE}"
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True)
     return done.returncode == 0
 
 

@@ -137,7 +137,9 @@ def _failures(refused: str | None = None) -> Iterator[None]:
         yield
     except ClientError as error:
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
-        if refused is not None and status == 400:
+        # Some storages know no upload of which no part was put, and after a while each forgets them.
+        forgotten = error.response.get("Error", {}).get("Code") == "NoSuchUpload"
+        if refused is not None and (status == 400 or forgotten):
             raise InvalidInput(refused, field="etags") from error
         raise StorageError("object storage failed; try again") from error
     except BotoCoreError as error:

@@ -245,6 +245,8 @@ def _failures(*, missing_too: bool = True) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
+        if "<Code>NoSuchBucket</Code>" in str(error):  # an object of no bucket is not one that is deleted
+            raise StorageError("object storage has no such bucket") from error
         if not missing_too:
             raise
         raise StorageError("the stored object is missing") from error

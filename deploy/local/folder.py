@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core.errors import InstanceRunning
 
-SECRETS = ("master_key", "fingerprint_key", "redis_password", "head_signing_key")
+SECRETS = ("master_key", "fingerprint_key", "redis_password", "head_signing_key", "postgres_password")
 
 
 class DataFolder:

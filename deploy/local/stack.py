@@ -18,11 +18,10 @@ from core.identity.models import Role
 from core.identity.service import authenticate, create_key
 from deploy.local.folder import DataFolder
 from deploy.local.processes import Processes
-from deploy.local.servers import EmbeddedPostgres, EmbeddedRedis, free_port
+from deploy.local.servers import LOOPBACK, EmbeddedPostgres, EmbeddedRedis, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
-LOOPBACK = "127.0.0.1"
 EVERYWHERE = ("", "0.0.0.0", "::")
 """Addresses to listen at that reach the loopback interface too."""
 TENANT, TEAM, FIRST_PERSON = "local", "local", "owner"
@@ -86,7 +85,9 @@ class Stack:
             "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".data" / "kernels")),
         }
         if "GRAPHVEIL_DATABASE_URL" not in os.environ:
-            postgres = undo.enter_context(EmbeddedPostgres(self.folder.path / "postgres"))
+            postgres = undo.enter_context(
+                EmbeddedPostgres(self.folder.path / "postgres", password=secrets["postgres_password"])
+            )
             own["GRAPHVEIL_DATABASE_URL"] = postgres.url
         if "GRAPHVEIL_REDIS_URL" not in os.environ:
             redis = EmbeddedRedis(

@@ -16,10 +16,13 @@ from typing import Any
 
 import httpx
 import psutil
+import psycopg
 import pytest
+from sqlalchemy.engine import make_url
 
 from core.errors import InstanceRunning
 from deploy.local.folder import DataFolder
+from deploy.local.servers import EmbeddedPostgres, postgres_wheel
 from deploy.local.stack import ROOT, Stack
 from graphveil.sdk.client import Graphveil
 
@@ -131,6 +134,37 @@ def test_exported_addresses_are_those_that_the_stack_waits_at_and_tells(
         assert stack.url == environment["GRAPHVEIL_PUBLIC_URL"] == f"http://{reached}:8123"
         assert stack.metrics_url == f"http://{reached}:9123/metrics"
         assert stack.exporter_url == f"http://{reached}:9124/metrics"
+
+
+def asked(server: EmbeddedPostgres, **other: str) -> list[tuple[int]]:
+    """The rows of the table that the former stack left."""
+    address = make_url(server.url).set(drivername="postgresql", **other)
+    with psycopg.connect(address.render_as_string(hide_password=False)) as connection:
+        return connection.execute("SELECT * FROM left_by_before").fetchall()
+
+
+@pytest.mark.parametrize("left_running", [False, True])
+def test_a_database_that_asked_nobody_starts_again_and_asks_for_a_password(left_running: bool) -> None:
+    """Folders of versions before, where whoever reached the socket was the superuser."""
+    with tempfile.TemporaryDirectory(prefix="gv-before-", dir="/tmp") as home:
+        Path(home).chmod(0o755)
+        folder = Path(home) / "postgres"
+        folder.mkdir()
+        before = postgres_wheel().get_server(folder, cleanup_mode=None if left_running else "stop")
+        with psycopg.connect(before.get_uri(), autocommit=True) as connection:
+            connection.execute("CREATE DATABASE graphveil")
+        with psycopg.connect(before.get_uri(database="graphveil")) as connection:
+            connection.execute("CREATE TABLE left_by_before AS SELECT 7 AS kept")
+        before.cleanup()
+        if left_running:  # as a stack leaves it that was killed
+            (folder / ".handle_pids.json").write_text("[4194304]")
+        for password in ("0" * 32, "1" * 32):  # a second start, and the secrets were lost meanwhile
+            with EmbeddedPostgres(folder, password=password) as server:
+                assert asked(server) == [(7,)]
+                for wrong in ({"password": "2" * 32}, {"password": ""}, {"username": "nobody"}):
+                    with pytest.raises(psycopg.OperationalError, match="password"):
+                        asked(server, **wrong)
+        assert not any("postgres" in line for line in running_on(folder))
 
 
 def test_secrets_are_the_owners_alone(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.support.drivers import LOST, NO_PERMISSION, UUIDS, PlayedDriver, play
 from tests.support.inline import children_inline
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, violations
 from worker import own_gpu, preflight
+from worker.limits import child_environment
 from worker.own_gpu import OwnGpu
 from worker.process import WorkerProcess, open_process
 from worker.supervisor import Ending
@@ -74,10 +76,35 @@ def test_a_driver_that_torch_cannot_use_starts_no_worker(told: Settings, driver:
     assert "torch sees no GPU" in logs[0]["message"]
 
 
+@pytest.mark.parametrize(("tried", "seen"), [("SOCK_SEQPACKET", True), ("SOCK_STREAM", False)])
+def test_what_a_driver_may_not_do_in_a_child_shows_before_a_worker_starts(
+    told: Settings,
+    driver: PlayedDriver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tried: str,
+    seen: bool,
+) -> None:
+    """The module plays torch, and a driver that opens such a socket when it starts."""
+    module = f"""
+    import socket
+    socket.socket(socket.AF_UNIX, socket.{tried})
+    class ones:
+        def __init__(self, count, device): pass
+        def sum(self): return self
+        def item(self): pass
+    """
+    (tmp_path / "torch.py").write_text(textwrap.dedent(module))
+    environment = child_environment()
+    path = f"{tmp_path}:{environment['PYTHONPATH']}"
+    monkeypatch.setattr(preflight, "child_environment", lambda: environment | {"PYTHONPATH": path})
+    assert preflight._torch_sees(own_gpu.find(told), tmp_path) is seen
+
+
 def test_of_two_workers_on_one_machine_the_second_is_refused_until_the_first_is_gone(
     services: Services, told: Settings, started: Callable[..., WorkerProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(preflight, "_torch_sees", lambda uuid: True)
+    monkeypatch.setattr(preflight, "_torch_sees", lambda *_: True)
     first = started()
     assert first.own_gpu is not None
     assert held(services) == {UUIDS[0]: first.name}

@@ -144,7 +144,8 @@ def test_pools_start_after_the_fork_and_work(preloaded: Path) -> None:
     program = """
     import os
     before = len(os.listdir("/proc/self/task"))
-    import numba, numpy, polars, pyarrow, pyarrow.compute, torch
+    import numba, numpy, polars, pyarrow, pyarrow.compute, torch, warnings
+    warnings.simplefilter("ignore")  # Numba would share a lock with processes that it is forked into
     @numba.njit(parallel=True)
     def total(values):
         found = 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -85,6 +87,39 @@ def test_a_child_of_other_work_sees_no_gpu_whatever_its_workers_environment_says
     seen, *reached, drawn, other = printed.splitlines()
     assert (seen, drawn, other) == ("'' :4096:8", "8", "False")
     assert reached == ["Permission denied"] * 4
+
+
+DRIVER = """
+import errno, socket
+def fails(action, *given):
+    try:
+        action(*given)
+    except OSError as error:
+        return error.errno
+    return 0
+own = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+print(fails(own.bind, f"\\0cuda-uvmfd-{os.getpid()}"), fails(own.listen, 16))
+print([fails(own.accept), fails(own.connect, LISTENING)])
+for family, kind in ((socket.AF_UNIX, 1), (socket.AF_UNIX, 2), (socket.AF_INET, 5), (socket.AF_NETLINK, 3)):
+    print(fails(socket.socket, family, kind))
+print(fails(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind, "by-path"))
+kept = Path(f"/dev/shm/cuda.shm.{os.getpid()}")
+kept.write_bytes(b"x")
+kept.unlink()
+"""
+
+
+def test_a_gpus_driver_listens_where_nobody_is_answered_and_reaches_no_socket(tmp_path: Path) -> None:
+    """The exception that CUDA's driver needs: an abstract socket, and files of shared memory."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+        server.bind(str(tmp_path / "server"))
+        server.listen()
+        ending, printed = run(tmp_path, f"LISTENING = {str(tmp_path / 'server')!r}\n{DRIVER}", Held())
+    assert ending is Ending.FINISHED, printed
+    listening, reached, *others = printed.splitlines()
+    assert listening == "0 0"
+    assert reached == str([errno.ENOSYS] * 2)
+    assert others == [str(errno.EACCES)] * 5
 
 
 def test_too_little_memory_of_a_gpu_ends_a_child_as_too_little_memory_does(tmp_path: Path) -> None:
