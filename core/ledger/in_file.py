@@ -128,8 +128,8 @@ class FileAccount:
         while not _try_lock(file, how):
             if time.monotonic() >= until:
                 raise StorageError(
-                    f"the budget file is locked: it is held by {_holder(file)}, which an entry takes a moment "
-                    f"to do, for more than {self._lock_seconds:g} seconds. End that process, or try again."
+                    f"the budget file is locked: for {self._lock_seconds:g} seconds it was held by "
+                    f"{_holder(file)}. An entry takes a moment: end that process, or try again."
                 )
             time.sleep(_LOOK_SECONDS)
         try:
@@ -147,9 +147,9 @@ class FileAccount:
             there = None
         if there is None or (there.st_dev, there.st_ino) != (own.st_dev, own.st_ino):
             raise AccountBlocked(
-                "the budget file was replaced, or taken away, while it was open: what was spent stands in the "
-                "former file. Nothing is spent from another; put the former one back, and keep tools that "
-                "copy or synchronise files away from it.",
+                "the budget file was replaced, or taken away, while it was open: what was spent stands in "
+                "the former file. Nothing is spent from another; put the former one back, and keep tools "
+                "that copy or synchronise files away from it.",
                 account_id=None if self._seen is None else self._seen["account_id"],
             )
 
@@ -160,8 +160,8 @@ class FileAccount:
             number = seen["sequence"]
             if len(book.entries) < number or book.entries[number - 1]["hash"] != seen["hash"]:
                 raise AccountBlocked(
-                    f"the budget file is in an earlier state, or another: entry {number}, which was there, is "
-                    "gone. Nothing can be spent from it; put the latest file back.",
+                    f"the budget file is in an earlier state, or another: entry {number}, which was there, "
+                    "is gone. Nothing can be spent from it; put the latest file back.",
                     account_id=seen["account_id"],
                 )
 
@@ -345,7 +345,7 @@ def _append(file: int, end: int, entry: Mapping[str, Any]) -> None:
 
 
 def _next(book: Book | None, entry: dict[str, Any]) -> Book:
-    """Let the book follow one entry. ValueError or GraphveilError where it does not follow from those before it."""
+    """Let the book follow one entry; ValueError or GraphveilError where it follows from no other."""
     if book is None:
         told = dict(entry["terms"])
         terms = checked_terms(Terms(**{**told, "orders": tuple(told["orders"])}))

@@ -92,8 +92,8 @@ def compare(
     """
     if not public:
         raise InvalidInput(
-            "a comparison with a private graph reveals what no epsilon bounds: say public=True of a graph that "
-            "is known to all, or compare methods on a public graph that is like yours",
+            "a comparison with a private graph reveals what no epsilon bounds: say public=True of a graph "
+            "that is known to all, or compare methods on a public graph that is like yours",
             field="public",
         )
     suites = engine.part("evaluation.metric").Suite
