@@ -31,7 +31,7 @@ from tests.unit.test_publishing_measurements import HALVES, rated
 SERVED = {"karate": nx.karate_club_graph(), "larger": nx.barabasi_albert_graph(600, 4, seed=1)}
 SEVERAL = ("dcsbm", "psgraph", "anchored", "degree_triangle", "dgg", "dp_dk")
 """Methods that pay for several numbers from which that of the edges follows."""
-RUNS, LOOKS = 20, 3
+RUNS, LOOKS = 200, 3
 
 
 def of(made: nx.Graph) -> Graph:

@@ -321,6 +321,30 @@ def test_methods_are_compared_on_public_graphs(karate: nx.Graph) -> None:
         gv.compare(karate, ["dgg"], [1], suite="huge", public=True, progress=False)
 
 
+def _keys(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*map(_keys, value.values()))
+    return set().union(*map(_keys, value)) if isinstance(value, list) else set()
+
+
+def test_no_release_tells_how_long_anything_took_and_the_pages_say_who_can_measure_it(
+    karate: nx.Graph,
+) -> None:
+    """Run times depend on the private graph. What is promised of them and what is not covered agree."""
+    release = made(karate, budget=gv.Budget.unlimited())
+    told = {"report": release.report, "measurements": release.measurements | {"values": []}}
+    timed = re.compile(r"seconds|duration|elapsed|run_?time|(_at|_time)$")
+    assert not [key for key in _keys(told) if timed.search(key)]
+    pages = Path(__file__).parents[3]
+    (promised,) = re.findall(
+        r"- \*\*Running times\.\*\*.*?(?=\n\n)", (pages / "PRIVACY_PROMISE.md").read_text(), re.S
+    )
+    assert "polls" in promised
+    assert "outside the guarantee" in promised
+    assert "only" not in promised  # coarse buckets are not all that is seen
+    assert "whoever polls" in (pages / "SECURITY.md").read_text().split("## What is not covered")[1]
+
+
 class _Answering:
     """The service's side of a child's pipes: everything is durable at once."""
 
