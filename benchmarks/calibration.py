@@ -11,10 +11,11 @@ node values" reads protected classes of nodes, a tenth of an edge's epsilon. Edg
 where they are among the first few of both ends in an order that is drawn: the truth is the count in it.
 
 Held: the share of values whose interval holds the truth, over all values of a fit; means over fits, then over
-graphs, and the lowest and highest of any graph. Two answers are derived: "edges, added up" is the sum of a
-whole table of counts, with the interval that the report prints (``core.reports.intervals``); "promised
-beforehand" is the share of values that are within what a dry run says. ``--mis-state 2`` publishes half of
-the true noise scale, to show that this is noticed.
+graphs, and the lowest and highest of any graph. Three answers are derived: "edges, added up" is the sum of a
+whole table of counts, with the interval of so many noises (``core.reports.intervals``); "edges, all answers
+together" what the report prints of the number of edges (``core.publishing.totals``); "promised beforehand"
+is the share of values that are within what a dry run says. ``--mis-state 2`` publishes half of the true noise
+scale, to show that this is noticed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
@@ -45,6 +46,7 @@ from core.privacy.measurements import Measurement
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from core.publishing.totals import totals
 from core.reports.intervals import sum_within
 from core.reports.precision import CONFIDENCE, QUANTITIES, planned, within
 
@@ -54,6 +56,7 @@ STATIC = (
 )  # fmt: skip
 METHODS = ("dcsbm", "dgg", "degree_triangle", "psgraph", "anchored")
 ADDED_UP, PROMISED = "edges, added up", "promised beforehand"
+TOGETHER = "edges, all answers together"
 WHOLE = frozenset({"group_matrix", "value_histogram", "values_by_step", "values_by_classes"})
 """Of these tables every edge is in one cell."""
 SUMS = "sums of an edge's scores at a node"
@@ -107,9 +110,12 @@ CASES = (
 )
 
 
+Paid = list[tuple[Measurement, np.ndarray | None]]
+
+
 def fitted(
     graph: Graph, method: str, epsilon: float, asked: dict[str, Any]
-) -> tuple[list[tuple[Measurement, np.ndarray | None]], dict[tuple[str, str], int]]:
+) -> tuple[Paid, dict[tuple[str, str], int]]:
     """What one fit paid for, each with its true answer; and the dry run's bound of each quantity."""
     generator = registry.get(method)
     names = tuple(relation.name for relation in graph.schema.edge_types)
@@ -137,9 +143,7 @@ def fitted(
     return found, {(line.edge_type, line.query): line.within for line in lines}
 
 
-def shares(
-    found: list[tuple[Measurement, np.ndarray | None]], promised: dict[tuple[str, str], int], wrong: int
-) -> dict[str, float]:
+def shares(graph: Graph, found: Paid, promised: dict[tuple[str, str], int], wrong: int) -> dict[str, float]:
     """The share of values that an interval holds, by quantity; ``wrong`` divides the scale of the noise."""
     held: dict[str, list[np.ndarray]] = defaultdict(list)
     for each, truth in found:
@@ -154,6 +158,11 @@ def shares(
         if each.query in WHOLE and each.size > 1 and not each.parts:
             apart = np.abs(each.values.sum() - truth.sum())
             held[ADDED_UP].append(np.array([apart <= sum_within(scale, each.size, CONFIDENCE)]))
+    stated = [replace(each, scale=each.scale / Fraction(wrong)) for each, _ in found]
+    for line in totals(graph, stated):
+        if line["metric"] == "edges" and line["step"] is None:
+            edges = graph.edges[line["edge_type"]].count / len(graph.schema.steps_of(line["edge_type"]))
+            held[TOGETHER].append(np.array([line["low"] - 1e-9 <= edges <= line["high"] + 1e-9]))
     return {title: round(float(np.concatenate(each).mean()), 5) for title, each in held.items()}
 
 
@@ -172,7 +181,7 @@ def run_missing(asked: argparse.Namespace) -> None:
                 if (case.title, name, asked.epsilon, asked.mis_state, run) not in known:
                     paid = fitted(graph(), case.method, asked.epsilon, case.asked)
                     line = {"method": case.title, "graph": name, "epsilon": asked.epsilon, "run": run}
-                    figures = shares(*paid, asked.mis_state)
+                    figures = shares(graph(), *paid, asked.mis_state)
                     add(asked.results, line | {"mis_state": asked.mis_state, "figures": figures})
 
 

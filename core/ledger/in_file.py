@@ -1,11 +1,15 @@
 """An account in a file: the service's filters, integers and hash chain, for one person without a service.
 
 Each line is an entry, chained to the one before. A reservation is written, and on the disk, before anything
-of the graph is read; ``opening`` before it is opened; its ending last. Whoever spends holds the file's lock
-all the while, so that an open reservation found under the lock is of a process that has died: it is returned
-where the graph had not been opened, and spent otherwise. A line that was cut off was never acknowledged, and
-is taken away. The chain tells any other change of a line; it cannot tell that last lines, or the file, are
-gone: keep ``head`` elsewhere where that matters.
+of the graph is read; ``opening`` before it is opened; its ending last. The file is locked for each entry, not
+from the first to the last: before one is written all lines are read and verified, so that processes side by
+side see what the others have set aside. A reservation without an ending is of a process at work, or of one
+that died: it stays set aside, and nobody else spends it. A line that was cut off was never acknowledged, and
+is taken away.
+
+The chain tells any other change of a line; it cannot tell that last lines, or the file, are gone: keep
+``head`` elsewhere where that matters. Whoever has the file open is told: it must stay the same file, and hold
+the entries that were seen in it.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -40,6 +45,9 @@ _BEGIN = (EntryKind.GRANT, EntryKind.RESERVE, OPENING)
 _SPENT = (EntryKind.CHARGE, EntryKind.FORFEIT)
 _ENDS = (*_SPENT, EntryKind.RELEASE)
 MAX_LINE_BYTES = 1 << 24
+LOCK_SECONDS = 30.0
+"""How long an entry waits for the lock, which others hold for one entry too."""
+_LOOK_SECONDS = 0.02
 
 
 @dataclass
@@ -75,51 +83,97 @@ class FileAccount:
 
     ``terms`` open it where there is no such file; where there is, they must be its own (None: whatever it
     has). Raises InvalidInput for terms that no filter can keep or that are not the file's, AccountBlocked for
-    a file that was altered, and StorageError where it cannot be read or written.
+    a file that was altered, replaced or put back, and StorageError where it cannot be read or written, or
+    somebody keeps it locked for more than ``lock_seconds``.
     """
 
-    def __init__(self, path: Path, terms: Terms | None = None) -> None:
+    def __init__(self, path: Path, terms: Terms | None = None, *, lock_seconds: float = LOCK_SECONDS) -> None:
         self.path = path
+        self._lock_seconds = lock_seconds
+        self._seen: Mapping[str, Any] | None = None
         self._asked = None if terms is None else checked_terms(terms)
         if terms is None and not path.exists():
             raise InvalidInput("there is no such budget file; give an epsilon to open one", field="budget")
-        with self.held():
-            pass
+        with self._opened(os.O_RDWR | os.O_CREAT) as file, self._locked(file, fcntl.LOCK_EX):
+            if self._empty(file):
+                self._open_account(file)
+            self._read(file)
 
     def book(self) -> Book:
         """Read and verify the file."""
-        with self._locked(fcntl.LOCK_SH) as file:
+        with self._opened(os.O_RDONLY) as file, self._locked(file, fcntl.LOCK_SH):
             return self._read(file)[0]
 
     @contextmanager
     def held(self) -> Iterator[Held]:
-        """Hold the account, which nobody else does then: waits for whoever does. Settles what a dead process
-        left open.
-        """
-        with self._locked(fcntl.LOCK_EX) as file:
-            if self._empty(file):
-                self._open_account(file)
-            book, whole = self._read(file)
-            held = Held(book, file, whole)
-            for reservation_id, left in list(book.open.items()):
-                if left.opened:
-                    held.forfeit(reservation_id, reason="its process died after the graph was opened")
-                else:
-                    held.release(reservation_id, reason="its process died before the graph was opened")
-            yield held
+        """Keep the file open to spend from it: others may do so too, and it must stay the same file."""
+        with self._opened(os.O_RDWR) as file:
+            yield Held(self, file)
 
     @contextmanager
-    def _locked(self, how: int) -> Iterator[int]:
-        flags = os.O_RDONLY if how == fcntl.LOCK_SH else os.O_RDWR | os.O_CREAT
+    def _opened(self, flags: int) -> Iterator[int]:
         try:
             file = os.open(self.path, flags | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StorageError(f"the budget file cannot be opened: {error.strerror}") from error
         try:
-            fcntl.flock(file, how)
             yield file
         finally:
             os.close(file)
+
+    @contextmanager
+    def _locked(self, file: int, how: int) -> Iterator[None]:
+        """Lock the open file, which is still the one at the path."""
+        until = time.monotonic() + self._lock_seconds
+        while not _try_lock(file, how):
+            if time.monotonic() >= until:
+                raise StorageError(
+                    f"the budget file is locked: for {self._lock_seconds:g} seconds it was held by "
+                    f"{_holder(file)}. An entry takes a moment: end that process, or try again."
+                )
+            time.sleep(_LOOK_SECONDS)
+        try:
+            self._check_same(file)
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+    def _check_same(self, file: int) -> None:
+        """Refuse a path that leads to another file than the open one: what was spent stands in that one."""
+        own = os.fstat(file)
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            there = None
+        if there is None or (there.st_dev, there.st_ino) != (own.st_dev, own.st_ino):
+            raise AccountBlocked(
+                "the budget file was replaced, or taken away, while it was open: what was spent stands in "
+                "the former file. Nothing is spent from another; put the former one back, and keep tools "
+                "that copy or synchronise files away from it.",
+                account_id=None if self._seen is None else self._seen["account_id"],
+            )
+
+    def _check_seen(self, book: Book) -> None:
+        """Refuse a file that lacks the last entry that was seen in it."""
+        seen = self._seen
+        if seen is not None:
+            number = seen["sequence"]
+            if len(book.entries) < number or book.entries[number - 1]["hash"] != seen["hash"]:
+                raise AccountBlocked(
+                    f"the budget file is in an earlier state, or another: entry {number}, which was there, "
+                    "is gone. Nothing can be spent from it; put the latest file back.",
+                    account_id=seen["account_id"],
+                )
+
+    def _write(self, file: int, entry_of: Callable[[Book], Mapping[str, Any]]) -> None:
+        """Append the entry that follows from the file as it stands: durable, or an error."""
+        with self._locked(file, fcntl.LOCK_EX):
+            book, whole = self._read(file)
+            entry = entry_of(book)
+            _next(book, json.loads(json.dumps(entry)))  # before a byte is written
+            _append(file, whole, entry)
+            self._check_same(file)
+            self._seen = entry
 
     def _empty(self, file: int) -> bool:
         return b"\n" not in os.pread(file, MAX_LINE_BYTES, 0)
@@ -160,6 +214,8 @@ class FileAccount:
         if book is None:
             raise InvalidInput("the budget file is empty; give an epsilon to open an account", field="budget")
         self._check_asked(book.terms)
+        self._check_seen(book)
+        self._seen = book.entries[-1]
         return book, whole
 
     def _check_asked(self, terms: Terms) -> None:
@@ -176,66 +232,88 @@ class FileAccount:
 
 
 class Held:
-    """An account whose lock is held."""
+    """An account whose file is open to spend from it; each call locks it for one entry."""
 
-    def __init__(self, book: Book, file: int, end: int) -> None:
-        self.book, self._file, self._end = book, file, end
+    def __init__(self, account: FileAccount, file: int) -> None:
+        self._account, self._file = account, file
 
     def reserve(self, amounts: Mapping[str, int], *, unit: str, window: int | None, job_id: str) -> str:
         """Set the amounts aside, durably, and return the reservation's id. UnitMismatch, InvalidInput,
         BudgetExceeded.
         """
-        terms = self.book.terms
-        if (unit, window) != (terms.unit, terms.window):
-            raise UnitMismatch(
-                f"the budget counts the unit {terms.unit}, the release protects {unit}: amounts of two "
-                "units do not add up",
-                account_id=terms.account_id,
-                unit=terms.unit,
-                window=terms.window,
-                requested_unit=unit,
-                requested_window=window,
-            )
-        asked = checked_amounts(terms, amounts)
-        admits(terms, self.book.balances, asked)
         reservation_id = ids.new_id(ids.RESERVATION)
-        self._write(EntryKind.RESERVE, reservation_id, asked, {"job_id": job_id})
+
+        def entry(book: Book) -> dict[str, Any]:
+            terms = book.terms
+            if (unit, window) != (terms.unit, terms.window):
+                raise UnitMismatch(
+                    f"the budget counts the unit {terms.unit}, the release protects {unit}: amounts of two "
+                    "units do not add up",
+                    account_id=terms.account_id,
+                    unit=terms.unit,
+                    window=terms.window,
+                    requested_unit=unit,
+                    requested_window=window,
+                )
+            asked = checked_amounts(terms, amounts)
+            admits(terms, book.balances, asked)
+            told = {"reservation_id": reservation_id, "amounts": dict(asked), "job_id": job_id}
+            return _entry(book, EntryKind.RESERVE, told)
+
+        self._account._write(self._file, entry)
         return reservation_id
 
     def opening(self, reservation_id: str) -> None:
         """Note, durably, that the graph is about to be opened."""
-        self._write(OPENING, reservation_id, {}, {})
+        self._follow(OPENING, reservation_id, {})
 
     def charge(self, reservation_id: str, *, digests: Mapping[str, str]) -> None:
         """Spend the reservation on a release whose files have these digests."""
-        self._end_it(EntryKind.CHARGE, reservation_id, {"digests": dict(digests)})
+        self._follow(EntryKind.CHARGE, reservation_id, {"digests": dict(digests)})
 
     def forfeit(self, reservation_id: str, *, reason: str) -> None:
         """Spend the reservation without a release."""
-        self._end_it(EntryKind.FORFEIT, reservation_id, {"reason": reason})
+        self._follow(EntryKind.FORFEIT, reservation_id, {"reason": reason})
 
     def release(self, reservation_id: str, *, reason: str) -> None:
         """Return the reservation; InvalidTransition once the graph was opened."""
-        self._end_it(EntryKind.RELEASE, reservation_id, {"reason": reason})
+        self._follow(EntryKind.RELEASE, reservation_id, {"reason": reason})
 
-    def _end_it(self, kind: EntryKind, reservation_id: str, told: dict[str, Any]) -> None:
-        held = self.book.open.get(reservation_id)
-        if held is None:
-            raise InvalidTransition(f"reservation {reservation_id} has ended already", id=reservation_id)
-        self._write(kind, reservation_id, held.amounts, told)
+    def _follow(self, kind: str, reservation_id: str, told: Mapping[str, Any]) -> None:
+        def entry(book: Book) -> dict[str, Any]:
+            held = book.open.get(reservation_id)
+            if held is None:
+                raise InvalidTransition(f"reservation {reservation_id} has ended already", id=reservation_id)
+            if kind == EntryKind.RELEASE and held.opened:
+                raise InvalidTransition(
+                    f"the graph of reservation {reservation_id} was opened: it is spent", id=reservation_id
+                )
+            amounts = {} if kind == OPENING else dict(held.amounts)
+            return _entry(book, kind, {"reservation_id": reservation_id, "amounts": amounts, **told})
 
-    def _write(
-        self,
-        kind: str,
-        reservation_id: str,
-        amounts: Mapping[str, int],
-        told: Mapping[str, Any] | None = None,
-    ) -> None:
-        columns = {"reservation_id": reservation_id, "amounts": dict(amounts), **(told or {})}
-        entry = _entry(self.book, kind, columns)
-        after = _next(self.book, json.loads(json.dumps(entry)), keep=True)  # before a byte is written
-        self._end = _append(self._file, self._end, entry)
-        self.book = after
+        self._account._write(self._file, entry)
+
+
+def _try_lock(file: int, how: int) -> bool:
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise StorageError(f"the budget file cannot be locked: {error.strerror}") from error
+    return True
+
+
+def _holder(file: int) -> str:
+    """Name the process that holds the lock, where the system tells of it."""
+    own = os.fstat(file)
+    where = f"{os.major(own.st_dev):02x}:{os.minor(own.st_dev):02x}:{own.st_ino}"
+    try:
+        found = (line.split() for line in Path("/proc/locks").read_text().splitlines())
+        pid = next(each[4] for each in found if "FLOCK" in each and where in each and "->" not in each)
+        return f"process {pid} ({Path('/proc', pid, 'comm').read_text().strip()})"
+    except (OSError, StopIteration):
+        return "another process, maybe of another machine"
 
 
 def _entry(book: Book, kind: str, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,7 +331,7 @@ def _entry(book: Book, kind: str, told: Mapping[str, Any]) -> dict[str, Any]:
     return {**columns, "hash": entry_hash(columns).hex()}
 
 
-def _append(file: int, end: int, entry: Mapping[str, Any]) -> int:
+def _append(file: int, end: int, entry: Mapping[str, Any]) -> None:
     """Write the entry at ``end``, where what follows is a line cut off, and on the disk. StorageError."""
     line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
     try:
@@ -264,11 +342,10 @@ def _append(file: int, end: int, entry: Mapping[str, Any]) -> int:
         os.fsync(file)
     except OSError as error:
         raise StorageError(f"the budget file cannot be written: {error.strerror}") from error
-    return end + len(line)
 
 
-def _next(book: Book | None, entry: dict[str, Any], *, keep: bool = False) -> Book:
-    """Follow one entry. ValueError or GraphveilError where it does not follow from those before it."""
+def _next(book: Book | None, entry: dict[str, Any]) -> Book:
+    """Let the book follow one entry; ValueError or GraphveilError where it follows from no other."""
     if book is None:
         told = dict(entry["terms"])
         terms = checked_terms(Terms(**{**told, "orders": tuple(told["orders"])}))
@@ -281,13 +358,10 @@ def _next(book: Book | None, entry: dict[str, Any], *, keep: bool = False) -> Bo
         _require(entry["kind"] != EntryKind.GRANT)
     _require(entry["account_id"] == book.terms.account_id)
     _require(entry_hash(entry).hex() == entry["hash"])
-    after = Book(book.terms, dict(book.balances), book.entries, dict(book.open)) if keep else book
     if entry["kind"] != EntryKind.GRANT:
-        _move(after, entry)
-    after.entries = [*book.entries, entry] if keep else after.entries
-    if not keep:
-        after.entries.append(entry)
-    return after
+        _move(book, entry)
+    book.entries.append(entry)
+    return book
 
 
 def _move(book: Book, entry: Mapping[str, Any]) -> None:

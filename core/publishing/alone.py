@@ -2,7 +2,8 @@
 
 The plan is settled as the service settles a job's, and the release is made by what the service's child runs.
 Where an account is given its amount is reserved before the graph is opened, and charged by then whatever
-happens: only what is refused before costs nothing.
+happens: only what is refused before costs nothing. Releases side by side share the account: what one has
+reserved no other can.
 """
 
 from __future__ import annotations
@@ -145,7 +146,9 @@ def make_alone(
     """Write the release bundle of the stored graph to ``out``, and charge the account for it.
 
     Raises what :func:`core.publishing.release.run_release` does and, before the graph is opened,
-    BudgetExceeded, UnitMismatch and AccountBlocked. What fails once the graph is opened is charged too.
+    BudgetExceeded, UnitMismatch and AccountBlocked. What fails once the graph is opened is charged too;
+    AccountBlocked then too, where the account's file was replaced meanwhile: there is no release without its
+    charge.
     """
     spec, plan = task.task.release, task.settled.plan
     if account is None:
@@ -158,9 +161,9 @@ def make_alone(
             "graphveil.Budget.unlimited() for a graph that is public",
             field="method",
         )
+    terms = account.book().terms
+    amounts = plan.spend(terms.filter, terms.orders)
     with account.held() as held:
-        terms = held.book.terms
-        amounts = plan.spend(terms.filter, terms.orders)
         reservation_id = held.reserve(amounts, unit=str(spec.unit), window=spec.window, job_id=spec.job_id)
         recorder = _Recorder(held, reservation_id)
         try:

@@ -1,6 +1,7 @@
 """The noisy numbers that a release paid for, published beside it: each with its interval and its unit.
 
-``measurements.json`` lists the measurements: what was counted, the law of the noise, how near. In
+``measurements.json`` lists the measurements: what was counted, the law of the noise, how near; its ``totals``
+are the numbers that several of them tell together. In
 ``measurements.parquet`` is a row for each value: ``measurement`` (its number in the list), whose it is, and
 ``value`` between ``low`` and ``high``, which hold the truth with the confidence of the list, each by itself.
 Whose: ``id`` is a released node's; ``key`` and ``other_key`` are what the list says, a rank, a degree, groups
@@ -10,7 +11,7 @@ of nodes. ``measurement_groups.parquet`` says which node is in which group. All 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,8 +32,9 @@ from graphveil.models.reports import ROWS as ROWS_OF_NODES
 
 LIST, VALUES, GROUPS = "measurements.json", "measurements.parquet", "measurement_groups.parquet"
 NOTE = (
-    "What the release paid for, as it was measured: for totals use these, not counts of the synthetic graph. "
-    "Each interval holds the true number with the stated confidence, by itself; it follows from the noise."
+    "What the release paid for, as it was measured. Each interval holds the true number with the stated "
+    "confidence, by itself; it follows from the noise. For the number of edges use totals, which combine all "
+    "answers that tell of it."
 )
 TOO_MANY = "more values than are kept"
 OF_ALL_GRAPHS = "of the nodes of all graphs together"
@@ -85,13 +87,15 @@ def write_measurements(
     released: Graph,
     permutations: Mapping[str, np.ndarray],
     measurements: Measurements,
+    totals: Sequence[Mapping[str, Any]],
     folder: Path,
     *,
     first_step: int = 0,
 ) -> None:
     """Write the three files below ``folder``; none where nothing was measured by a named query.
 
-    ``permutations`` and ``first_step`` are those of the release. One measurement's rows in memory.
+    ``permutations`` and ``first_step`` are those of the release, ``totals`` what measurements tell together
+    (:func:`core.publishing.totals.totals`), which the list repeats. One measurement's rows in memory.
     """
     if not len(measurements):
         return
@@ -112,8 +116,8 @@ def write_measurements(
             listed.append(asked | _described(each, keys, near, kinds, groupings))
     if groupings.found:
         _write_groups(groupings, released, permutations, folder / GROUPS)
-    content = {"note": NOTE, "confidence": CONFIDENCE, "measurements": listed, "left_out": left_out}
-    write_json(folder / LIST, content)
+    content = {"note": NOTE, "confidence": CONFIDENCE, "totals": [*totals], "measurements": listed}
+    write_json(folder / LIST, content | {"left_out": left_out})
 
 
 class _Kinds(NamedTuple):

@@ -77,10 +77,11 @@ def run_fit(
     law.save(out / "law")
     model.save(out / "model")
     bundle.write_nodes(released, out / "release")
+    determined = totals(released, told or ())
     if told is not None:
-        write_measurements(released, permutations, told, out / "release")
+        write_measurements(released, permutations, told, determined, out / "release")
     bundle.write_alignment(permutations, out / "private" / "alignment.parquet")
-    bundle.write_json(out / "private" / "totals.json", totals(released, told or ()))
+    bundle.write_json(out / "private" / "totals.json", determined)
     (out / "private" / "schema.json").write_text(schema.model_dump_json(), encoding="utf-8")
     count = min(max(1, -(-law.edges // spec.shard_edges)), law.most_shards)
     bundle.write_json(out / TOLD, {"shards": count})

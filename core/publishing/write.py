@@ -98,8 +98,9 @@ def write_bundle(
         bundle.write_vectors(released, permutations, of_types, folder / f"{name}.parquet")
     first = agreed.plan.first_step
     told = paid.measurements if spec.measurements and agreed.plan.kind is not GuaranteeKind.NONE else None
+    determined = totals(released, told or (), first)
     if told is not None:
-        write_measurements(released, permutations, told, folder, first_step=first)
+        write_measurements(released, permutations, told, determined, folder, first_step=first)
     media_types = _export(released, folder, spec.formats)
     bundle.write_alignment(permutations, private / "alignment.parquet")
     if keep is not None:
@@ -111,7 +112,7 @@ def write_bundle(
         nodes={name: table.count for name, table in released.nodes.items()},
         training=_training(model),
         carried=carried(released, told or (), first),
-        totals=totals(released, told or (), first),
+        totals=determined,
     )
     write_report(described, paid, out, media_types)
     progress("describe", 1, 1)

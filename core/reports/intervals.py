@@ -1,4 +1,8 @@
-"""How near a sum of noisy numbers is to the truth: intervals for what several paid numbers make together."""
+"""How near a sum of noisy numbers is to the truth: intervals for what several paid numbers make together.
+
+Noises are independent: each was drawn for its own answer. The variance v of discrete Laplace noise determines
+it, and its characteristic function is 1 / (1 + 2 v sin^2(u / 2)).
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,45 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
+from core.privacy.measurements import deviation
 from core.reports.precision import within
 
 MANY = 10_000
 """Of so many noises the sum has the normal law, to far below what is printed."""
 FINEST = 20_000
 """A spread beyond this is divided into so many steps."""
+STEPS = 512
+"""So many steps are in the spread of a weighted sum."""
+ALMOST_NORMAL = 0.01
+"""With less excess kurtosis a sum has the normal law, to a thousandth at the bounds that are asked."""
+NEVER = 1e-9
+"""Noise that is there no more often is none."""
+COARSEST = 1 / 4096
+"""A step is no finer than that part of a factor: noise that is almost never there needs no more."""
+
+
+class Noise(NamedTuple):
+    """``count`` discrete Laplace noises of ``scale``, each times ``factor``."""
+
+    factor: float
+    scale: Fraction
+    count: int
+
+    @property
+    def variance(self) -> float:
+        """The variance of their sum."""
+        return float(self.count * (self.factor * deviation(self.scale)) ** 2)
 
 
 @lru_cache(maxsize=4096)
 def sum_within(scale: Fraction, count: int, confidence: float) -> int:
     """Find t that a sum of ``count`` discrete Laplace noises keeps within with the stated confidence.
 
-    The least such t, but for wide noise, where it is rounded up by less than a thousandth. From the law's
-    characteristic function (1 - q)^2 / (1 - 2 q cos u + q^2), q = exp(-1/scale), to the power of n.
+    The least such t, but for wide noise, where it is rounded up by less than a thousandth.
     """
     if count == 1:
         return within(scale, confidence)
@@ -30,19 +56,62 @@ def sum_within(scale: Fraction, count: int, confidence: float) -> int:
     if count >= MANY:
         return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * (spread + 1))
     coarse = max(1, math.ceil(spread / FINEST))
-    law = _law(float(scale) / coarse, count)
-    inside = law[0] + 2 * np.cumsum(law[1 : len(law) // 2])
-    found = int(np.searchsorted(inside, confidence)) + 1 if law[0] < confidence else 0
+    law = _law([(1, deviation(scale / coarse) ** 2, count)])
+    found = _least(law, confidence)
     return found if coarse == 1 else (found + 1) * coarse
 
 
-def _law(scale: float, count: int) -> np.ndarray:
-    """The probabilities of 0, 1, 2, ... and, from the end, of -1, -2, ...; what lies beyond is nothing."""
-    reach = 12 * scale * math.sqrt(2 * count) + 40 * scale + 16
-    size = 2 ** math.ceil(math.log2(2 * reach))
-    q = math.exp(-1 / scale)
-    at = 2 * math.pi * np.arange(size // 2 + 1) / size
-    # 1 - 2 q cos u + q^2 = (1 - q)^2 + 4 q sin^2(u/2), without loss where q is almost 1.
-    gone = -math.expm1(-1 / scale)
-    logs = -np.log1p(4 * q * np.sin(at / 2) ** 2 / gone**2)
-    return np.maximum(np.fft.irfft(np.exp(count * logs), size), 0)
+@lru_cache(maxsize=4096)
+def weighted_within(noises: tuple[Noise, ...], confidence: float) -> float:
+    """Find t that the sum of noises of several scales or factors keeps within with the stated confidence.
+
+    Rounded up by less than a hundredth. Each factor is a whole number of steps, the variance kept as it is.
+    """
+    alike: dict[tuple[float, Fraction], int] = {}
+    for each in noises:
+        alike[each[:2]] = alike.get(each[:2], 0) + each.count
+    if len(alike) == 1:
+        (((factor, scale), count),) = alike.items()
+        return factor * sum_within(scale, count, confidence)
+    every = [Noise(*each, count) for each, count in alike.items()]
+    parts = [each for each in every if each.variance and each.count * deviation(each.scale) ** 2 > NEVER]
+    variance = math.fsum(each.variance for each in parts)
+    if not variance:
+        return 0.0
+    # One noise has the excess 3 + 1/v, and a sum the mean by the squares of variances.
+    excess = math.fsum(
+        (3 + 1 / deviation(each.scale) ** 2) * (each.variance / variance) ** 2 / each.count for each in parts
+    )
+    if excess < ALMOST_NORMAL:
+        return NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance) * (1 + excess / 10)
+    step = max(math.sqrt(variance) / STEPS, COARSEST * max(each.factor for each in parts))
+    whole = [max(1, round(each.factor / step)) for each in parts]
+    law = _law(
+        [
+            (own, each.variance / each.count / (own * step) ** 2, each.count)
+            for own, each in zip(whole, parts, strict=True)
+        ]
+    )
+    found = _least(law, confidence)
+    return (found + 2) * step if found else 0.0
+
+
+def _least(law: np.ndarray, confidence: float) -> int:
+    """The least t of a symmetric law that -t..t holds the confidence."""
+    inside = law[0] + 2 * np.cumsum(law[1 : len(law) // 2])
+    return int(np.searchsorted(inside, confidence)) + 1 if law[0] < confidence else 0
+
+
+def _law(noises: list[tuple[int, float, int]]) -> np.ndarray:
+    """The probabilities of 0, 1, 2, ... and, from the end, of -1, -2, ...; what lies beyond is nothing.
+
+    ``noises``: so many steps, times noise of that variance, so many of them.
+    """
+    spread = math.sqrt(math.fsum(count * variance * steps**2 for steps, variance, count in noises))
+    widest = max(steps * math.sqrt(variance / 2 + 1) for steps, variance, _ in noises)
+    size = 2 ** math.ceil(math.log2(2 * (12 * spread + 40 * widest + 16)))
+    at = math.pi * np.arange(size // 2 + 1) / size
+    logs = np.zeros(len(at))
+    for steps, variance, count in noises:
+        logs -= count * np.log1p(2 * variance * np.sin(steps * at) ** 2)
+    return np.maximum(np.fft.irfft(np.exp(logs), size), 0)

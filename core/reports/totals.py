@@ -19,11 +19,11 @@ class Total(ReportModel):
     edge_type: str
     step: Count | None = Field(description="The snapshot; null: the mean over all, or no time.")
     metric: MetricName
-    value: float = Field(description="As it was measured, with noise.")
+    value: float = Field(description="The paid answers that tell of it, weighed by how near each is.")
     low: Annotated[float, Field(ge=0)]
     high: Annotated[float, Field(ge=0)]
     confidence: Share
-    query: str = Field(description="The paid counts that it follows from.")
+    query: str = Field(description="The paid counts that it follows from; of several, all.")
 
 
 class PaidError(ReportModel):

@@ -60,19 +60,25 @@ def test_edges_and_what_follows_from_them_have_the_originals_interval(tmp_path: 
     assert {each.edge_type for each in part.totals} == {"knows"}  # nothing else was paid for
 
 
-def test_the_nearest_of_several_answers_is_told_and_parts_of_edges_are_not(tmp_path: Path) -> None:
+def test_all_answers_are_told_as_one_number_and_both_sides_of_a_cut_are_the_whole(tmp_path: Path) -> None:
     def asked(private: PrivateGraph) -> None:
         cell = private.cell("knows", None)
         cell.laplace("edge_count", nano_epsilon=NANO // 50, purpose="x")
         cell.laplace("group_matrix", labels=HALVES, nano_epsilon=NANO, purpose="x")
         cell.laplace("degrees", nano_epsilon=NANO, purpose="x")
+
+    def sides(private: PrivateGraph) -> None:
+        cell = private.cell("knows", None)
+        cell.laplace("edge_count", nano_epsilon=NANO // 50, purpose="x")
         with cell.parallel(nano_epsilon=EXACT // 2, labels=HALVES) as branches:
             for branch in branches:
                 branch.laplace("edge_count", nano_epsilon=EXACT // 2, purpose="x")
 
-    found = by_metric(released(tmp_path, asked), "knows")["edges"]
-    assert found.query == "group_matrix"  # three cells of scale 1, and not degrees of scale 2, 40 of them
-    assert found.high - found.value == sum_within(Fraction(1), 3, 0.95)
+    found = by_metric(released(tmp_path / "a", asked), "knows")["edges"]
+    assert found.query == "edge_count, group_matrix, degrees"
+    assert 0 < found.high - found.value < sum_within(Fraction(1), 3, 0.95)  # the nearest: three cells
+    exact = by_metric(released(tmp_path / "b", sides), "knows")["edges"]
+    assert exact.low == exact.value == exact.high == graph(1).edges["knows"].count
 
 
 def test_snapshots_have_their_own_and_the_mean_one_of_all(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ def compare(
     methods: Sequence[str],
     epsilons: Sequence[Amount],
     *,
+    public: bool = False,
     runs: int = 1,
     suite: str = "quick",
     nodes: object = None,
@@ -79,15 +80,22 @@ def compare(
 ) -> Compared:
     """Release a graph that is known to all by each method at each epsilon, and compare with the original.
 
-    For public graphs only: to choose by a comparison with a private original reveals what no epsilon bounds.
+    For public graphs only, which ``public=True`` says: to choose by a comparison with a private original
+    reveals what no epsilon bounds.
     ``parameters`` are given by method. ``suite``: ``quick``, ``standard`` or ``full``. Raises what
     :func:`graphveil.synthesize` does.
 
         >>> import networkx as nx
-        >>> found = compare(nx.karate_club_graph(), ["dgg", "tmf"], [1], progress=False)
+        >>> found = compare(nx.karate_club_graph(), ["dgg", "tmf"], [1], public=True, progress=False)
         >>> sorted(found.table("degree_total_variation"))
         ['dgg', 'tmf']
     """
+    if not public:
+        raise InvalidInput(
+            "a comparison with a private graph reveals what no epsilon bounds: say public=True of a graph "
+            "that is known to all, or compare methods on a public graph that is like yours",
+            field="public",
+        )
     suites = engine.part("evaluation.metric").Suite
     try:
         level = suites(suite)

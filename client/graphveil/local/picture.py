@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
+
+from graphveil.pages.numbers import ends
 
 DRAWN_NODES = 150
 """Larger graphs are shown by their degrees."""
@@ -22,6 +24,7 @@ def of_release(report: Mapping[str, Any], graph: Any) -> str:
         ("cost", _cost(guarantee)),
         ("method", f"{escape(provenance['method'])}: {escape(provenance['method_title'])}"),
         ("edges", edges),
+        *_paid(report["totals"]),
     ]
     if provenance.get("chosen_because"):
         rows.insert(3, ("why", escape(provenance["chosen_because"])))
@@ -34,6 +37,16 @@ def of_release(report: Mapping[str, Any], graph: Any) -> str:
         '<div style="display:flex;gap:1.5em;align-items:flex-start;flex-wrap:wrap">'
         f'<table style="max-width:34em">{told}</table>{picture(graph)}</div>'
     )
+
+
+def _paid(totals: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Tell where the true number of edges lies, of a few relations whose number was paid for."""
+    edges = [each for each in totals if each["metric"] == "edges" and each["step"] is None][:6]
+    told = ", ".join(
+        f"{escape(each['edge_type'])} {ends(math.floor(each['low']), math.ceil(each['high']))}"
+        for each in edges
+    )
+    return [("true edges, 95 %", told)] if told else []
 
 
 def _cost(guarantee: Mapping[str, Any]) -> str:

@@ -66,13 +66,14 @@ class Release:
     def measurements(self) -> dict[str, Any]:
         """The noisy numbers that were paid for.
 
-        ``measurements``: what was counted, with the law of the noise; ``values``: a list of rows with
-        ``measurement`` (its place in that list), ``id``, ``key``, ``other_key``, ``value``, ``low`` and
-        ``high``. Empty where a method names none.
+        ``totals``: numbers of edges, each of all answers that tell of it, as in the report; ``measurements``:
+        what was counted, with the law of the noise; ``values``: a list of rows with ``measurement`` (its
+        place in that list), ``id``, ``key``, ``other_key``, ``value``, ``low`` and ``high``. Empty where a
+        method names none.
         """
         listed = self.folder / "measurements.json"
         if not listed.is_file():
-            return {"measurements": [], "values": []}
+            return {"totals": [], "measurements": [], "values": []}
         content: dict[str, Any] = json.loads(listed.read_text(encoding="utf-8"))
         rows = engine.part("publishing.reading").table(self.folder / "measurements.parquet")
         return {**content, "values": rows.to_pylist()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import multiprocessing
 import os
@@ -102,7 +103,7 @@ def test_a_reservation_ends_once_and_returns_only_unopened(account: FileAccount)
     with account.held() as held:
         one = held.reserve({"epsilon": 1, "delta": 0}, unit="edge", window=None, job_id="job")
         held.opening(one)
-        with pytest.raises(ValueError, match="follow"):
+        with pytest.raises(InvalidTransition, match="opened"):
             held.release(one, reason="")
         held.charge(one, digests=FILES)
         with pytest.raises(InvalidTransition):
@@ -110,7 +111,7 @@ def test_a_reservation_ends_once_and_returns_only_unopened(account: FileAccount)
 
 
 @pytest.mark.parametrize("opened", [False, True])
-def test_what_a_killed_process_left_is_settled_by_the_next(account: FileAccount, opened: bool) -> None:
+def test_what_a_killed_process_left_stays_set_aside(account: FileAccount, opened: bool) -> None:
     def die() -> None:
         with FileAccount(account.path).held() as held:
             reservation = held.reserve({"epsilon": NANO, "delta": 0}, unit="edge", window=None, job_id="job")
@@ -122,8 +123,11 @@ def test_what_a_killed_process_left_is_settled_by_the_next(account: FileAccount,
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
-    assert balance(account) == (0, NANO)
-    assert balance(FileAccount(account.path)) == (NANO * opened, 0)
+    assert balance(FileAccount(account.path)) == (0, NANO)
+    spend(account, 3 * NANO)
+    with pytest.raises(BudgetExceeded):
+        spend(account, 1)
+    assert balance(account) == (3 * NANO, NANO)
 
 
 def test_a_line_that_was_cut_off_is_taken_away_at_every_byte(account: FileAccount) -> None:
@@ -133,9 +137,110 @@ def test_a_line_that_was_cut_off_is_taken_away_at_every_byte(account: FileAccoun
     start = len(whole) - len(lines[-1])
     for cut in range(start, len(whole)):
         account.path.write_bytes(whole[:cut])
-        # The charge is not known to have been made, but the graph was opened: it is spent all the same.
-        assert balance(FileAccount(account.path)) == (NANO, 0)
-        assert account.book().entries[-1]["kind"] == "forfeit"
+        # The charge is not known to have been made, but the amount was set aside before: it stays so.
+        after = FileAccount(account.path)
+        assert balance(after) == (0, NANO)
+        spend(after, NANO, "forfeit")
+        assert balance(FileAccount(account.path)) == (NANO, NANO)
+        assert account.path.read_bytes().startswith(whole[:start])
+
+
+def _moved_in(account: FileAccount, content: bytes) -> None:
+    """Put another file in the account's place, as an editor or a tool that synchronises folders does."""
+    other = account.path.with_name("other")
+    other.write_bytes(content)
+    other.replace(account.path)
+
+
+@pytest.mark.parametrize("step", ["opening", "charge", "forfeit", "release"])
+def test_a_file_that_was_replaced_while_it_is_held_is_refused_before_every_entry(
+    account: FileAccount, step: str
+) -> None:
+    """Even by its own copy: what the former file was told would be lost with it."""
+    with account.held() as held:
+        reservation = held.reserve({"epsilon": NANO, "delta": 0}, unit="edge", window=None, job_id="job")
+        if step in ("charge", "forfeit"):
+            held.opening(reservation)
+        content = account.path.read_bytes()
+        _moved_in(account, content)
+        told = {"charge": {"digests": FILES}, "opening": {}}.get(step, {"reason": "x"})
+        with pytest.raises(AccountBlocked, match="replaced"):
+            getattr(held, step)(reservation, **told)
+        with pytest.raises(AccountBlocked, match="replaced"):
+            held.reserve({"epsilon": 1, "delta": 0}, unit="edge", window=None, job_id="job")
+        account.path.unlink()
+        with pytest.raises(AccountBlocked, match="replaced"):
+            getattr(held, step)(reservation, **told)
+        account.path.write_bytes(content)
+    assert account.path.read_bytes() == content
+
+
+def test_a_file_that_is_replaced_between_the_look_and_the_write_is_refused(
+    account: FileAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, sync = account.path.read_bytes(), os.fsync
+
+    def replaced(file: int) -> None:
+        sync(file)
+        _moved_in(account, before)
+
+    with account.held() as held:
+        monkeypatch.setattr(os, "fsync", replaced)
+        with pytest.raises(AccountBlocked, match="replaced"):
+            held.reserve({"epsilon": NANO, "delta": 0}, unit="edge", window=None, job_id="job")
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_file_that_went_back_to_an_earlier_state_is_refused_by_whoever_saw_it_later(
+    account: FileAccount, moved: bool
+) -> None:
+    early = account.path.read_bytes()
+    spend(account, 4 * NANO)
+    late = account.path.read_bytes()
+    _moved_in(account, early) if moved else account.path.write_bytes(early)
+    with pytest.raises(AccountBlocked, match="earlier"):
+        spend(account, 4 * NANO)
+    with pytest.raises(AccountBlocked, match="earlier"):
+        account.book()
+    _moved_in(account, late)
+    assert balance(account) == (4 * NANO, 0)
+
+
+def test_others_spend_and_look_while_a_reservation_is_open(account: FileAccount) -> None:
+    with account.held() as held:
+        reservation = held.reserve({"epsilon": NANO, "delta": 0}, unit="edge", window=None, job_id="job")
+        held.opening(reservation)
+        other = FileAccount(account.path, lock_seconds=0)
+        spend(other, 2 * NANO)
+        with pytest.raises(BudgetExceeded):
+            spend(other, NANO + 1)
+        assert balance(other) == (2 * NANO, NANO)
+        held.charge(reservation, digests=FILES)
+    assert balance(account) == (3 * NANO, 0)
+
+
+def test_a_lock_is_waited_for_so_long_and_then_it_is_said_who_holds_it(account: FileAccount) -> None:
+    context = multiprocessing.get_context("fork")
+    locked, done = context.Event(), context.Event()
+
+    def hold() -> None:
+        file = os.open(account.path, os.O_RDWR)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        locked.set()
+        done.wait()
+
+    holder = context.Process(target=hold)
+    holder.start()
+    try:
+        locked.wait()
+        with pytest.raises(StorageError, match=f"held by process {holder.pid} "):
+            FileAccount(account.path, lock_seconds=0.1)
+        done.set()
+        spend(account, NANO)
+    finally:
+        done.set()
+        holder.join()
+    assert balance(account) == (NANO, 0)
 
 
 def test_a_file_that_was_cut_off_while_it_was_opened_is_opened_anew(tmp_path: Path) -> None:

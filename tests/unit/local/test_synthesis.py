@@ -104,6 +104,63 @@ def test_a_process_that_dies_while_it_reads_has_spent(karate: nx.Graph, budget: 
     assert budget.remaining == "2"
 
 
+def test_releases_side_by_side_share_a_budget_and_never_spend_more(
+    karate: nx.Graph, budget: gv.Budget
+) -> None:
+    """Four of five processes have the graph open at one time; the fifth finds nothing left, and need not
+    wait."""
+    context = multiprocessing.get_context("fork")
+    open_at_once, answers = context.Barrier(4), context.SimpleQueue()
+    assert budget.path is not None
+
+    def release(path: Path) -> None:
+        original = alone._Recorder.opening
+
+        def met(self: Any) -> None:
+            original(self)
+            open_at_once.wait(300)
+
+        alone._Recorder.opening = met  # type: ignore[method-assign]
+        try:
+            made(karate, 1, method="tmf", budget=gv.Budget(path))
+            answers.put("released")
+        except problems.BudgetExceeded:
+            answers.put("refused")
+        except BaseException as error:
+            answers.put(repr(error))
+
+    processes = [context.Process(target=release, args=(budget.path,)) for _ in range(5)]
+    for process in processes:
+        process.start()
+    found = sorted(answers.get() for _ in processes)
+    for process in processes:
+        process.join()
+    assert found == ["refused", *["released"] * 4]
+    assert budget.remaining == "0"
+    kinds = [entry["kind"] for entry in budget.entries()]
+    assert [kinds.count(each) for each in ("reserve", "opening", "charge", "forfeit")] == [4, 4, 4, 0]
+
+
+def test_a_budget_file_that_is_replaced_during_a_release_costs_the_release(
+    karate: nx.Graph, budget: gv.Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert budget.path is not None
+    path, before, original = budget.path, budget.path.read_bytes(), alone._run
+
+    def replaced(*given: Any) -> None:
+        original(*given)
+        path.with_name("copy").write_bytes(before)
+        path.with_name("copy").replace(path)
+
+    monkeypatch.setattr(alone, "_run", replaced)
+    with pytest.raises(problems.AccountBlocked, match="replaced"):
+        made(karate, method="tmf", budget=budget)
+    monkeypatch.undo()
+    with pytest.raises(problems.AccountBlocked, match="earlier"):
+        made(karate, method="tmf", budget=budget)
+    assert path.read_bytes() == before
+
+
 def test_a_budget_must_be_named_unless_the_graph_is_public(karate: nx.Graph) -> None:
     with pytest.raises(problems.InvalidInput, match="unlimited") as refused:
         made(karate)
@@ -249,7 +306,10 @@ def test_a_plan_says_what_a_release_says_and_costs_nothing(karate: nx.Graph, bud
 
 
 def test_methods_are_compared_on_public_graphs(karate: nx.Graph) -> None:
-    found = gv.compare(karate, ["dgg", "tmf"], [1, 20], runs=2, progress=False)
+    with pytest.raises(problems.InvalidInput, match="public=True") as refused:
+        gv.compare(karate, ["dgg"], [1], progress=False)
+    assert refused.value.members["field"] == "public"
+    found = gv.compare(karate, ["dgg", "tmf"], [1, 20], public=True, runs=2, progress=False)
     table = found.table("edges")
     assert set(table) == {"dgg", "tmf"}
     assert set(table["dgg"]) == {"1", "20"}
@@ -258,7 +318,31 @@ def test_methods_are_compared_on_public_graphs(karate: nx.Graph) -> None:
     with pytest.raises(KeyError, match="degree_total_variation"):
         found.table("nothing")
     with pytest.raises(problems.InvalidInput, match="suite"):
-        gv.compare(karate, ["dgg"], [1], suite="huge", progress=False)
+        gv.compare(karate, ["dgg"], [1], suite="huge", public=True, progress=False)
+
+
+def _keys(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*map(_keys, value.values()))
+    return set().union(*map(_keys, value)) if isinstance(value, list) else set()
+
+
+def test_no_release_tells_how_long_anything_took_and_the_pages_say_who_can_measure_it(
+    karate: nx.Graph,
+) -> None:
+    """Run times depend on the private graph. What is promised of them and what is not covered agree."""
+    release = made(karate, budget=gv.Budget.unlimited())
+    told = {"report": release.report, "measurements": release.measurements | {"values": []}}
+    timed = re.compile(r"seconds|duration|elapsed|run_?time|(_at|_time)$")
+    assert not [key for key in _keys(told) if timed.search(key)]
+    pages = Path(__file__).parents[3]
+    (promised,) = re.findall(
+        r"- \*\*Running times\.\*\*.*?(?=\n\n)", (pages / "PRIVACY_PROMISE.md").read_text(), re.S
+    )
+    assert "polls" in promised
+    assert "outside the guarantee" in promised
+    assert "only" not in promised  # coarse buckets are not all that is seen
+    assert "whoever polls" in (pages / "SECURITY.md").read_text().split("## What is not covered")[1]
 
 
 class _Answering:
