@@ -127,7 +127,7 @@ def test_jobs_the_outbox_and_the_queue_are_told(world: World) -> None:
     account = f'account="{world.account_id}",unit="edge"'
     amounts = {name: float(value) for name, value in re.findall(
         r"graphveil_budget_(\w+)_epsilon\{" + re.escape(account) + r"\} (\S+)", text_)}  # fmt: skip
-    assert amounts == {"capacity": 9.0, "charged": 2.0, "reserved": 3.0, "remaining": 4.0}
+    assert amounts == {"capacity": 9.0, "charged": 2.0, "reserved": 3.0, "remaining": 4.0, "daily": 2.0}
     assert "graphveil_budget_exposed_accounts 1.0" in text_
     names = dict(re.findall(r'graphveil_account_info\{account="(\w+)",name="([^"]+)"\} 1.0', text_))
     with world.services.db.transaction() as session:
@@ -267,7 +267,7 @@ def test_one_moment_is_read_and_nothing_written(world: World) -> None:
     event.listen(engine, "begin", begun.append)
     read_gauges(world.services)
     assert len(begun) == 1
-    assert len(seen) == 19  # however many rows there are
+    assert len(seen) == 20  # however many rows there are
     assert not [each for each in seen if not each.lstrip().upper().startswith("SELECT")]
 
 
