@@ -21,8 +21,9 @@ FARTHEST_DAYS = 3_650
 
 # Of a Rényi account what the curve, converted at its best order, has gained since (core/ledger/statement.py).
 _SPENT = text("""
-    SELECT told.* FROM (WITH of AS (SELECT coalesce(CAST(:today AS date), CAST(now() AT TIME ZONE 'UTC' AS date)) AS today),
-    moved AS (
+    SELECT told.* FROM (WITH of AS (
+        SELECT coalesce(CAST(:today AS date), CAST(now() AT TIME ZONE 'UTC' AS date)) AS today
+    ), moved AS (
         SELECT e.account_id, m.key AS dimension, sum(CAST(m.value AS numeric)) AS amount
         FROM of, ledger_entries AS e, jsonb_each_text(e.amounts) AS m
         WHERE e.account_id = ANY(:accounts) AND e.kind IN ('charge', 'forfeit', 'adjust')

@@ -76,7 +76,7 @@ BUDGET = dashboard(
                   {"id": "color", "value": {"mode": "fixed", "fixedColor": RED}}]},)),
         lines("Epsilon left", (named(_now("graphveil_budget_remaining_epsilon")), WHO), width=12),
         lines("Epsilon a day, mean of the last seven", (named(BURN), WHO), width=12,
-              about="A younger account's mean is of the days since it was opened. A stream's windows move on: none."),
+              about="Of a younger account since it was opened. None of a stream: its windows move on."),
         table("When it will be gone, at that pace",
               named(f"(time() + clamp_max(graphveil:budget_left:seconds{CHOSEN}, 3650 * 86400)) * 1000"),
               unit="dateTimeAsIso", width=12, empty="nothing is being spent",
