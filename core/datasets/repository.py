@@ -224,7 +224,14 @@ def account_of_content(session: Session, *, tenant: str, fingerprint: str, accou
     """
     row = {"tenant": tenant, "fingerprint": fingerprint, "account_id": account_id}
     session.execute(insert(ContentFingerprint).values(row).on_conflict_do_nothing())
+    owner = claimed_by(session, tenant, fingerprint)
+    assert owner is not None  # claims are never deleted
+    return owner
+
+
+def claimed_by(session: Session, tenant: str, fingerprint: str) -> str | None:
+    """Return the account that claimed the content; None where none has."""
     owner = select(ContentFingerprint.account_id).where(
         ContentFingerprint.tenant == tenant, ContentFingerprint.fingerprint == fingerprint
     )
-    return session.execute(owner).scalar_one()
+    return session.execute(owner).scalar_one_or_none()
