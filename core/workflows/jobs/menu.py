@@ -54,8 +54,8 @@ class MenuEntry(BaseModel):
     def _no_name_alone(cls, sent: object) -> object:
         if isinstance(sent, str):
             raise ValueError(
-                'a method is an object, not its name alone: {"method": "dcsbm"}, with "parameters" where it is '
-                'set otherwise than by default: {"method": "dcsbm", "parameters": {"preset": "small"}}'
+                'a method is an object, not its name alone: {"method": "dcsbm"}, with "parameters" where it '
+                'is set otherwise than by default: {"method": "dcsbm", "parameters": {"preset": "small"}}'
             )
         return sent
 

@@ -23,9 +23,9 @@ import graphveil as gv
 from core.graphs.assembled_objects import store
 from core.publishing import alone
 from core.reports.model import PublicPart
-from graphveil.problems import InvalidInput
 from graphveil import problems
 from graphveil.local.synthesis import schema_of
+from graphveil.problems import InvalidInput
 from worker import sandbox
 
 TIMED = {"edge_types": [{"temporal": True}], "time": {"start": 0, "width": 10, "count": 3}}
