@@ -22,7 +22,7 @@ from deploy.local.processes import COMMANDS, Processes
 from deploy.local.servers import EmbeddedPostgres, EmbeddedRedis, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 LOOPBACK = "127.0.0.1"
 EVERYWHERE = ("", "0.0.0.0", "::")
 """Addresses to listen at that reach the loopback interface too."""

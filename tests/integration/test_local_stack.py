@@ -22,8 +22,9 @@ from core.errors import InstanceRunning
 from deploy.local.folder import DataFolder
 from deploy.local.stack import ROOT, Stack
 from graphveil.sdk.client import Graphveil
+from tests.support.patience import PATIENCE_SECONDS
 
-START_SECONDS = 60
+START_SECONDS = PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="module")

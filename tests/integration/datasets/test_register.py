@@ -21,6 +21,7 @@ from core.workflows.common.policies import policy_of
 from core.workflows.datasets import queries
 from core.workflows.datasets.register import confirm_schema
 from tests.integration.datasets.conftest import SCHEMA, Curator
+from tests.support.patience import PATIENCE_SECONDS
 
 
 def test_a_registered_dataset_has_an_account_and_a_key(curator: Curator) -> None:
@@ -99,7 +100,7 @@ def test_one_of_two_registrations_of_a_name_at_one_moment_is_a_conflict(
 
     def together(session: Session, tenant: str, name: str) -> Dataset | None:
         found = look(session, tenant, name)
-        both.wait(timeout=10)
+        both.wait(timeout=PATIENCE_SECONDS)
         return found
 
     monkeypatch.setattr(repository, "named", together)

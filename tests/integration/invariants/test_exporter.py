@@ -25,6 +25,7 @@ from core.workflows.operations.gauges_budgets import Amounts
 from tests.integration.invariants.conftest import World
 from tests.support.faults import ROOT, environment, until
 from tests.support.ledger import call, charge, open_account, reserve
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.redis import free_port
 from worker import exporter
 from worker.exporter import GaugeCollector
@@ -291,7 +292,7 @@ def test_the_process_serves_and_stops(services: Services) -> None:
         assert "graphveil_budget_remaining_epsilon{" in until(answered, what="an answer")
     finally:
         process.terminate()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
 
 
 def test_the_queue_is_empty_and_told_so(services: Services) -> None:
