@@ -91,6 +91,7 @@ SQL_ROOMS = (
         "core/ledger/invariant_queries.py",
         "core/ledger/history.py",
         "core/ledger/holdings.py",
+        "core/ledger/pace.py",
         "core/ledger/posting.py",
     ),
     *("core/datasets/vault.py", "core/identity/service.py"),

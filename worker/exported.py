@@ -89,6 +89,16 @@ def _budgets(budgets: BudgetGauges) -> Iterator[Metric]:
             amounts(name, lambda budget: budget.delta, DELTA_DIGITS),
         )  # fmt: skip
     yield _gauge(
+        "budget_daily_epsilon",
+        "What it spends a day: mean of its last seven days, or since it was opened; none of w-event.",
+        ACCOUNT,
+        (
+            ((b.account_id, b.unit), b.daily_epsilon / 10**EPSILON_DIGITS)
+            for b in budgets.fullest
+            if b.daily_epsilon is not None
+        ),
+    )
+    yield _gauge(
         "budget_oldest_reservation_timestamp_seconds",
         "When the oldest reservation whose job has begun did so; none where none is at work.",
         ACCOUNT,

@@ -29,21 +29,27 @@ def as_json(
     return Response(_body(answer), status_code, headers, media_type=JSON)
 
 
-def tagged(request: Request, answer: BaseModel, *, retry_after_seconds: int | None = None) -> Response:
+def tagged(
+    request: Request, answer: BaseModel, *, retry_after_seconds: int | None = None, status_code: int = 200
+) -> Response:
     """Answer with a strong ETag of the bytes; 304 when the caller holds them."""
     pause = {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)}
-    return tagged_bytes(request, _body(answer), JSON, pause)
+    return tagged_bytes(request, _body(answer), JSON, pause, status_code)
 
 
 def tagged_bytes(
-    request: Request, body: bytes, media_type: str, headers: Mapping[str, str] | None = None
+    request: Request,
+    body: bytes,
+    media_type: str,
+    headers: Mapping[str, str] | None = None,
+    status_code: int = 200,
 ) -> Response:
     """Answer with the bytes and their strong ETag; 304 when the caller holds them."""
     tag = _tag(body)
     shown = {"ETag": tag, "Cache-Control": REVALIDATE, **(headers or {})}
     if holds(request, tag):
         return not_modified(shown)
-    return Response(body, 200, shown, media_type=media_type)
+    return Response(body, status_code, shown, media_type=media_type)
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from api.deps import PortalDep, ServicesDep
@@ -46,7 +46,10 @@ def _answers(*media_types: str, model: type[BaseModel] | None = None) -> dict[in
         202: {
             "model": ReportPending,
             "description": "The job still runs.",
-            "headers": {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}},
+            "headers": {
+                "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."},
+                **_ETAG,
+            },
         },
         304: {"description": "The caller holds it already."},
         **openapi.refusals(errors.NotFound, errors.JobFailed),
@@ -64,7 +67,7 @@ def get_report(services: ServicesDep, principal: PortalDep, request: Request, jo
 
     JSON, unless `Accept` prefers `text/html` or `text/markdown`.
     """
-    found = _edition(services, principal, job_id)
+    found = _edition(request, services, principal, job_id)
     if isinstance(found, Response):
         return found
     form = preferred(request.headers.get("accept", ""), ("application/json", "text/html", "text/markdown"))
@@ -84,7 +87,7 @@ def get_report(services: ServicesDep, principal: PortalDep, request: Request, jo
 )
 def get_page(services: ServicesDep, principal: PortalDep, request: Request, job_id: str) -> Response:
     """The report as one self-contained HTML file, in the edition that the caller may see."""
-    found = _edition(services, principal, job_id)
+    found = _edition(request, services, principal, job_id)
     return found if isinstance(found, Response) else _page(request, found)
 
 
@@ -96,7 +99,7 @@ def get_page(services: ServicesDep, principal: PortalDep, request: Request, job_
 )
 def get_markdown(services: ServicesDep, principal: PortalDep, request: Request, job_id: str) -> Response:
     """The report as Markdown, in the edition that the caller may see."""
-    found = _edition(services, principal, job_id)
+    found = _edition(request, services, principal, job_id)
     return found if isinstance(found, Response) else _markdown(request, found)
 
 
@@ -110,7 +113,7 @@ def get_card(
     services: ServicesDep, principal: PortalDep, request: Request, job_id: str, said: PublicationQuery
 ) -> Response:
     """Markdown with YAML front matter, as dataset hubs read it; from the public edition for every caller."""
-    found = _edition(services, principal, job_id)
+    found = _edition(request, services, principal, job_id)
     if isinstance(found, Response):
         return found
     return conditional.tagged_bytes(request, card.card(found.report.public, said).encode(), MARKDOWN)
@@ -134,21 +137,21 @@ def get_metadata(
 
     From the public edition for every caller. What only the publisher knows is taken from the query.
     """
-    found = _edition(services, principal, job_id)
+    found = _edition(request, services, principal, job_id)
     if isinstance(found, Response):
         return found
     context = Context(services.settings.public_url, found.released_on, said)
     return _json(request, forms.metadata(form, found.report.public, context), forms.MEDIA_TYPES[form])
 
 
-def _edition(services: Services, principal: PortalDep, job_id: str) -> Edition | Response:
-    """What the caller may see of the report; 202 while the job runs."""
+def _edition(request: Request, services: Services, principal: PortalDep, job_id: str) -> Edition | Response:
+    """What the caller may see of the report; 202 while the job runs, for this caller and never kept as it."""
     try:
         return release_queries.edition(services, principal, job_id)
     except errors.JobNotFinished as running:
         pending = ReportPending(job_id=job_id, state=running.members["state"])
-        pause = {"Retry-After": str(services.settings.poll_after_seconds)}
-        return JSONResponse(pending.model_dump(), 202, pause)
+        pause = services.settings.poll_after_seconds
+        return conditional.tagged(request, pending, retry_after_seconds=pause, status_code=202)
 
 
 def _page(request: Request, found: Edition, headers: Mapping[str, str] | None = None) -> Response:

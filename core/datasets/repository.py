@@ -14,6 +14,7 @@ from core.datasets.models import (
     Dataset,
     DatasetPart,
     DatasetPolicy,
+    DatasetState,
     DatasetVersion,
     DirectUpload,
     VersionState,
@@ -65,6 +66,14 @@ def of_account(session: Session, account_id: str) -> Sequence[Dataset]:
 def policy(session: Session, dataset_id: str, number: int) -> DatasetPolicy | None:
     """One version of the dataset's policy."""
     return session.get(DatasetPolicy, (dataset_id, number))
+
+
+def to_mend(session: Session, tenant: str, limit: int) -> Sequence[Dataset]:
+    """Datasets that wait for a curator, newest first: their schema is proposed, or their upload rejected."""
+    proposed = (Dataset.state == DatasetState.REGISTERED) & Dataset.proposed_schema.is_not(None)
+    waits = proposed | (Dataset.state == DatasetState.REJECTED)
+    query = select(Dataset).where(Dataset.tenant == tenant, waits).order_by(Dataset.id.desc()).limit(limit)
+    return session.scalars(query).all()
 
 
 def page(session: Session, tenant: str, *, before: str | None, limit: int) -> Sequence[Dataset]:
@@ -215,7 +224,14 @@ def account_of_content(session: Session, *, tenant: str, fingerprint: str, accou
     """
     row = {"tenant": tenant, "fingerprint": fingerprint, "account_id": account_id}
     session.execute(insert(ContentFingerprint).values(row).on_conflict_do_nothing())
+    owner = claimed_by(session, tenant, fingerprint)
+    assert owner is not None  # claims are never deleted
+    return owner
+
+
+def claimed_by(session: Session, tenant: str, fingerprint: str) -> str | None:
+    """Return the account that claimed the content; None where none has."""
     owner = select(ContentFingerprint.account_id).where(
         ContentFingerprint.tenant == tenant, ContentFingerprint.fingerprint == fingerprint
     )
-    return session.execute(owner).scalar_one()
+    return session.execute(owner).scalar_one_or_none()

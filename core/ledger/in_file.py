@@ -38,6 +38,7 @@ from core.ledger.filters import Balance, Load, admits, decisive
 from core.ledger.hash_chain import entry_hash, genesis, plain
 from core.ledger.kinds import EntryKind
 from core.ledger.terms import Terms, checked_amounts, checked_terms, dimensions
+from graphveil.amounts import format_delta, format_epsilon
 
 OPENING = "opening"
 """The one kind of line that is no entry of the service's: from here on the reservation ends as a spend."""
@@ -222,13 +223,25 @@ class FileAccount:
         asked = self._asked
         if asked is None:
             return
-        for name in ("unit", "window", "filter", "nano_epsilon", "delta_atto", "orders"):
-            if getattr(asked, name) != getattr(terms, name):
+        for (name, wanted), (_, stands) in zip(_told(asked), _told(terms), strict=True):
+            if wanted != stands:
                 raise InvalidInput(
-                    f"the budget file was opened with another {name}: {getattr(terms, name)}, not "
-                    f"{getattr(asked, name)}; its terms never change. Open it as it is, by its name alone.",
+                    f"the budget file was opened with another {name}: {stands}, not {wanted}; its terms "
+                    "never change. Open it as it is, by its name alone.",
                     field="budget",
                 )
+
+
+def _told(terms: Terms) -> list[tuple[str, Any]]:
+    """List the terms as a caller gave them, each with its name."""
+    return [
+        ("unit", terms.unit),
+        ("window", terms.window),
+        ("filter", terms.filter),
+        ("epsilon", format_epsilon(terms.nano_epsilon)),
+        ("delta", format_delta(terms.delta_atto)),
+        ("orders", terms.orders),
+    ]
 
 
 class Held:

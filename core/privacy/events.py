@@ -133,7 +133,9 @@ class Unprotected(Event):
 def check_nano_epsilon(value: int) -> int:
     """Return ``value`` unchanged if it is an int in [1, MAX_NANO_EPSILON]; InvalidInput otherwise."""
     if type(value) is not int or not 1 <= value <= MAX_NANO_EPSILON:
-        raise InvalidInput(f"nano-epsilon is an integer in [1, {MAX_NANO_EPSILON}]", field="nano_epsilon")
+        raise InvalidInput(
+            f"an epsilon, and each share of it, lies from 1e-9 to {MAX_NANO_EPSILON // NANO}", field="epsilon"
+        )
     return value
 
 

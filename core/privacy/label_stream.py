@@ -64,7 +64,7 @@ def check_rule(rule: LabelRule, nodes: int, nano_epsilon: int) -> None:
     """Raise InvalidInput unless the rule and the cost lie within their bounds. Public facts only."""
     check_nano_epsilon(nano_epsilon)
     if nano_epsilon < 2:
-        raise InvalidInput("at least 2 nano-epsilon are needed", field="nano_epsilon")
+        raise InvalidInput("an epsilon of at least 2e-9 is needed", field="epsilon")
     if type(rule.groups) is not int or not 1 <= rule.groups <= max(1, limits.MAX_VALUES // max(nodes, 1)):
         raise InvalidInput(f"groups times nodes is at most {limits.MAX_VALUES}", field="groups")
     if type(rule.core) is not int or not 0 <= rule.core <= nodes:

@@ -35,7 +35,7 @@ def check_keep(shape: Shape, keep: int, nano_epsilon: int) -> None:
     """Raise InvalidInput unless ``keep`` lies in 0..slots and within MAX_KEEP. Public facts only."""
     check_nano_epsilon(nano_epsilon)
     if nano_epsilon < 2:
-        raise InvalidInput("at least 2 nano-epsilon are needed", field="nano_epsilon")
+        raise InvalidInput("an epsilon of at least 2e-9 is needed", field="epsilon")
     if type(keep) is not int or not 0 <= keep <= min(MAX_KEEP, slot_count(shape)):
         raise InvalidInput(f"keep is an integer from 0 to the slots, at most {MAX_KEEP}", field="keep")
 

@@ -152,7 +152,7 @@ class PrivacyPlan:
         if type(self.steps) is not int or not 1 <= self.steps <= MAX_STEPS:
             raise InvalidInput(f"steps is an integer in [1, {MAX_STEPS}]", field="steps")
         if type(self.delta_atto) is not int or not 0 <= self.delta_atto <= MAX_DELTA_ATTO:
-            raise InvalidInput(f"delta_atto is an integer in [0, {MAX_DELTA_ATTO}]", field="delta_atto")
+            raise InvalidInput(f"delta is an integer in [0, {MAX_DELTA_ATTO}], in 1e-18", field="delta")
         if type(self.first_step) is not int or not 0 <= self.first_step <= MAX_STEPS - self.steps:
             raise InvalidInput(f"the plan's steps end before {MAX_STEPS}", field="first_step")
         self._check_window()
@@ -294,7 +294,7 @@ class PrivacyPlan:
         if filter != "basic":
             raise InvalidInput(f"unknown budget filter {filter!r}", field="filter")
         if cost.nano_epsilon is None:
-            raise NotAccepted("an approximate plan names its delta", field="delta_atto")
+            raise NotAccepted("an approximate plan names its delta", field="delta")
         if self.unit is not Unit.W_EVENT:
             return {"epsilon": cost.nano_epsilon, "delta": cost.delta_atto}
         steps = {f"step/{self.first_step + t}": nano for t, nano in enumerate(cost.per_step or ())}

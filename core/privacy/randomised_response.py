@@ -105,9 +105,7 @@ def _over_word(share: Decimal) -> int:
 def check_size(shape: Shape, flips: Flips) -> None:
     """Raise InvalidInput when more than MAX_ADDITIONS edges are expected to appear. Public facts only."""
     if slot_count(shape) * flips.add > MAX_ADDITIONS * WORD:
-        raise InvalidInput(
-            f"more than {MAX_ADDITIONS} edges would appear at this epsilon", field="nano_epsilon"
-        )
+        raise InvalidInput(f"more than {MAX_ADDITIONS} edges would appear at this epsilon", field="epsilon")
 
 
 def flip(

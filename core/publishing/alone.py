@@ -21,7 +21,7 @@ from core.generators.base import LinkHidingGenerator, Progress, PublicFacts
 from core.generators.choice import AUTO
 from core.graphs.graph import Graph
 from core.graphs.schema import Derived, GraphSchema
-from core.ledger.amounts import delta_cost, epsilon_cost
+from core.ledger.amounts import check_delta, delta_cost, epsilon_cost
 from core.ledger.in_file import FileAccount, Held
 from core.ledger.kinds import Filter
 from core.privacy.accountant import Accountant
@@ -86,6 +86,8 @@ def plan_alone(
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
     renyi = account is not None and account.book().terms.filter == Filter.RENYI
+    if account is not None:
+        check_delta(delta_atto, account.book().terms.delta_atto)
     facts = PublicFacts(
         schema,
         asked.unit,

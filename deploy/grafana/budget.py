@@ -75,10 +75,10 @@ BUDGET = dashboard(
                   {"id": "custom.fillOpacity", "value": 0},
                   {"id": "color", "value": {"mode": "fixed", "fixedColor": RED}}]},)),
         lines("Epsilon left", (named(_now("graphveil_budget_remaining_epsilon")), WHO), width=12),
-        lines("Epsilon a day, mean of the last seven", (named(BURN), WHO), width=12),
+        lines("Epsilon a day, mean of the last seven", (named(BURN), WHO), width=12,
+              about="Of a younger account since it was opened. None of a stream: its windows move on."),
         table("When it will be gone, at that pace",
-              named(f"(time() + 86400 * clamp_max({_now('graphveil_budget_remaining_epsilon')} "
-                     f"/ ({BURN} > 0), 3650)) * 1000"),
+              named(f"(time() + clamp_max(graphveil:budget_left:seconds{CHOSEN}, 3650 * 86400)) * 1000"),
               unit="dateTimeAsIso", width=12, empty="nothing is being spent",
               about="At most ten years ahead. Nothing is promised: a single large job ends a budget today."),
         lines("Refusals in an hour, by reason",

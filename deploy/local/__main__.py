@@ -28,7 +28,7 @@ def up(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
     try:
-        with Stack(data) as stack:
+        with Stack(data, _tell) as stack:
             console.print(_welcome(stack))
             console.print("For your shell:", style="bold")
             console.print(
@@ -46,6 +46,10 @@ def up(
         console.print(error.message, style="red", markup=False, soft_wrap=True)
         sys.exit(1)
     console.print("Stopped. The data folder is kept.")
+
+
+def _tell(step: str) -> None:
+    console.print(f"{step}…", markup=False, highlight=False, soft_wrap=True)
 
 
 def _welcome(stack: Stack) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -17,11 +18,11 @@ from core.errors import Unauthenticated
 from core.identity.models import Role
 from core.identity.service import authenticate, create_key
 from deploy.local.folder import DataFolder
-from deploy.local.processes import Processes
+from deploy.local.processes import COMMANDS, Processes
 from deploy.local.servers import LOOPBACK, EmbeddedPostgres, EmbeddedRedis, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 EVERYWHERE = ("", "0.0.0.0", "::")
 """Addresses to listen at that reach the loopback interface too."""
 TENANT, TEAM, FIRST_PERSON = "local", "local", "owner"
@@ -31,11 +32,11 @@ class Stack:
     """A running Graphveil on one data folder. Use as a context manager; leaves nothing running behind.
 
     Attributes after start: ``url`` of the api, ``metrics_url``, ``exporter_url``, ``token`` of the first key,
-    ``database_url``, ``first_start``.
+    ``database_url``, ``first_start``. ``tell`` hears what is done next, in a line each.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = DataFolder(folder)
+    def __init__(self, folder: Path, tell: Callable[[str], None] = lambda _: None) -> None:
+        self.folder, self._tell = DataFolder(folder), tell
         self._exit = ExitStack()
         self.first_start = False
 
@@ -45,12 +46,16 @@ class Stack:
             undo.callback(self.folder.unlock)
             environment = self._environment(undo)
             self.database_url = environment["GRAPHVEIL_DATABASE_URL"]
+            self._tell("Bringing the database's tables up to date")
             migrate.upgrade(self.database_url)
             self.token = self._first_key(self.database_url)
             self.processes = Processes(environment, self.folder.logs, root=ROOT)
             undo.callback(self.processes.stop)
+            self._tell(f"Starting {', '.join(COMMANDS)}")
             self.processes.start()
+            self._tell(f"Waiting for the api's answer at {self.url}; logs are in {self.folder.logs}")
             self._wait_ready()
+            self._tell("The worker compiles its kernels beside the work: minutes at the first start of all")
             self.folder.keep_environment(environment)
             self.folder.announce(self.url)
             self._exit = undo.pop_all()
@@ -85,11 +90,13 @@ class Stack:
             "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".data" / "kernels")),
         }
         if "GRAPHVEIL_DATABASE_URL" not in os.environ:
+            self._tell("Starting PostgreSQL; at a folder's first start its files are made")
             postgres = undo.enter_context(
                 EmbeddedPostgres(self.folder.path / "postgres", password=secrets["postgres_password"])
             )
             own["GRAPHVEIL_DATABASE_URL"] = postgres.url
         if "GRAPHVEIL_REDIS_URL" not in os.environ:
+            self._tell("Starting Redis")
             redis = EmbeddedRedis(
                 self.folder.path / "redis",
                 password=secrets["redis_password"],

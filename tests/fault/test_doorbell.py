@@ -20,6 +20,7 @@ from core.workflows.jobs.cancel import cancel_job
 from deploy.local.processes import COMMANDS
 from tests.support.children import child_of, server_of
 from tests.support.faults import Processes, alive, assert_sound, endings, until
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import SCHEMA, job_row
 from tests.support.world import put_edges
 from worker.app import app as celery_app
@@ -53,7 +54,7 @@ def test_a_relay_that_dies_between_sending_and_marking_sends_twice_and_the_job_r
 ) -> None:
     job = submitted()
     victim = processes.start("worker.relay", failpoints="before_mark_sent")
-    assert victim.wait(timeout=30) == -signal.SIGKILL, processes.output()
+    assert victim.wait(timeout=PATIENCE_SECONDS) == -signal.SIGKILL, processes.output()
     sent_once = waiting(broker)
     assert sent_once >= 1
 
@@ -76,7 +77,7 @@ def test_a_relay_that_dies_between_sending_and_marking_sends_twice_and_the_job_r
     for process in (relay, reaper, other, worker):
         process.terminate()
     for process in (relay, reaper, other, worker):
-        assert process.wait(timeout=20) == 0, processes.output()
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
     assert time.monotonic() - started < 15
     assert job_row(fault_services, busy.id).state in ("queued", "published")
     assert "Traceback" not in processes.output()
@@ -104,7 +105,7 @@ def test_an_upload_is_validated_while_the_only_worker_is_at_a_long_job(
         with fault_services.db.transaction() as session:
             return session.get_one(DatasetVersion, uploaded.id).state
 
-    until(lambda: state() == VersionState.READY, seconds=120, what="the validation")
+    until(lambda: state() == VersionState.READY, what="the validation")
     assert job_row(fault_services, job.id).state == "running"
 
 
@@ -116,6 +117,6 @@ def test_a_killed_worker_takes_its_child_with_it(
     child, server = child_of(worker.pid), server_of(worker.pid)
     until(lambda: job_row(fault_services, job.id).first_read_at is not None, what="the first read")
     worker.kill()
-    worker.wait(timeout=10)
-    until(lambda: not alive(child), seconds=5, what="the end of the child")
-    until(lambda: not alive(server), seconds=5, what="the end of the fork server")
+    worker.wait(timeout=PATIENCE_SECONDS)
+    until(lambda: not alive(child), what="the end of the child")
+    until(lambda: not alive(server), what="the end of the fork server")

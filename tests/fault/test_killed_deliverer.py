@@ -13,6 +13,7 @@ from core.workflows.webhooks import deliveries
 from core.workflows.webhooks import endpoints as webhooks
 from core.workflows.webhooks.endpoints import NewWebhook
 from tests.support.faults import Processes, until
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.receiver import receiver
 
 
@@ -29,7 +30,7 @@ def test_a_deliverer_that_dies_after_sending_sends_again_under_the_same_id(
             session.execute(text("UPDATE webhook_deliveries SET attempt_limit = 2"))
 
         victim = processes.start("worker.webhooks", failpoints="webhook_sent", **allowed)
-        assert victim.wait(timeout=30) == -signal.SIGKILL, processes.output()
+        assert victim.wait(timeout=PATIENCE_SECONDS) == -signal.SIGKILL, processes.output()
         assert len(inbox.received) == 1
         assert state(services, caller, hook.id) == ("pending", 1)
 
@@ -45,7 +46,7 @@ def test_a_deliverer_that_dies_after_sending_sends_again_under_the_same_id(
         assert [got.verified(hook.secret)["type"] for got in inbox.received] == ["webhook.test"] * 2
         assert len({got.id for got in inbox.received}) == 1
         successor.send_signal(signal.SIGTERM)
-        assert successor.wait(timeout=10) == 0
+        assert successor.wait(timeout=PATIENCE_SECONDS) == 0
         services.close()
 
 

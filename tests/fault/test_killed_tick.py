@@ -19,6 +19,7 @@ from core.workflows.streams import snapshots
 from graphveil.models.streams import Stream
 from tests.support.children import child_of
 from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow, until
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, stored_keys, violations
 from tests.support.streams import open_stream, publish, rows, seen, send, stream_dataset
 from worker.reaper import reap_once
@@ -82,7 +83,7 @@ def test_a_worker_killed_in_a_tick_leaves_a_stream_that_goes_on(
     view, _ = send(fault_services, caller, stream, step)
     following, _ = send(fault_services, caller, stream, step + 1)
     victim = processes.start("worker.run_one", "run", view.job_id, failpoints=point)
-    assert victim.wait(timeout=120) == -signal.SIGKILL, processes.output()
+    assert victim.wait(timeout=PATIENCE_SECONDS) == -signal.SIGKILL, processes.output()
     assert_sound(fault_services, view.job_id)
     assert fullest(fault_services, stream) <= 3 * 10**9
     if job_row(fault_services, view.job_id).state != "published":
@@ -114,11 +115,11 @@ def test_a_killed_child_costs_its_tick_and_the_stream_goes_on(
     worker = processes.start("worker.run_one", "run", view.job_id, failpoints="after_open:pause=1")
     until(
         lambda: job_row(fault_services, view.job_id).first_read_at is not None,
-        seconds=120,
+        seconds=PATIENCE_SECONDS,
         what="the opening of the snapshot",
     )
     os.kill(child_of(worker.pid), signal.SIGKILL)
-    assert worker.wait(timeout=60) == 0, processes.output()
+    assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
     failed = seen(fault_services, caller, stream, step)
     assert (failed.state, failed.reason, failed.epsilon) == ("failed", "generator_failed", "1")
     assert endings(fault_services, view.job_id) == ["reserve", "forfeit"]
@@ -141,7 +142,7 @@ def test_a_sender_killed_before_its_answer_has_sent_nothing(
     step = next_step(fault_services, stream)
     before = fullest(fault_services, stream)
     victim = processes.start("tests.support.sender", stream.id, str(step), failpoints=point)
-    assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+    assert victim.wait(timeout=PATIENCE_SECONDS) == -signal.SIGKILL, processes.output()
     assert (next_step(fault_services, stream), fullest(fault_services, stream)) == (step, before)
     assert len(stored_keys(fault_services, "uploads")) == 1
     assert sweep(fault_services, monkeypatch) == 1

@@ -20,6 +20,7 @@ from core.workflows.jobs.cancel import cancel_job
 from tests.support.children import child_of, server_of
 from tests.support.faults import Processes, alive, assert_sound, endings, lease_over, until
 from tests.support.inline import taken
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, spent, stored_keys
 from worker.process import WorkerProcess
 from worker.reaper import reap_once
@@ -63,7 +64,7 @@ def test_a_killed_child_costs_its_job_what_it_may_have_learned(
 ) -> None:
     job, worker, child = held_at(point, submitted, processes, fault_services)
     os.kill(child, signal.SIGKILL)
-    assert worker.wait(timeout=30) == 0, processes.output()
+    assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
     row = job_row(fault_services, job.id)
     assert (row.state, row.reason) == ("failed", "generator_failed")
     assert endings(fault_services, job.id) == ["reserve", ending]
@@ -77,7 +78,7 @@ def test_a_killed_fork_server_loses_no_job(
     """It is the worker's, as the worker is: another attempt is made, and one of them is paid."""
     job, worker, child = held_at(point, submitted, processes, fault_services)
     os.kill(server_of(worker.pid), signal.SIGKILL)
-    assert worker.wait(timeout=60) == 0, processes.output()
+    assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
     assert not alive(child)
     if job_row(fault_services, job.id).state != "published":  # the child was told of before its server died
         assert job_row(fault_services, job.id).state == "queued"
@@ -103,7 +104,7 @@ def test_a_cancelled_job_pays_once_it_opened_the_graph(
     job, worker, child = held_at(point, submitted, processes, fault_services)
     assert cancel_job(fault_services, caller, job.id).state == "cancelling"
     assert cancel_job(fault_services, caller, job.id).state == "cancelling"
-    assert worker.wait(timeout=30) == 0, processes.output()
+    assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
     assert not alive(child)
     row = job_row(fault_services, job.id)
     assert (row.state, row.reason) == ("cancelled", "cancelled_by_caller")
@@ -120,7 +121,7 @@ def test_a_drained_worker_hands_the_job_back_and_the_retry_reserves_anew(
     )
     until(lambda: has_opened(fault_services, job.id), what="the opening of the graph")
     worker.terminate()
-    assert worker.wait(timeout=15) == 0, processes.output()
+    assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
     row = job_row(fault_services, job.id)
     assert (row.state, row.reason, row.first_read_at) == ("queued", None, None)
     assert endings(fault_services, job.id) == ["reserve", "release", "reserve"]
@@ -138,14 +139,14 @@ def test_a_paused_worker_that_wakes_after_its_lease_changes_nothing(
     )
     until(lambda: stored_keys(fault_services, f"staging/{job.id}"), what="the staging")
     os.kill(worker.pid, signal.SIGSTOP)
-    until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
+    until(lambda: lease_over(fault_services, job.id), what="the end of the lease")
     reap_once(fault_services)
     assert taken(fault_services.settings, Topic.RUN, job.id)
     before = (job_row(fault_services, job.id), endings(fault_services, job.id))
     assert before[0].state == "published"
 
     os.kill(worker.pid, signal.SIGCONT)
-    assert worker.wait(timeout=30) == 0, processes.output()
+    assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
     after = job_row(fault_services, job.id)
     assert (after.state, after.attempt, after.finished_at) == ("published", 2, before[0].finished_at)
     assert endings(fault_services, job.id) == before[1] == ["reserve", "release", "reserve", "charge"]

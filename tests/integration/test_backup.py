@@ -18,6 +18,7 @@ from core.workflows.common.context import Services, open_services
 from core.workflows.ledger import head_exports
 from deploy.local.servers import postgres_wheel
 from tests.support.ledger import charge, open_account, reserve
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.postgres import PostgresCluster
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,7 +84,9 @@ def environment(services: Services, address: str | None = None) -> dict[str, str
 
 def run(script: str, argument: Path, given: dict[str, str]) -> subprocess.CompletedProcess[str]:
     command = ["sh", str(SCRIPTS / script), str(argument)]
-    return subprocess.run(command, env=given, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, env=given, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
 
 
 def saved(services: Services, folder: Path) -> Path:
@@ -132,7 +135,7 @@ def test_spend_that_the_backup_does_not_know_is_told(services: Services, empty: 
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
     )
     assert started.returncode == 1
     assert "not_started" in started.stdout + started.stderr

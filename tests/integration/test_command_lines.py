@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
+
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = 'if __name__ == "__main__":'
 
@@ -56,7 +58,7 @@ def ended() -> dict[tuple[str, str], tuple[object, str]]:
         start_new_session=True,
     )
     try:
-        said, _ = process.communicate(timeout=120)
+        said, _ = process.communicate(timeout=PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         said, _ = process.communicate()

@@ -25,8 +25,9 @@ from deploy.local.folder import DataFolder
 from deploy.local.servers import EmbeddedPostgres, postgres_wheel
 from deploy.local.stack import ROOT, Stack
 from graphveil.sdk.client import Graphveil
+from tests.support.patience import PATIENCE_SECONDS
 
-START_SECONDS = 60
+START_SECONDS = PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,10 @@ def test_a_stack_keeps_its_data_over_a_restart_and_leaves_nothing_running(folder
     deadline = time.monotonic() + START_SECONDS
     while "Ctrl-C" not in printed and time.monotonic() < deadline:
         printed += process.stdout.readline()
-    url = next(word for word in printed.split() if word.startswith("http"))
+    url = next(word for word in printed.split() if word.startswith("http")).rstrip(";")
+    told = [line for line in printed.splitlines() if line.endswith("…")]
+    steps = ("PostgreSQL", "Redis", "tables", "api, worker", "answer at", "kernels")
+    assert [word in line for word, line in zip(steps, told, strict=True)] == [True] * len(steps), told
     assert f". {folder}/environment.sh;" in printed
     assert DataFolder(folder).token_file.read_text().strip() == first_token
     with Graphveil(url, first_token) as service:

@@ -14,11 +14,12 @@ from core.coarse import BOUNDS
 from deploy.local import processes
 from deploy.local.stack import Stack
 from graphveil.sdk.client import Graphveil
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.postgres import PostgresCluster
 from tests.support.receiver import Received, receiver
 from tests.support.traces import Sent, sent
 
-SECONDS = 120
+SECONDS = PATIENCE_SECONDS
 SECRET = "hunter2"
 SCHEMA = {
     "node_types": [{"name": "person", "count": None}],

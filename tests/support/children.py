@@ -13,10 +13,9 @@ from typing import Any
 from unittest import mock
 
 from tests.support.faults import children_of, until
+from tests.support.patience import PATIENCE_SECONDS
 from worker import warm
 from worker.child import Child
-
-SECONDS = 240.0
 
 
 def server(program: str, before: str = "") -> tuple[str, ...]:
@@ -52,7 +51,7 @@ class Ended:
 def ended(folder: Path) -> Ended:
     """A child did its work in the folder."""
     with Child("release", folder) as child:
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while (code := child.exit_code) is None:
             assert time.monotonic() < deadline, "the child did not end"
             for _ in child.messages(0.1):

@@ -21,6 +21,7 @@ from core.jobs import repository
 from core.ledger import service as ledger
 from core.settings import Settings
 from core.workflows.common.context import Services
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, stored_keys, violations
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,10 +80,10 @@ class Processes:
         for process in self.running:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait(timeout=10)
+            process.wait(timeout=PATIENCE_SECONDS)
 
 
-def until(condition: Callable[[], Any], *, seconds: float = 60.0, what: str = "it") -> Any:
+def until(condition: Callable[[], Any], *, seconds: float = PATIENCE_SECONDS, what: str = "it") -> Any:
     """The first true value of the condition; fails when it takes longer."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

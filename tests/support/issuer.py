@@ -16,6 +16,8 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
+from tests.support.patience import PATIENCE_SECONDS
+
 AUDIENCE = "graphveil"
 DISCOVERY = "/.well-known/openid-configuration"
 KEYS = "/keys"
@@ -153,4 +155,4 @@ def running() -> Iterator[Issuer]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(timeout=5)
+        thread.join(timeout=PATIENCE_SECONDS)

@@ -11,6 +11,8 @@ from typing import Any
 
 from standardwebhooks import Webhook
 
+from tests.support.patience import PATIENCE_SECONDS
+
 
 @dataclass(frozen=True)
 class Received:
@@ -68,4 +70,4 @@ def receiver() -> Iterator[Receiver]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(timeout=5)
+        thread.join(timeout=PATIENCE_SECONDS)

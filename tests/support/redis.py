@@ -13,6 +13,8 @@ from importlib.resources import files
 
 import redis
 
+from tests.support.patience import PATIENCE_SECONDS
+
 
 def free_port() -> int:
     """A TCP port that nobody listens on."""
@@ -22,7 +24,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def server(start_seconds: float = 10.0) -> Iterator[str]:
+def server(start_seconds: float = PATIENCE_SECONDS) -> Iterator[str]:
     """The address of a server that keeps nothing on disk and lives as long as the context."""
     port = free_port()
     folder = tempfile.mkdtemp(prefix="gv-redis-")
@@ -36,7 +38,7 @@ def server(start_seconds: float = 10.0) -> Iterator[str]:
         yield f"redis://127.0.0.1:{port}/0"
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=PATIENCE_SECONDS)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from api.serve import connections, processes
 from core.settings import Settings
+from tests.support.patience import PATIENCE_SECONDS
 
 
 @contextmanager
@@ -22,14 +23,14 @@ def serving(app: FastAPI, settings: Settings) -> Iterator[tuple[uvicorn.Server, 
     server = uvicorn.Server(uvicorn.Config(app, **connections.limits(settings)))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not server.started:
         assert thread.is_alive()
         assert time.monotonic() < deadline
         time.sleep(0.01)
     yield server, listener.getsockname()
     server.should_exit = True
-    thread.join(timeout=10)
+    thread.join(timeout=PATIENCE_SECONDS)
 
 
 def said_by(connection: socket.socket) -> bytes:

@@ -17,8 +17,7 @@ from sqlalchemy.orm import Session
 from core.db.session import Database
 from core.errors import GraphveilError
 from core.workflows.common.context import Services
-
-PATIENCE_SECONDS = 60.0
+from tests.support.patience import PATIENCE_SECONDS
 
 
 class Turn:

@@ -46,7 +46,7 @@ def overview(request: Request, services: ServicesDep, principal: CallerDep) -> R
     content = {
         "datasets": found,
         "budgets": budgets,
-        "waiting": _waiting(services, principal, found.items) if found and _decides(principal) else None,
+        "waiting": _waiting(services, principal) if Role.CURATOR in principal.roles else None,
         "running": _running(services, principal) if principal.roles & ASKS else None,
         "health": told,
         "kept": sum(promise.status == "intact" for promise in told.promises) if told else 0,
@@ -54,15 +54,10 @@ def overview(request: Request, services: ServicesDep, principal: CallerDep) -> R
     return pages.page(request, "overview.html", content)
 
 
-def _decides(principal: Principal) -> bool:
-    return Role.CURATOR in principal.roles
-
-
-def _waiting(services: Services, principal: Principal, found: list[Any]) -> Waiting:
+def _waiting(services: Services, principal: Principal) -> Waiting:
     asked = jobs.list_jobs(services, principal, state="awaiting_approval", limit=SHOWN)
     proposed = proposals.list_proposals(services, principal, state="open", limit=SHOWN)
-    mended = [dataset for dataset in found if dataset.state in ("proposed", "rejected")]
-    return Waiting(asked.items, proposed.items, mended)
+    return Waiting(asked.items, proposed.items, datasets.datasets_to_mend(services, principal, SHOWN))
 
 
 def _running(services: Services, principal: Principal) -> list[Any]:

@@ -148,7 +148,7 @@ def _uploading(
     dataset = datasets.get_dataset(services, principal, dataset_id)
     content = {
         "dataset": dataset,
-        "formats": formats.names(),
+        "formats": formats.read_names(),
         "problem": problem,
         "step": 4 if dataset.state == "ready" else 2,
     }

@@ -135,9 +135,10 @@ def plan(
     'dcsbm'
     """
     asked = _Asked(epsilon, delta, unit, window, method, parameters, edge_types, (), None, public)
+    known = _checked(budget) or Budget.unlimited()
     with tempfile.TemporaryDirectory(prefix="graphveil-") as private:
         stored = _store(graph, Path(private) / "graph", nodes, schema, directed, options, public)
-    task = asked.settled(stored, budget or Budget.unlimited())
+    task = asked.settled(stored, known)
     settled, cost = task.settled, task.settled.plan.cost()
     precision, expected = _told(task, stored, assume)
     return Plan(
@@ -223,7 +224,19 @@ class _Asked:
         return alone.plan_alone(stored.schema, stored.nodes, asked, budget.account, stored.derived)
 
 
+def _checked(budget: object) -> Budget | None:
+    """Return the budget; InvalidInput says how to make one where it is something else."""
+    if budget is None or isinstance(budget, Budget):
+        return budget
+    raise InvalidInput(
+        f"budget must be a graphveil.Budget, not {type(budget).__name__}; open one with "
+        'graphveil.Budget("budget.json", epsilon=4), or take graphveil.Budget.unlimited()',
+        field="budget",
+    )
+
+
 def _budget(budget: Budget | None, public: bool) -> Budget:
+    budget = _checked(budget)
     if budget is None and not public:
         raise InvalidInput(
             'name the budget that is charged: graphveil.Budget("budget.json", epsilon=4), or '

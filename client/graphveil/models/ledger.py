@@ -5,7 +5,7 @@ Amounts are exact: decimal strings, or integers in the unit that they name.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
 from pydantic import Field
 
@@ -32,6 +32,16 @@ class StepSpend(Answer):
     )
 
 
+class Pace(Answer):
+    """What an account spends a day, in the mean of its last days, and when nothing will be left of it."""
+
+    days: int = Field(description="Of how many days (UTC), today included: seven, or since it was opened.")
+    epsilon_per_day: str = Field(description="Exact decimal.", examples=["0.5"])
+    ends_on: date | None = Field(
+        description="The day that ends it at this pace; null: nothing is spent or left, or in ten years."
+    )
+
+
 class Budget(Answer):
     """One account at one moment. remaining = capacity - charged - reserved.
 
@@ -54,6 +64,9 @@ class Budget(Answer):
     remaining: Amount = Field(description="What a new job may cost.")
     tightest_window: tuple[int, int] | None = Field(description="First and last step of the fullest window.")
     steps: StepSpend | None
+    pace: Pace | None = Field(
+        default=None, description="How fast it is spent; null of a quota, a w-event account, a past moment."
+    )
     blocked: bool = Field(description="True after too many give-backs in a row; a curator resets it.")
     exposed: bool = Field(
         description="True once a graph was opened without a guarantee; no epsilon can be claimed."

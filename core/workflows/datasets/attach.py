@@ -11,14 +11,24 @@ from core.ledger import repository as accounts
 from core.ledger.models import BudgetAccount
 from core.workflows.common.policies import looser_than_others, policy_of
 from core.workflows.datasets.grids import Grid, grid_of, standing_grid
+from graphveil.amounts import format_epsilon
 
 
 def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
-    """The dataset draws on the account that its content belongs to; otherwise why it cannot."""
+    """The dataset draws on the account that its content belongs to; otherwise why it cannot.
+
+    What is public claims no content and joins no account; only what is a secret's already is refused.
+    """
     own = accounts.account(session, dataset.account_id)
-    owner_id = repository.account_of_content(
-        session, tenant=dataset.tenant, fingerprint=fingerprint, account_id=own.id
-    )
+    if dataset.public:
+        known = repository.claimed_by(session, dataset.tenant, fingerprint)
+        if known is None or all(other.public for other in repository.of_account(session, known)):
+            return None
+        owner_id = known
+    else:
+        owner_id = repository.account_of_content(
+            session, tenant=dataset.tenant, fingerprint=fingerprint, account_id=own.id
+        )
     owner = accounts.account(session, owner_id)
     others = [other for other in repository.of_account(session, owner_id) if other.id != dataset.id]
     public = others[0].public if others else dataset.public
@@ -38,6 +48,16 @@ def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
     if refusal is None:
         dataset.account_id = owner_id
     return refusal
+
+
+def joined(session: Session, dataset: Dataset) -> str:
+    """Say whose budget the dataset draws on since it was attached to it."""
+    account = accounts.account(session, dataset.account_id)
+    return (
+        f"This content was known already: it belongs to the protection domain {account.domain!r}, whose "
+        f"budget (epsilon {format_epsilon(account.capacity_nano_epsilon)} in all, spent by all its datasets) "
+        "this dataset draws on from now on. The budget that it was registered with is not used."
+    )
 
 
 def _terms(account: BudgetAccount, public: bool, grid: Grid | None) -> lineage.Terms:

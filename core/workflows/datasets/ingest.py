@@ -26,7 +26,7 @@ from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
 from core.work import service as leased
 from core.workflows.common.context import Services
-from core.workflows.datasets.attach import attach
+from core.workflows.datasets.attach import attach, joined
 from core.workflows.datasets.derivations import derived_parts
 from core.workflows.datasets.derived_nodes import keep_derived_nodes
 from core.workflows.datasets.ingest_work import (
@@ -116,7 +116,10 @@ def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any
                 version.fingerprint = lineage.keyed_fingerprint(
                     fingerprint_key(services), tenant=dataset.tenant, content=str(content)
                 )
+                before = dataset.account_id
                 refusal = attach(session, dataset, version.fingerprint)
+                if dataset.account_id != before:
+                    report = {**report, "message": joined(session, dataset)}
             # Without an edge it is nobody's content: the datasets of two streams begin alike.
             if refusal is None:
                 _accept(session, dataset, version, stored, key, report)

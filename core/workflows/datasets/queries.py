@@ -17,6 +17,7 @@ from core.datasets.models import Dataset as Row
 from core.datasets.models import DatasetPart, DatasetVersion
 from core.identity.models import Role
 from core.identity.service import Principal, require
+from core.ledger import pace
 from core.ledger import repository as budgets
 from core.ledger import service as accounts
 from core.ledger.models import BudgetAccount
@@ -39,6 +40,13 @@ def list_datasets(
         rows = repository.page(session, principal.tenant, before=before, limit=page.size + 1)
         shown, more = page.cut(rows, lambda dataset: (dataset.id,))
         return Datasets(items=_views(session, principal, shown), next_cursor=more)
+
+
+def datasets_to_mend(services: Services, principal: Principal, limit: int) -> list[Dataset]:
+    """The newest datasets whose schema waits for confirmation or whose upload was rejected. For curators."""
+    require(principal, Role.CURATOR)
+    with services.db.transaction() as session:
+        return _views(session, principal, repository.to_mend(session, principal.tenant, limit))
 
 
 def get_dataset(services: Services, principal: Principal, dataset_id: str) -> Dataset:
@@ -76,17 +84,28 @@ def budget(
         require(principal, Role.CURATOR, Role.AUDITOR)
     with services.db.transaction() as session:
         dataset = service.get(session, principal.tenant, dataset_id)
-        return accounts.statement(session, dataset.account_id, steps=steps, as_of=as_of)
+        told = accounts.statement(session, dataset.account_id, steps=steps, as_of=as_of)
+        return told if as_of else _paced(session, {told.account_id: told})[told.account_id]
 
 
 def budgets_of(services: Services, principal: Principal, found: Iterable[Dataset]) -> dict[str, Budget]:
     """Say what the accounts of these datasets, which the caller has been shown, hold now: by account. One
-    query for all that have no window, and one for each other.
+    query for all that have no window, one for each other, and one for how fast they are spent.
     """
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     wanted = dict.fromkeys(dataset.account_id for dataset in found)
     with services.db.transaction() as session:
-        return accounts.statements(session, wanted)
+        return _paced(session, accounts.statements(session, wanted))
+
+
+def _paced(session: Session, told: dict[str, Budget]) -> dict[str, Budget]:
+    spent = pace.spending(session, told)
+    return {
+        name: each.model_copy(update={"pace": spent[name].pace(each.remaining.nano_epsilon)})
+        if name in spent
+        else each
+        for name, each in told.items()
+    }
 
 
 def ledger(
@@ -115,6 +134,8 @@ def entries_page(session: Session, account_id: str, page: paging.Paging, after: 
 
 def _views(session: Session, principal: Principal, datasets: Sequence[Row]) -> list[Dataset]:
     """Views of the datasets: one query for all versions, one for all parts, one for all accounts."""
+    if not datasets:
+        return []
     ids = [dataset.id for dataset in datasets]
     versions = repository.versions(session, ids)
     parts = repository.parts(session, [version.id for version in versions])

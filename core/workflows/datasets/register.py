@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -25,6 +27,7 @@ from core.ledger.models import BudgetAccount
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
+from core.privacy.plan import GuaranteeKind
 from core.privacy.units import Unit
 from core.workflows.common.context import Services
 from core.workflows.common.policies import Policy, looser_than_others, stored
@@ -35,7 +38,20 @@ from core.workflows.datasets.grids import check_grid
 
 log = get_logger(__name__)
 
-Title = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,127}$")]
+MAX_TITLE = 128
+
+
+def _title(value: str) -> str:
+    """Return the text as one sequence of characters: two that look alike must not be two names."""
+    name = unicodedata.normalize("NFC", value.strip())
+    if not name.isprintable():
+        raise ValueError("a name is printable text on one line; leave control and invisible characters out")
+    if not 1 <= len(name) <= MAX_TITLE:
+        raise ValueError(f"a name has 1 to {MAX_TITLE} characters, and not spaces alone")
+    return name
+
+
+Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), AfterValidator(_title)]
 Amount = StrictStr | StrictInt | StrictFloat
 
 
@@ -57,7 +73,11 @@ class NewDataset(BaseModel):
     delta: Amount = "0"
     filter: Filter = Filter.BASIC
     policy: Policy = Field(default_factory=Policy, description="What jobs may ask for; it can be changed.")
-    public: bool = Field(default=False, description="Known to all: a benchmark or a demo; seeds are allowed.")
+    public: bool = Field(
+        default=False,
+        description="Known to all: a benchmark or a demo. Seeds are allowed and, unless the policy names "
+        "kinds, releases of kind none.",
+    )
     in_parts: bool = Field(
         default=False,
         description="Its edges are too many for one machine's memory: they are uploaded in several files, "
@@ -158,6 +178,7 @@ def _create(session: Session, principal: Principal, new: NewDataset, account: Bu
             field="policy",
         )
     check_grid(session, account, new.graph_schema)
+    policy = _policy(new, others)
     if repository.named(session, principal.tenant, new.name) is not None:
         raise _name_taken()
     dataset = Dataset(
@@ -167,7 +188,7 @@ def _create(session: Session, principal: Principal, new: NewDataset, account: Bu
         account_id=account.id,
         state=DatasetState.REGISTERED,
         graph_schema=new.graph_schema.model_dump(mode="json") if new.graph_schema else None,
-        policy=stored(new.policy),
+        policy=stored(policy),
         policy_version=1,
         public=new.public,
         in_parts=new.in_parts,
@@ -180,6 +201,17 @@ def _create(session: Session, principal: Principal, new: NewDataset, account: Bu
         raise _name_taken() from error
     keep_version(session, dataset, set_by=principal.key_id, reason="dataset registered")
     return dataset
+
+
+def _policy(new: NewDataset, others: Sequence[Dataset]) -> Policy:
+    """Return the policy, with every kind of guarantee where the graph is public and none are named.
+
+    Not beside a dataset of the domain that allows fewer: what is implied needs no second person.
+    """
+    if not new.public or "kinds" in new.policy.model_fields_set:
+        return new.policy
+    every = new.policy.model_copy(update={"kinds": tuple(GuaranteeKind)})
+    return new.policy if "kinds" in looser_than_others(every, others) else every
 
 
 def _name_taken() -> Conflict:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy.orm import Session
 
 from core.errors import GraphveilError, InvalidInput, StorageError
@@ -48,6 +48,16 @@ class MenuEntry(BaseModel):
 
     method: Annotated[str, Field(min_length=1, max_length=64)] = AUTO
     parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_name_alone(cls, sent: object) -> object:
+        if isinstance(sent, str):
+            raise ValueError(
+                'a method is an object, not its name alone: {"method": "dcsbm"}, with "parameters" where it '
+                'is set otherwise than by default: {"method": "dcsbm", "parameters": {"preset": "small"}}'
+            )
+        return sent
 
 
 class MenuRequest(BaseModel):

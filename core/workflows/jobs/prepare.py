@@ -36,7 +36,7 @@ from core.generators.choice import AUTO, Choice
 from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
-from core.ledger.amounts import delta_cost, epsilon_capacity, epsilon_cost
+from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
 from core.ledger.kinds import Filter
 from core.ledger.models import BudgetAccount
 from core.privacy.accountant import Accountant
@@ -213,6 +213,7 @@ def prepare(
     edge_types = protected_relations(schema, request.edge_types)
     check_cells(schema, edge_types, settings, field="edge_types")
     nano_epsilon, delta_atto = _epsilon_of(request), delta_cost(request.delta)
+    check_delta(delta_atto, account.capacity_delta_atto)
     facts = PublicFacts(
         schema,
         Unit(account.unit),

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from core.ledger import pace
 from core.ledger.kinds import Filter, Scope
 
 # 48 bits of a head: what a double holds exactly.
@@ -85,6 +86,7 @@ class BudgetGauge:
     """One account. ``delta`` is None where none may be spent.
 
     ``name``: its protection domain, and whose share of it where it is a team's or a project's.
+    ``daily_epsilon``: what it spends a day, in nano-epsilon; None where a window frees it again.
     ``reserved_since``: seconds since 1970 at which the oldest of its reservations at work began, or its job
     did; None where none is. ``sequence`` and ``fingerprint`` (its first 48 bits) are of the chain's head.
     """
@@ -94,6 +96,7 @@ class BudgetGauge:
     unit: str
     epsilon: Amounts
     delta: Amounts | None
+    daily_epsilon: float | None
     exposed: bool
     blocked: bool
     sequence: int
@@ -112,13 +115,14 @@ class BudgetGauges:
 
 
 def read(session: Session, most: int) -> BudgetGauges:
-    """O(accounts + open reservations of the ``most`` fullest), by indexes."""
+    """O(accounts + open reservations of the ``most`` fullest + their entries of seven days), by indexes."""
     rows = session.execute(_STATEMENT, {"accounts": most}).all()
     accounts, exposed, blocked = session.execute(_COUNT).one()
-    return BudgetGauges(tuple(_gauge(row) for row in rows), accounts, exposed, blocked)
+    spent = pace.spending(session, [row.id for row in rows])
+    return BudgetGauges(tuple(_gauge(row, spent.get(row.id)) for row in rows), accounts, exposed, blocked)
 
 
-def _gauge(row: Any) -> BudgetGauge:
+def _gauge(row: Any, spent: pace.Spending | None) -> BudgetGauge:
     epsilon = Amounts(row.capacity_nano_epsilon, int(row.charged), int(row.reserved), int(row.remaining))
     return BudgetGauge(
         account_id=row.id,
@@ -126,6 +130,7 @@ def _gauge(row: Any) -> BudgetGauge:
         unit=row.unit,
         epsilon=epsilon,
         delta=_delta(row, epsilon) if row.capacity_delta_atto else None,
+        daily_epsilon=None if spent is None else spent.nano_epsilon / spent.days,
         exposed=row.exposed,
         blocked=row.blocked,
         sequence=row.last_sequence,

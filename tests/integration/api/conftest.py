@@ -26,6 +26,7 @@ from core.workflows.common.context import Services, open_services
 from tests.support import postgres
 from tests.support.console import Steward
 from tests.support.inline import children_inline
+from tests.support.patience import PATIENCE_SECONDS
 from worker.process import WorkerProcess, open_process
 from worker.work import take
 
@@ -247,14 +248,14 @@ def address(api_services: Services) -> Iterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not server.started:
         assert thread.is_alive()
         assert time.monotonic() < deadline
         time.sleep(0.01)
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     server.should_exit = True
-    thread.join(timeout=10)
+    thread.join(timeout=PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="session")

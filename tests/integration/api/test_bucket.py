@@ -21,6 +21,7 @@ from core.workflows.common.context import open_services
 from graphveil.sdk import direct
 from graphveil.sdk.client import Graphveil
 from tests.integration.api.conftest import EDGES, Tenant
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.s3_server import Bucket, bucket_of_settings
 from worker.process import open_process
 
@@ -41,7 +42,7 @@ def office(bucket: Bucket, settings: Settings) -> Iterator[tuple[Tenant, str]]:
     running = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
     thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not running.started:
         assert time.monotonic() < deadline
         time.sleep(0.01)

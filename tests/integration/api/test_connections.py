@@ -14,6 +14,7 @@ from api.app import create_app
 from core.identity.models import Role
 from core.workflows.common.context import Services
 from tests.integration.api.conftest import Tenant
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.serving import said_by, serving
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
@@ -67,7 +68,7 @@ def asked(address: tuple[str, int], own: str = "127.0.0.1") -> bytes:
 
 def free(address: tuple[str, int], own: str) -> None:
     """Connections that were closed have been forgotten."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not asked(address, own).startswith(b"HTTP/1.1 200"):
         assert time.monotonic() < deadline
 

@@ -18,9 +18,10 @@ import httpx
 import pytest
 
 from core.settings import Settings
+from tests.support.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[3]
-SECONDS = 120
+SECONDS = PATIENCE_SECONDS
 
 
 @dataclass
@@ -93,7 +94,7 @@ def api(settings: Settings, processes: int, port: int | None = None, **further: 
         yield Api(process, f"http://127.0.0.1:{port}", f"http://127.0.0.1:{metrics_port}/metrics")
     finally:
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE_SECONDS)
 
 
 def test_the_process_serves_keeps_metrics_apart_and_ends_when_told(api_settings: Settings):
@@ -110,7 +111,7 @@ def test_the_process_serves_keeps_metrics_apart_and_ends_when_told(api_settings:
         assert "graphveil_build_info{version=" in service.metrics()
         assert len(service.pids()) == 1
         service.process.send_signal(signal.SIGTERM)
-        _, log = service.process.communicate(timeout=40)
+        _, log = service.process.communicate(timeout=PATIENCE_SECONDS)
     assert service.process.returncode == 0
     lines = log.splitlines()
     assert any('"event": "serving"' in line for line in lines)
@@ -138,7 +139,7 @@ def test_processes_share_the_address_and_their_counts_are_added_up(api_settings:
         # The parent is killed: nobody is left who could serve under its address.
         left = service.pids()
         service.process.kill()
-        service.process.wait(timeout=10)
+        service.process.wait(timeout=PATIENCE_SECONDS)
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
 
 

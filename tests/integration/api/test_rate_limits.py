@@ -24,6 +24,7 @@ from core.settings import Settings
 from core.workflows.common.context import Services
 from tests.integration.api.conftest import Tenant
 from tests.support import redis as redis_server
+from tests.support.patience import PATIENCE_SECONDS
 
 NOWHERE = "redis://127.0.0.1:1/0"
 
@@ -150,7 +151,7 @@ def test_redis_is_asked_again_when_it_is_back(monkeypatch: pytest.MonkeyPatch):
         with redis.Redis.from_url(url) as client:
             client.execute_command("CLIENT", "PAUSE", "700")
         with capture_logs() as lines:
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + PATIENCE_SECONDS
             while "rate_limits_counted_in_redis" not in str(lines):
                 limited.take(who, "GET", "/jobs")
                 assert time.monotonic() < deadline

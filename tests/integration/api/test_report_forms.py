@@ -165,8 +165,11 @@ def test_a_job_that_runs_has_no_form_yet_and_a_cancelled_one_never(
     waiting = house.call("GET", f"/jobs/{job_id}/{form}")
     assert (waiting.status_code, waiting.json()) == (202, {"job_id": job_id, "state": "queued"})
     assert waiting.headers["Retry-After"] == "1"
+    assert waiting.headers["Cache-Control"] == "private, no-cache"
+    held = {"If-None-Match": waiting.headers["ETag"]}
+    assert house.call("GET", f"/jobs/{job_id}/{form}", headers=held).status_code == 304
     assert house.call("POST", f"/jobs/{job_id}/cancel").status_code == 202
-    ended = house.call("GET", f"/jobs/{job_id}/{form}")
+    ended = house.call("GET", f"/jobs/{job_id}/{form}", headers=held)
     assert (ended.status_code, ended.json()["type"]) == (409, "/problems/job-failed")
 
 

@@ -25,10 +25,10 @@ ALLOWED = {"kinds": ["pure", "approximate", "none"]}
 @pytest.fixture(scope="module")
 def closed(house: Tenant) -> dict[bool, str]:
     """Ready datasets under the default policy: one without time, one with."""
-    timed = house.register(unit="event", graph_schema=TIMED)["id"]
+    timed = house.register(unit="event", graph_schema=TIMED, delta="0.001")["id"]
     received = house.upload(timed, "source,target,time\n0,1,3\n1,2,9\n2,3,15\n")
     house.work(Topic.INGEST, received.json()["id"])
-    return {False: house.ready(), True: timed}
+    return {False: house.ready(delta="0.001"), True: timed}
 
 
 def test_the_methods_are_those_that_are_known_to_give_none():

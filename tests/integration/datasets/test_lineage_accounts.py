@@ -30,6 +30,31 @@ def test_the_same_content_attaches_to_the_same_account(curator: Curator) -> None
     assert kinds == ["grant"]
 
 
+def test_a_curator_is_told_whose_budget_a_known_content_draws_on(curator: Curator) -> None:
+    first = curator.validate(curator.send(curator.register(name="first", epsilon="2")))
+    assert first.ingest_report is not None
+    assert "message" not in first.ingest_report
+    second = curator.register(name="second", epsilon="5")
+    joined = curator.validate(curator.send(second, SAME))
+    assert joined.ingest_report is not None
+    told = joined.ingest_report["message"]
+    assert "the protection domain 'first'" in told
+    assert "epsilon 2 in all" in told
+    again = curator.validate(curator.send(second, SAME))
+    assert again.ingest_report is not None
+    assert "message" not in again.ingest_report  # it draws on that account already
+
+
+def test_what_is_public_claims_nothing_and_joins_nobody(curator: Curator) -> None:
+    demo = curator.ready(name="demo", public=True)
+    other = curator.ready(SAME, name="other", public=True)
+    assert account(curator, demo.id) == demo.account_id
+    assert account(curator, other.id) == other.account_id != demo.account_id
+    secret = curator.ready(name="secret")
+    assert account(curator, secret.id) == secret.account_id
+    assert curator.validate(curator.send(curator.register(name="third", public=True))).state == "rejected"
+
+
 def test_other_terms_are_rejected_with_the_domain_to_use(curator: Curator) -> None:
     curator.ready(name="first", protection_domain="ward 7")
     second = curator.register(name="second", filter="renyi", delta="1e-6")

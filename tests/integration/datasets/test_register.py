@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -16,9 +17,11 @@ from core.datasets.models import Dataset, DatasetKey
 from core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from core.identity.models import Role
 from core.ledger import service as ledger
+from core.workflows.common.policies import policy_of
 from core.workflows.datasets import queries
 from core.workflows.datasets.register import confirm_schema
 from tests.integration.datasets.conftest import SCHEMA, Curator
+from tests.support.patience import PATIENCE_SECONDS
 
 
 def test_a_registered_dataset_has_an_account_and_a_key(curator: Curator) -> None:
@@ -54,6 +57,41 @@ def test_datasets_of_one_domain_share_the_account(curator: Curator) -> None:
         curator.register(name="d", protection_domain="ward", public=True)
 
 
+@pytest.mark.parametrize(
+    "name", ["Besucher, März 2024 (2. Lauf)", "患者 → 病院", "A/B: \"mail\" & 'co' <1>", "e\u0301t\u00e9"]
+)
+def test_a_name_is_any_printable_text_and_alike_names_are_one(curator: Curator, name: str) -> None:
+    dataset = curator.register(name=f"  {name} ")
+    assert dataset.name == unicodedata.normalize("NFC", name)
+    with pytest.raises(Conflict, match="name exists"):
+        curator.register(name=unicodedata.normalize("NFD", name))
+
+
+@pytest.mark.parametrize("name", ["", "   ", "a\nb", "a\x00", "a\u200bb", "a\u202eb", "a\u00a0b", "x" * 129])
+def test_what_cannot_be_seen_is_no_name(curator: Curator, name: str) -> None:
+    for field in ("name", "protection_domain"):
+        with pytest.raises(ValueError, match=field):
+            curator.register(**{field: name})
+
+
+def test_a_public_graph_takes_releases_of_every_kind_unless_its_policy_or_its_domain_says_otherwise(
+    curator: Curator,
+) -> None:
+    def kinds(**declared: object) -> list[str]:
+        return list(policy_of(curator.register(**declared)).kinds)
+
+    assert kinds(name="demo", public=True) == ["pure", "approximate", "none"]
+    assert kinds(name="more", public=True, protection_domain="demo") == ["pure", "approximate", "none"]
+    assert kinds(name="few", public=True, policy={"kinds": ["pure"]}) == ["pure"]
+    assert kinds(name="fewer", public=True, protection_domain="few", policy={"kinds": ["pure"]}) == ["pure"]
+    assert kinds(name="two", public=True, policy={"kinds": ["pure", "approximate"]}) == [
+        "pure",
+        "approximate",
+    ]
+    assert kinds(name="as", public=True, protection_domain="two") == ["pure", "approximate"]
+    assert kinds(name="secret") == ["pure", "approximate"]
+
+
 def test_one_of_two_registrations_of_a_name_at_one_moment_is_a_conflict(
     curator: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +100,7 @@ def test_one_of_two_registrations_of_a_name_at_one_moment_is_a_conflict(
 
     def together(session: Session, tenant: str, name: str) -> Dataset | None:
         found = look(session, tenant, name)
-        both.wait(timeout=10)
+        both.wait(timeout=PATIENCE_SECONDS)
         return found
 
     monkeypatch.setattr(repository, "named", together)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import BudgetExceeded, InvalidInput, NotAccepted
+from core.errors import InvalidInput, NotAccepted
 from core.generators import registry
 from core.generators.base import GraphKinds, Parameters, PublicFacts, require_accepted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
@@ -102,7 +102,7 @@ class Gaussian:
 
 @pytest.mark.parametrize(
     ("asked", "error"),
-    [({}, NotAccepted), ({"delta": "1e-6"}, BudgetExceeded)],
+    [({}, NotAccepted), ({"delta": "1e-6"}, InvalidInput)],
     ids=["pure", "no delta left"],
 )
 def test_gaussian_noise_is_refused_on_an_account_without_delta(

@@ -19,6 +19,7 @@ from core.settings import Settings
 from tests.integration.identity.conftest import Clock
 from tests.support import issuer
 from tests.support.issuer import DISCOVERY, KEYS
+from tests.support.patience import PATIENCE_SECONDS
 
 Trusting = Callable[..., Settings]
 
@@ -137,7 +138,7 @@ def test_callers_do_not_pile_up_behind_a_hanging_issuer(idp: issuer.Issuer, trus
 
 
 def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.005)

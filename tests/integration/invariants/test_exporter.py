@@ -25,6 +25,7 @@ from core.workflows.operations.gauges_budgets import Amounts
 from tests.integration.invariants.conftest import World
 from tests.support.faults import ROOT, environment, until
 from tests.support.ledger import call, charge, open_account, reserve
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.redis import free_port
 from worker import exporter
 from worker.exporter import GaugeCollector
@@ -127,7 +128,7 @@ def test_jobs_the_outbox_and_the_queue_are_told(world: World) -> None:
     account = f'account="{world.account_id}",unit="edge"'
     amounts = {name: float(value) for name, value in re.findall(
         r"graphveil_budget_(\w+)_epsilon\{" + re.escape(account) + r"\} (\S+)", text_)}  # fmt: skip
-    assert amounts == {"capacity": 9.0, "charged": 2.0, "reserved": 3.0, "remaining": 4.0}
+    assert amounts == {"capacity": 9.0, "charged": 2.0, "reserved": 3.0, "remaining": 4.0, "daily": 2.0}
     assert "graphveil_budget_exposed_accounts 1.0" in text_
     names = dict(re.findall(r'graphveil_account_info\{account="(\w+)",name="([^"]+)"\} 1.0', text_))
     with world.services.db.transaction() as session:
@@ -267,7 +268,7 @@ def test_one_moment_is_read_and_nothing_written(world: World) -> None:
     event.listen(engine, "begin", begun.append)
     read_gauges(world.services)
     assert len(begun) == 1
-    assert len(seen) == 19  # however many rows there are
+    assert len(seen) == 20  # however many rows there are
     assert not [each for each in seen if not each.lstrip().upper().startswith("SELECT")]
 
 
@@ -291,7 +292,7 @@ def test_the_process_serves_and_stops(services: Services) -> None:
         assert "graphveil_budget_remaining_epsilon{" in until(answered, what="an answer")
     finally:
         process.terminate()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
 
 
 def test_the_queue_is_empty_and_told_so(services: Services) -> None:

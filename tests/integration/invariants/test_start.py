@@ -17,6 +17,7 @@ from core.workflows.operations.startup import require_whole_ledger
 from deploy.local.processes import COMMANDS
 from tests.integration.invariants.conftest import SEED
 from tests.support.ledger import charge, open_account, reserve
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.postgres import PostgresCluster
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -92,7 +93,7 @@ def test_processes_that_spend_do_not_start(forgetful: Services, name: str) -> No
         env=environment(forgetful.settings),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
     )
     said = ended.stdout + ended.stderr
     assert ended.returncode == 1, said
@@ -108,7 +109,7 @@ def test_one_piece_of_work_is_not_taken_either(forgetful: Services) -> None:
         env=environment(forgetful.settings),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
     )
     assert ended.returncode == 1, ended.stdout + ended.stderr
 
@@ -117,6 +118,6 @@ def test_a_worker_may_start_on_a_whole_ledger(signing: Services) -> None:
     head_exports.export(signing)
     python = COMMANDS["relay"][:2]
     ended = subprocess.run(
-        [*python, "worker.preflight"], cwd=ROOT, env=environment(signing.settings), timeout=120
+        [*python, "worker.preflight"], cwd=ROOT, env=environment(signing.settings), timeout=PATIENCE_SECONDS
     )
     assert ended.returncode == 0

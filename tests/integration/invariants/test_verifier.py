@@ -27,6 +27,7 @@ from core.workflows.operations.gauges import read_gauges
 from tests.integration.invariants.conftest import SEED
 from tests.support.faults import ROOT, environment, until
 from tests.support.ledger import open_account, reserve
+from tests.support.patience import PATIENCE_SECONDS
 from worker.exporter import GaugeCollector
 from worker.verifier import LOCK, verify_once
 
@@ -54,7 +55,7 @@ def verifier(services: Services, *arguments: str) -> subprocess.CompletedProcess
         env=environment(services.settings),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
 

@@ -22,6 +22,7 @@ from core.workflows.operations import leased
 from core.workflows.operations.archive import archive_dataset
 from core.workflows.releases import evaluate, publish, settle
 from tests.support.faults import until
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, queued_job, ready_dataset, violations
 from worker.kinds.evaluation import EvaluationKind
 
@@ -46,10 +47,10 @@ def archiving(services: Services, principal: Principal, dataset_id: str) -> Iter
 
     def begin() -> None:
         thread.start()
-        until(blocked, seconds=10, what="the wait for the job")
+        until(blocked, what="the wait for the job")
 
     yield begin
-    thread.join(timeout=20)
+    thread.join(timeout=PATIENCE_SECONDS)
     assert failures == []
 
 

@@ -53,6 +53,33 @@ def test_every_item_is_what_a_dry_run_says(services: Services, principal: Princi
         assert item.refused is None
 
 
+def test_a_name_alone_is_answered_with_the_form_that_is_meant() -> None:
+    with pytest.raises(
+        ValueError, match=r'not its name alone: \{"method": "dcsbm"\}, with "parameters"'
+    ) as refused:
+        ask("ds_1", methods=["lapgraph", {"method": "dcsbm"}])
+    assert [error["loc"] for error in refused.value.errors()] == [("methods", 0)]
+
+
+def test_a_method_that_is_named_says_which_of_its_forms_it_is(
+    services: Services, principal: Principal
+) -> None:
+    dataset = ready_dataset(services, principal)
+    methods = [{"method": "dcsbm"}, {"method": "dcsbm", "parameters": {"preset": "small"}}]
+    menu = plan_menu(services, principal, ask(dataset.id, methods=methods, epsilons=["1"]))
+    assert [item.parameters["preset"] for item in menu.items] == ["default", "small"]
+
+
+def test_a_delta_is_refused_where_the_account_has_none(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal)
+    menu = plan_menu(services, principal, ask(dataset.id, delta="1e-6"))
+    assert [item.refused and item.refused.field for item in menu.items] == ["delta", "delta"]
+    request = JobRequest(dataset_id=dataset.id, epsilon="1", delta="1e-6")
+    with pytest.raises(InvalidInput, match="delta 0") as refused:
+        plan_job(services, principal, request)
+    assert refused.value.members["field"] == "delta"
+
+
 def test_what_is_refused_stands_beside_what_is_not(services: Services, principal: Principal) -> None:
     dataset = ready_dataset(services, principal, policy={"max_epsilon_per_job": "5"})
     methods = [{"method": "dgg"}, {"method": "nothing"}, {"method": "profiles"}]

@@ -11,6 +11,7 @@ from core.datasets.models import Dataset, DatasetVersion, VersionState
 from core.identity.service import Principal
 from core.workflows.common.context import Services
 from core.workflows.jobs.submit import JobRequest, submit_job
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import ready_dataset
 
 
@@ -40,5 +41,5 @@ def test_a_version_that_arrives_while_a_submission_waits_is_used(services: Servi
             )
             while not waits_for_a_lock(services):
                 assert not asked.done()
-        job, replayed = asked.result(timeout=30)
+        job, replayed = asked.result(timeout=PATIENCE_SECONDS)
     assert (job.version_id, replayed) == (fresh.id, False)

@@ -16,6 +16,7 @@ from core.db.session import Database
 from core.workers.models import WorkerGpu
 from core.workers.repository import GpuMemory
 from core.workflows.common.context import Services
+from tests.support.patience import PATIENCE_SECONDS
 from worker import gpus
 from worker.exporter import GaugeCollector, Readings
 
@@ -95,7 +96,7 @@ def test_a_host_tells_and_the_exporter_shows_it_for_a_lease(services: Services, 
 def test_a_worker_goes_on_telling(services: Services, driver: Driver) -> None:
     stop = gpus.watch(services, 0.05)
     assert stop is not None
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while exported(services).get(("used", "host-a", "0")) != 5:
         assert time.monotonic() < deadline
     driver.used = (79 * GIB, 0)

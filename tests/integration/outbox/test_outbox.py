@@ -11,6 +11,7 @@ from core.errors import InvalidInput
 from core.outbox import service
 from core.outbox.models import Topic
 from tests.support.ledger import call
+from tests.support.patience import PATIENCE_SECONDS
 
 
 def unsent(database: Database) -> list[tuple[str, str]]:
@@ -65,7 +66,7 @@ def test_listeners_hear_of_it_after_the_commit(database: Database, database_url:
         with database.transaction() as session:
             service.ring(session, Topic.EVALUATE, "job_1")
             assert list(listener.notifies(timeout=0.1)) == []
-        heard = list(listener.notifies(timeout=5, stop_after=1))
+        heard = list(listener.notifies(timeout=PATIENCE_SECONDS, stop_after=1))
     assert [(each.channel, each.payload) for each in heard] == [("graphveil_outbox", "")]
 
 

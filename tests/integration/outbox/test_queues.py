@@ -7,6 +7,7 @@ from typing import Any
 from kombu import Connection
 
 from core.outbox.models import Topic
+from tests.support.patience import PATIENCE_SECONDS
 from worker.app import GPU, app
 from worker.tasks import GPU_TASK, task_name
 
@@ -33,7 +34,7 @@ def test_uploads_go_before_releases_and_those_before_comparisons_that_came_earli
         queues = list(app.amqp.queues.consume_from.values())
         with connection.Consumer(queues, callbacks=[take], prefetch_count=1):
             while len(taken) < 7:
-                connection.drain_events(timeout=10)
+                connection.drain_events(timeout=PATIENCE_SECONDS)
     topics = (Topic.INGEST, Topic.RUN, Topic.RUN, Topic.SHARD, Topic.EVALUATE, Topic.AUDIT, Topic.EVALUATE)
     assert taken == [task_name(topic) for topic in topics]
 
@@ -52,6 +53,6 @@ def test_a_worker_with_a_gpu_takes_what_waits_for_it_first_and_others_never_hear
             app.send_task(task, args=["x"], retry=False, connection=connection)
         with connection.Consumer([GPU, *others], callbacks=[take], prefetch_count=1):
             while len(taken) < 3:
-                connection.drain_events(timeout=10)
+                connection.drain_events(timeout=PATIENCE_SECONDS)
     assert taken == [GPU_TASK, task_name(Topic.INGEST), task_name(Topic.RUN)]
     assert GPU.name not in app.amqp.queues.consume_from

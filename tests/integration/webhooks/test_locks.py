@@ -15,6 +15,7 @@ from core.workflows.common.context import Services
 from core.workflows.webhooks import endpoints as webhooks
 from core.workflows.webhooks.endpoints import NewWebhook
 from tests.integration.webhooks.test_deliveries import cancelled_job
+from tests.support.patience import PATIENCE_SECONDS
 
 BLOCKED = text(
     "SELECT count(*) FROM pg_stat_activity "
@@ -34,7 +35,7 @@ def test_a_webhook_is_deleted_while_a_delivery_of_it_ends(services: Services, pr
             while not (deleting.done() or _waits(services)):
                 time.sleep(0.02)
             repository.locked_endpoint(session, hook.id)
-        deleting.result(timeout=20)
+        deleting.result(timeout=PATIENCE_SECONDS)
     with pytest.raises(NotFound):
         webhooks.get_webhook(services, principal, hook.id)
 

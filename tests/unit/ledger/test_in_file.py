@@ -293,7 +293,7 @@ def test_a_forged_chain_that_spends_more_than_the_total_is_refused(account: File
 
 
 def test_other_terms_than_the_files_are_refused(account: FileAccount) -> None:
-    with pytest.raises(InvalidInput, match="nano_epsilon"):
+    with pytest.raises(InvalidInput, match="another epsilon: 4, not 5"):
         FileAccount(account.path, terms(total=5 * NANO))
     with pytest.raises(InvalidInput, match="unit"):
         FileAccount(account.path, terms(unit="event"))

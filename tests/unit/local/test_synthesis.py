@@ -25,6 +25,7 @@ from core.publishing import alone
 from core.reports.model import PublicPart
 from graphveil import problems
 from graphveil.local.synthesis import schema_of
+from graphveil.problems import InvalidInput
 from worker import sandbox
 
 TIMED = {"edge_types": [{"temporal": True}], "time": {"start": 0, "width": 10, "count": 3}}
@@ -167,6 +168,25 @@ def test_a_budget_must_be_named_unless_the_graph_is_public(karate: nx.Graph) -> 
     assert refused.value.members["field"] == "budget"
     assert made(karate, method="tmf", budget=gv.Budget.unlimited()).report
     assert made(karate, method="tmf", public=True).report
+
+
+@pytest.mark.parametrize("other", [4, "budget.json", Path("budget.json"), {"epsilon": 4}, gv.Budget])
+def test_what_is_no_budget_is_refused_with_how_to_open_one(karate: nx.Graph, other: Any) -> None:
+    for ask in (gv.synthesize, gv.plan):
+        for public in (False, True):
+            with pytest.raises(
+                InvalidInput, match=r"budget must be a graphveil.Budget, not \w+; open"
+            ) as refused:
+                ask(karate, 1, budget=other, public=public)
+            assert refused.value.members["field"] == "budget"
+
+
+def test_a_delta_is_refused_where_the_budget_has_none(karate: nx.Graph, budget: gv.Budget) -> None:
+    for ask in (gv.synthesize, gv.plan):
+        with pytest.raises(InvalidInput, match="delta 0") as refused:
+            ask(karate, 1, budget=budget, delta="1e-6")
+        assert refused.value.members["field"] == "delta"
+    assert budget.remaining == budget.total
 
 
 @pytest.mark.parametrize(

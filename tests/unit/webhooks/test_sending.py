@@ -21,6 +21,7 @@ from cryptography.x509.oid import NameOID
 from core.webhooks.addresses import Rules
 from core.webhooks.models import Trouble
 from core.webhooks.sending import Limits, Outcome, send
+from tests.support.patience import PATIENCE_SECONDS
 
 NAME = "hooks.example.org"
 LIMITS = Limits(seconds=2.0, answer_bytes=64 * 1024)
@@ -66,7 +67,7 @@ def listening(
         thread.start()
         yield server.getsockname()[1], requests
         done.set()
-        thread.join(timeout=5)
+        thread.join(timeout=PATIENCE_SECONDS)
 
 
 def request_of(connection: socket.socket) -> bytes:

@@ -14,6 +14,7 @@ import pytest
 from core import failpoints
 from core.errors import InvalidInput
 from core.settings import Settings
+from tests.support.patience import PATIENCE_SECONDS
 from worker.limits import ROOT
 
 
@@ -66,4 +67,4 @@ def test_a_named_point_stops_the_process_once() -> None:
     _, status = os.waitpid(process.pid, os.WUNTRACED)
     assert os.WIFSTOPPED(status)
     process.send_signal(signal.SIGCONT)
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=PATIENCE_SECONDS) == 0
