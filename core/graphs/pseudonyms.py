@@ -74,4 +74,3 @@ def pseudonyms(node_type: str, count: int) -> pa.Array:
     digits = max(MIN_DIGITS, len(str(count)))
     numbers = pc.utf8_lpad(pa.array(np.arange(1, count + 1)).cast(pa.string()), digits, padding="0")
     return pc.binary_join_element_wise(f"{node_type}-", numbers, "")
-
