@@ -17,6 +17,7 @@ from core.graphs.graph import Graph
 from core.graphs.ingest import canonicalise, value_names
 from core.graphs.objects import UNIVERSE, Tables, positive, tables_of
 from core.graphs.proposal import propose
+from core.graphs.read_off import marks_of
 from core.graphs.schema import GRAPH_ID, Derived, EdgeType, GraphSchema, NodeType
 from core.graphs.store import write_graph
 from core.graphs.uploads import IngestLimits, UploadedFile
@@ -86,6 +87,7 @@ def _store_file(
     elif nodes is not None:
         count = positive(nodes)
     derived: tuple[Derived, ...] = ()
+    proposed = False
     if schema is None and not (public and count is None and directed is None):
         if count is None and "nodes" not in files and not formats.reader(form).carries_nodes:
             raise InvalidInput(UNIVERSE, field="nodes")
@@ -96,11 +98,12 @@ def _store_file(
     elif count is not None or directed is not None:
         raise InvalidInput("the schema says who is there, and the direction of edges", field="nodes")
     elif schema is None:
-        listed = "nodes" in files or formats.reader(form).carries_nodes
-        derived = () if listed else (Derived.NODE_LIST,)
+        proposed = True
+    if schema is not None and "nodes" not in files and any(t.count is None for t in schema.node_types):
+        derived = (Derived.NODE_LIST,)  # the document lists its nodes, which may be those that have an edge
     report = canonicalise(files, schema, folder)
-    if schema is None and report.schema.temporal:
-        derived = (*derived, Derived.TIME_GRID)
+    if proposed:
+        derived = marks_of(report.schema, nodes="nodes" not in files)
     return Stored(report.schema, report.nodes, derived, tuple(report.warnings))
 
 
@@ -127,7 +130,9 @@ def graph_of(tables: Tables, schema: GraphSchema | None = None, *, public: bool 
         return _proposed(tables, limits)
     declared = inferred(tables) if schema is None else schema
     built = assemble_batches(declared, Sources(lambda: _raw(tables, declared)), limits, _silent)
-    return Made(built.graph)
+    counted = schema is not None and all(kind.count is not None for kind in schema.node_types)
+    told = tables.declared_nodes or counted
+    return Made(built.graph, () if told else (Derived.NODE_LIST,))
 
 
 def inferred(tables: Tables) -> GraphSchema:
@@ -196,10 +201,8 @@ def _proposed(tables: Tables, limits: IngestLimits) -> Made:
     whole = Tables(tables.edges, nodes if nodes is not None else proposal.nodes)
     schema = proposal.schema
     built = assemble_batches(schema, Sources(lambda: _raw(whole, schema)), limits, _silent)
-    derived = (Derived.NODE_LIST,) if nodes is None else ()
-    if schema.temporal:
-        derived = (*derived, Derived.TIME_GRID)
-    return Made(built.graph, derived, proposal.warnings)
+    told = nodes is not None and tables.declared_nodes
+    return Made(built.graph, marks_of(schema, nodes=not told), proposal.warnings)
 
 
 def _silent(stage: str, done: int) -> None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.errors import InvalidInput
 from core.graphs.findings import shown
@@ -37,6 +38,8 @@ class Tables:
     """``edges``: source, target, and what else the object says of them; ``nodes``: id and so on, or None.
 
     ``counts`` are the sizes of node types whose nodes are numbered. ``timed``: the edges have a column time.
+    ``declared_nodes``: somebody said who is there; False where the object knows, which may have been made of
+    its edges.
     """
 
     edges: pa.Table
@@ -46,6 +49,7 @@ class Tables:
     relations: tuple[tuple[str, str, str], ...] = (("edge", "node", "node"),)
     directed: bool = False
     timed: bool = False
+    declared_nodes: bool = True
 
     def declared(self) -> tuple[tuple[NodeType, ...], tuple[EdgeType, ...]]:
         """Declare what the type of the object says; nothing that nodes or edges carry."""
@@ -66,7 +70,8 @@ class Tables:
 def tables_of(graph: object, nodes: object = None, *, directed: bool | None = None) -> Tables:
     """Take the object apart.
 
-    ``nodes``: a count, ids, or a frame with the column ``id``, where the object does not have its nodes.
+    ``nodes``: a count, ids, or a frame with the column ``id``: who is there. Objects that have their nodes
+    do not need it; who is there is then taken from the object, and was not declared.
     ``directed`` is for objects whose type does not say (frames, matrices, tensors): False unless given.
     Raises InvalidInput (``field``) for a type that is not known, nodes that cannot be named, and where nodes
     or a direction are said twice or not at all.
@@ -89,7 +94,7 @@ def _class(library: str, names: str) -> Any:
 def _networkx(graph: Any, nodes: object, directed: bool | None) -> Tables:
     from core.graphs.networkx_tables import networkx_tables
 
-    _said_twice(nodes, directed, "a NetworkX graph")
+    _said_twice(directed, "a NetworkX graph")
     named: dict[str, object] = {}
     for key in graph.nodes:
         name = _name(key)
@@ -99,7 +104,7 @@ def _networkx(graph: Any, nodes: object, directed: bool | None) -> Tables:
             )
         named[name] = key
     listed, edges = networkx_tables(graph)
-    return Tables(edges, listed, directed=graph.is_directed(), timed=False)
+    return _own_nodes(Tables(edges, listed, directed=graph.is_directed()), nodes)
 
 
 def _name(key: object) -> str:
@@ -116,7 +121,7 @@ def _name(key: object) -> str:
 
 
 def _igraph(graph: Any, nodes: object, directed: bool | None) -> Tables:
-    _said_twice(nodes, directed, "an igraph graph")
+    _said_twice(directed, "an igraph graph")
     count = graph.vcount()
     ends = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     edges = {"source": ends[:, 0], "target": ends[:, 1]}
@@ -125,18 +130,17 @@ def _igraph(graph: Any, nodes: object, directed: bool | None) -> Tables:
     table = pa.table(edges)
     attributes = list(graph.vs.attributes())
     if not attributes:
-        return Tables(table, counts={"node": positive(count)}, directed=graph.is_directed())
+        numbered = Tables(table, counts={"node": positive(count)}, directed=graph.is_directed())
+        return _own_nodes(numbered, nodes)
     ids = pa.array([_name(each) for each in (graph.vs["name"] if "name" in attributes else range(count))])
     columns = {"id": ids} | {name: pa.array(graph.vs[name]) for name in attributes if name != "name"}
     for place, end in enumerate(("source", "target")):
         table = table.set_column(place, end, ids.take(pa.array(ends[:, place])))
-    return Tables(table, pa.table(columns), directed=graph.is_directed())
+    return _own_nodes(Tables(table, pa.table(columns), directed=graph.is_directed()), nodes)
 
 
 def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
     entries = graph.tocoo()
-    if nodes is not None:
-        raise InvalidInput("a matrix has its nodes: its rows and columns; leave nodes out", field="nodes")
     if entries.data.dtype.kind == "f" and np.isnan(entries.data).any():
         raise InvalidInput("the matrix holds NaN; no edge has such a weight", field="graph")
     rows, columns = entries.shape
@@ -144,7 +148,13 @@ def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
     ends = {"source": entries.row[present].astype(np.int64), "target": entries.col[present].astype(np.int64)}
     table = pa.table({**ends, "weight": entries.data[present]})
     if rows == columns:
-        return Tables(table, counts={"node": positive(rows)}, directed=bool(directed))
+        square = Tables(table, counts={"node": positive(rows)}, directed=bool(directed))
+        return _own_nodes(square, nodes)
+    if nodes is not None:
+        raise InvalidInput(
+            "rows and columns of this matrix are two sorts of nodes: declare the count of each in a schema",
+            field="nodes",
+        )
     if directed is not None:
         raise InvalidInput(
             "rows and columns of this matrix are two sorts of nodes: an edge has no other direction",
@@ -155,6 +165,7 @@ def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
         counts={"row": positive(rows), "column": positive(columns)},
         node_types=("row", "column"),
         relations=(("edge", "row", "column"),),
+        declared_nodes=False,
     )
 
 
@@ -314,9 +325,37 @@ def _arrow(frame: Any) -> pa.Table:
         raise InvalidInput(f"a column of the frame cannot be read: {error}", field="graph") from error
 
 
-def _said_twice(nodes: object, directed: bool | None, what: str) -> None:
-    if nodes is not None:
-        raise InvalidInput(f"{what} has its nodes; leave nodes out", field="nodes")
+def _own_nodes(found: Tables, nodes: object) -> Tables:
+    """Take who is there from ``nodes`` where that is given, else from the object, which declares nobody.
+
+    What declared nodes carry is the object's, unless a frame of them says it. InvalidInput where the object
+    has a node that is not declared.
+    """
+    if nodes is None:
+        return replace(found, declared_nodes=False)
+    listed, counts = _universe(nodes)
+    own = found.nodes
+    if own is None:
+        (size,) = found.counts.values()
+        own = pa.table({"id": pa.array(range(size)).cast(pa.string())})
+    if listed is None:
+        listed = pa.table({"id": pa.array(range(counts["node"])).cast(pa.string())})
+    ids = listed["id"].cast(pa.string())
+    missing = own["id"].filter(pc.invert(pc.is_in(own["id"], value_set=ids)))
+    if len(missing):
+        raise InvalidInput(
+            f"the graph has the node {shown(missing[0].as_py())}, which nodes does not list", field="nodes"
+        )
+    place = pc.index_in(ids, value_set=own["id"])
+    for name in own.column_names:
+        if name not in listed.column_names:
+            listed = listed.append_column(name, own[name].take(place))
+    if counts and listed.num_columns == 1:
+        return replace(found, nodes=None, counts=counts)
+    return replace(found, nodes=listed, counts={})
+
+
+def _said_twice(directed: bool | None, what: str) -> None:
     if directed is not None:
         raise InvalidInput(
             f"{what} says whether its edges have a direction; leave directed out", field="directed"

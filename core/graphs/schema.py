@@ -65,6 +65,11 @@ class Derived(StrEnum):
 
     NODE_LIST = "node_list"
     TIME_GRID = "time_grid"
+    NODE_TYPES = "node_types"
+    EDGE_TYPES = "edge_types"
+    NODE_ATTRIBUTES = "node_attributes"
+    EDGE_VALUES = "edge_values"
+    CAPS = "caps"
 
 
 class Presence(StrEnum):

@@ -162,7 +162,7 @@ class NodeCollector:
         return repeated
 
     def tables(self) -> tuple[dict[str, NodeTable], list[str]]:
-        """Build node tables by type, in the order of the list, and list what is wrong with whole types."""
+        """Build node tables by type, sorted by id, and list what is wrong with whole types."""
         tables, problems = {}, []
         for node_type in self.schema.node_types:
             listed = self.listed[node_type.name]
@@ -173,7 +173,8 @@ class NodeCollector:
                     problems.append(
                         f"no node of type {node_type.name!r} is listed; list it or declare a count"
                     )
-                tables[node_type.name] = NodeTable(len(ids), ids, attributes)
+                listed_nodes = NodeTable(len(ids), ids, attributes)
+                tables[node_type.name] = listed_nodes.taken(listed_nodes.id_order())
                 continue
             table, problem = _counted(node_type, node_type.count, ids, attributes)
             tables[node_type.name] = table
@@ -245,12 +246,7 @@ def _counted(
         return NodeTable(
             count
         ), f"{what}, but {count - len(values)} of them have no attributes; list every node"
-    order = np.argsort(values)
-    taken = {
-        key: column[order] if isinstance(column, np.ndarray) else column.take(pa.array(order))
-        for key, column in attributes.items()
-    }
-    return NodeTable(count, None, taken), None
+    return NodeTable(count, None, attributes).taken(np.argsort(values)), None
 
 
 def indices(schema: GraphSchema, tables: Mapping[str, NodeTable]) -> dict[str, NodeIndex]:

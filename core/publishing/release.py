@@ -16,7 +16,7 @@ from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
 from core.generators import registry
 from core.generators.base import FittedModel, Generator, Progress, carries_values, synthesised_by
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.pseudonyms import Permuter, pseudonymise
+from core.graphs.pseudonyms import Permuter, pseudonymise, sorted_by_id
 from core.graphs.schema import GraphSchema, NodeIds, Protection
 from core.graphs.sensitive import FILE as SENSITIVE
 from core.graphs.sensitive import read_sensitive
@@ -166,12 +166,12 @@ def dress(
     """The sample with the public parts of the original around it, and where each node came from.
 
     Public relations with what their edges carry, public attributes and, where declared public, node ids are
-    copied; else nodes get fresh pseudonyms in a random order, or those of ``order``. Protected attributes
+    copied, nodes in the order of their ids; else nodes get fresh pseudonyms in a random order, or those of
+    ``order``. Protected attributes
     that ``schema`` declares are the sample's, and edges of the sample carry what it declares, and nothing
     else. ``permutations[type][new_index] == original_index``. Of the sample only the asked relations and
     those attributes are read; PrivacyViolation when one is missing or has another universe.
     """
-    import numpy as np
 
     public_ids = schema.node_ids is NodeIds.PUBLIC
     nodes = {}
@@ -196,6 +196,4 @@ def dress(
         drawn = source.edges[edge_type.name]
         edges[edge_type.name] = drawn if edge_type.public or edge_type.attributes else drawn.bare()
     graph = Graph.build(schema, nodes, edges)
-    if public_ids:
-        return graph, {name: np.arange(table.count) for name, table in graph.nodes.items()}
-    return pseudonymise(graph, rng, order)
+    return sorted_by_id(graph) if public_ids else pseudonymise(graph, rng, order)

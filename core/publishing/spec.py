@@ -68,7 +68,7 @@ class _Release(_Spec):
     measurements: bool = Field(
         default=True, description="The noisy numbers that were paid for are published beside the graph."
     )
-    derived: Annotated[tuple[Derived, ...], Field(max_length=2)] = Field(
+    derived: Annotated[tuple[Derived, ...], Field(max_length=len(Derived))] = Field(
         default=(), description="What of the public schema and universe was read off the data."
     )
 

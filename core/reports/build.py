@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
+from core.graphs.read_off import sentence
 from core.graphs.schema import Derived, GraphSchema, Protection
 from core.privacy.events import (
     Composed,
@@ -108,7 +109,8 @@ def public_part(
     ``totals`` what paid numbers determine.
     """
     person = schema.protected_type
-    part = guarantee_part(guarantee, assurance, claim, None if person is None else person.name)
+    hidden = None if person is None else person.name
+    part = guarantee_part(guarantee, assurance, claim, hidden, derived)
     summary = transcript_summary(plan, transcript)
     described = PublicStatistics.model_validate(statistics)
     protected = not node_values and any(
@@ -154,11 +156,16 @@ def public_part(
 
 
 def guarantee_part(
-    guarantee: Guarantee, assurance: str, claim: Claim | None = None, hidden: str | None = None
+    guarantee: Guarantee,
+    assurance: str,
+    claim: Claim | None = None,
+    hidden: str | None = None,
+    derived: Sequence[Derived] = (),
 ) -> GuaranteePart:
     """Print the guarantee: epsilon and delta as exact decimals of the ledger's integers.
 
-    ``hidden``: the name of the protected node type, where the schema declares one.
+    ``hidden``: the name of the protected node type, where the schema declares one. ``derived``: what of the
+    schema was read off the data, which the statement counts and names.
     """
     nano = guarantee.nano_epsilon
     return GuaranteePart(
@@ -168,7 +175,7 @@ def guarantee_part(
         unit=guarantee.unit,
         window=guarantee.window,
         protected_type=hidden,
-        statement=guarantee.statement,
+        statement=guarantee.statement + ("" if nano is None else sentence(derived)),
         assurance=assurance,
         noise=guarantee.assurance,
         reasons=guarantee.reasons,

@@ -135,9 +135,10 @@ _SELECTION = Notice(
 _DERIVED = {
     Derived.NODE_LIST: Notice(
         code="universe_from_edges",
-        text="The list of nodes was not declared: it was read off the uploaded edges, and the curator "
-        "confirmed it as public. It holds exactly the nodes that have an edge, so that the release tells who "
-        "has one. This is outside the guarantee: epsilon does not bound it.",
+        text="The list of nodes was not declared: it was taken from the uploaded edges, or from a graph that "
+        "lists its nodes itself, and may have been made of its edges. Where it holds exactly the nodes that "
+        "have an edge, the release tells who has one. This is outside the guarantee: epsilon does not bound "
+        "it.",
     ),
     Derived.TIME_GRID: Notice(
         code="grid_from_data",
@@ -145,7 +146,24 @@ _DERIVED = {
         "curator confirmed it as public. It tells when the first and the last edge lie. This is outside the "
         "guarantee: epsilon does not bound it.",
     ),
+    **{
+        mark: Notice(
+            code=code,
+            text=f"{what} read off the uploaded rows and confirmed as public. One edge more or less may have "
+            "changed that. This is outside the guarantee: epsilon does not bound it. Declare what may occur, "
+            "instead of what did, and it lies within.",
+        )
+        for mark, code, what in (
+            (Derived.NODE_TYPES, "node_types_from_data", "The names of the node types were"),
+            (Derived.EDGE_TYPES, "edge_types_from_data", "The names of the relations were"),
+            (Derived.NODE_ATTRIBUTES, "node_attributes_from_data", "Which attributes nodes have was"),
+            (Derived.EDGE_VALUES, "edge_values_from_data", "Categories and bounds of what edges carry were"),
+            (Derived.CAPS, "caps_from_data", "How many edges or records there are at most was"),
+        )
+    },
 }
+READ_OFF = frozenset(notice.code for notice in _DERIVED.values())
+"""Codes of the caveats about what was read off the data."""
 
 
 _NO_NODES = Notice(

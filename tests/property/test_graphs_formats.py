@@ -19,7 +19,7 @@ from core.graphs import formats
 from core.graphs.convert import to_networkx
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.ingest import UploadedFile, canonicalise
-from core.graphs.pseudonyms import pseudonymise
+from core.graphs.pseudonyms import pseudonymise, sorted_by_id
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.store import read_graph, write_graph
 
@@ -136,7 +136,7 @@ def test_every_format_that_takes_it_gives_back_a_typed_temporal_graph(name: str,
         folder = Path(temporary)
         carries = formats.reader(name).carries_nodes
         nodes = None if carries else node_list(graph, folder)
-        assert ingested(graph, name, folder, nodes).equals(graph)
+        assert ingested(graph, name, folder, nodes).equals(sorted_by_id(graph)[0])
 
 
 @pytest.mark.parametrize("name", ["csv", "tsv"])
@@ -150,7 +150,7 @@ def test_a_delimited_release_with_its_node_list_is_the_whole_graph(name: str, gr
         chosen.write_nodes(graph, folder / "nodes")
         files = {part: UploadedFile(folder / part, name) for part in ("edges", "nodes")}
         canonicalise(files, graph.schema, folder / "out")
-        assert read_graph(folder / "out").equals(graph)
+        assert read_graph(folder / "out").equals(sorted_by_id(graph)[0])
 
 
 @FEW

@@ -227,6 +227,7 @@ def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
         guarantee=guarantee,
         transcript=transcript,
         protected_type=publish.protected_type(held.services, work),
+        derived=work.spec.release.derived,
     )
     return files
 

@@ -97,11 +97,12 @@ def confirm(
     request: Request, services: ServicesDep, principal: CuratorDep, dataset_id: str, form: FormDep
 ) -> Response:
     """The schema is the dataset's; an upload that waited for it is validated."""
-    sent = form.get("schema", "")
+    sent, known = form.get("schema", ""), frozenset(form.many("read_off"))
     try:
-        confirm_schema(services, principal, dataset_id, _schema(sent))
+        confirm_schema(services, principal, dataset_id, _schema(sent), known)
     except GraphveilError as error:
-        return _confirming(request, services, principal, dataset_id, sent, pages.told(request, error))
+        problem = pages.told(request, error)
+        return _confirming(request, services, principal, dataset_id, sent, problem, known)
     return see(f"/console/datasets/{dataset_id}/upload?done=schema")
 
 
@@ -162,6 +163,7 @@ def _confirming(
     dataset_id: str,
     sent: str | None = None,
     problem: dict[str, Any] | None = None,
+    known: frozenset[str] = frozenset(),
 ) -> Response:
     dataset = datasets.get_dataset(services, principal, dataset_id)
     found = dataset.proposed_schema or dataset.graph_schema
@@ -171,6 +173,8 @@ def _confirming(
         "drawn": pictures.type_graph(found) if found else None,
         "written": json.dumps(found or {}, indent=2) if sent is None else sent,
         "problem": problem,
+        "read_off": dataset.version.read_off if dataset.version and dataset.proposed_schema else (),
+        "known": known,
         "step": 3,
     }
     return pages.page(request, "schema.html", content, status=problem["status"] if problem else 200)

@@ -153,14 +153,20 @@ def confirm_schema(
     ] = None,
     accept: Annotated[bool, typer.Option("--accept", help="The proposed schema, as it is.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the upload is validated.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask about what was read off the data.")] = False,
 ) -> None:
     """Declare the schema, or confirm the one that was proposed. It becomes public."""
     if accept == (schema is not None):
         raise typer.BadParameter("name the file of a schema, or --accept the proposed one")
     with service(context) as graphveil:
-        declared = read_json(schema) if schema else graphveil.dataset(dataset_id).proposed_schema
+        found = graphveil.dataset(dataset_id)
+        declared = read_json(schema) if schema else found.proposed_schema
         if declared is None:
             raise ClientError(f"no proposed schema waits in {dataset_id}; see graphveil dataset {dataset_id}")
+        if accept and not yes:
+            for each in found.version.read_off if found.version else ():
+                asked = f"Read off the data, and outside epsilon once public: {each.text}. Publish it?"
+                typer.confirm(asked, abort=True, err=True)
         dataset = graphveil.confirm_schema(dataset_id, declared)
         if wait and dataset.state == "validating":
             with notes.status("validating"):

@@ -57,6 +57,8 @@ def dataset(found: Dataset) -> None:
     if found.version:
         out.print(f"version {found.version.number}: {coloured(found.version.state)}")
         _read(found.version.ingest_report or {})
+        for each in found.version.read_off:
+            out.print(f"[yellow]Read off the data, outside epsilon:[/yellow] {escape(each.text)}")
     if found.proposed_schema:
         out.print("A schema is proposed:")
         out.print_json(data=found.proposed_schema)

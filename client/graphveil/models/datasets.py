@@ -61,6 +61,13 @@ class Part(Answer):
     received_at: datetime
 
 
+class ReadOff(Answer):
+    """A part of the public schema that was read off an upload, not declared: it lies outside epsilon."""
+
+    part: str = Field(examples=["edge_values"])
+    text: str = Field(examples=["what edges carry: amount of edge, 0 to 50"])
+
+
 class Version(Answer):
     """One upload of a dataset. Curators only: sizes, digests and findings are functions of the data."""
 
@@ -71,6 +78,10 @@ class Version(Answer):
     ingest_report: dict[str, Any] | None = Field(description="What was read.")
     findings: list[dict[str, Any]] | None = Field(
         description="What breaks the schema: up to 20 of file, line, column, message."
+    )
+    read_off: tuple[ReadOff, ...] = Field(
+        default=(),
+        description="What of the schema was read off the data: every release made under it says so.",
     )
     created_at: datetime
     finished_at: datetime | None

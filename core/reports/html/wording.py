@@ -12,6 +12,7 @@ from typing import Literal
 from core.privacy.guarantee import of_several
 from core.privacy.units import Unit
 from core.reports.model import GuaranteePart, PublicPart
+from core.reports.notices import READ_OFF
 from core.reports.reproduction import command
 from core.reports.scoring import FAIR, GOOD
 from graphveil.pages.numbers import at_most
@@ -37,7 +38,7 @@ ASSURANCE = {
     "experimental": "The method's privacy proof was not reviewed yet.",
 }
 # Caveats that a reader must not miss.
-SEVERE = frozenset({"no_guarantee", "large_epsilon", "universe_from_edges", "grid_from_data"})
+SEVERE = frozenset({"no_guarantee", "large_epsilon", *READ_OFF})
 GROUPS = (1, 2, 5, 10)
 Level = Literal["good", "fair", "poor"]
 # The best guess about one unit, a coin flip being right with one half.

@@ -8,36 +8,34 @@ from sqlalchemy.orm import Session
 
 from core.datasets import repository
 from core.datasets.models import Dataset, DatasetPart
-from core.graphs.schema import Derived, GraphSchema, TimeGrid
+from core.graphs import formats
+from core.graphs.read_off import marks_of, still_read_off
+from core.graphs.schema import Derived, GraphSchema
 
 
-def derived_parts(schema: GraphSchema, nodes: DatasetPart | None) -> list[str]:
-    """Which parts of a proposal were read off the data: the node list where it is kept, the time grid."""
-    read_off = {Derived.NODE_LIST: nodes is not None, Derived.TIME_GRID: schema.time is not None}
-    return [str(part) for part, was in read_off.items() if was]
+def derived_parts(schema: GraphSchema, *, nodes: bool) -> list[str]:
+    """Mark a proposal; ``nodes``: its node list was read off the edges, or is a document's own."""
+    return [str(mark) for mark in marks_of(schema, nodes=nodes)]
 
 
 def still_derived(marks: Sequence[str], seen: GraphSchema, confirmed: GraphSchema) -> list[str]:
-    """Work out the marks that hold once a curator replaced the schema that was ``seen`` by ``confirmed``.
+    """Keep the marks that hold once a curator replaced the schema that was ``seen`` by ``confirmed``."""
+    return [str(mark) for mark in still_read_off([Derived(mark) for mark in marks], seen, confirmed)]
 
-    A declared count takes the place of the list. A grid is the curator's own only if both its ends are.
+
+def marked_universe(marks: Sequence[str], schema: GraphSchema, edges: DatasetPart) -> list[str]:
+    """Add the mark of a node list that nobody declared: that of a document which lists its nodes itself.
+
+    It may have been made of its edges. A declared count takes its place.
     """
-    own = set()
-    if all(node_type.count is not None for node_type in confirmed.node_types):
-        own.add(Derived.NODE_LIST)
-    if not _ends(seen.time) & _ends(confirmed.time):
-        own.add(Derived.TIME_GRID)
-    return [mark for mark in marks if mark not in own]
+    undeclared = any(node_type.count is None for node_type in schema.node_types)
+    if Derived.NODE_LIST in marks or not undeclared or not formats.reader(edges.format).carries_nodes:
+        return list(marks)
+    return [str(Derived.NODE_LIST), *marks]
 
 
 def inherited(session: Session, dataset: Dataset) -> list[str]:
-    """Mark a new version: a schema in use keeps its time grid; nodes come with their upload."""
+    """Mark a new version: a schema in use keeps its marks; nodes come with their upload."""
     earlier = repository.versions(session, [dataset.id]) if dataset.graph_schema is not None else []
-    seen = any(Derived.TIME_GRID in version.derived for version in earlier)
-    return [str(Derived.TIME_GRID)] if seen else []
-
-
-def _ends(grid: TimeGrid | None) -> set[tuple[str, int]]:
-    if grid is None:
-        return set()
-    return {("start", grid.start), ("end", grid.start + grid.width * grid.count)}
+    seen = {mark for version in earlier for mark in version.derived} - {Derived.NODE_LIST}
+    return [str(mark) for mark in Derived if mark in seen]

@@ -27,7 +27,7 @@ from core.storage.store import make_private_folder
 from core.work import service as leased
 from core.workflows.common.context import Services
 from core.workflows.datasets.attach import attach, joined
-from core.workflows.datasets.derivations import derived_parts
+from core.workflows.datasets.derivations import derived_parts, marked_universe
 from core.workflows.datasets.derived_nodes import keep_derived_nodes
 from core.workflows.datasets.ingest_work import (
     IngestWork,
@@ -122,6 +122,8 @@ def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any
                     report = {**report, "message": joined(session, dataset)}
             # Without an edge it is nobody's content: the datasets of two streams begin alike.
             if refusal is None:
+                if edges := repository.part(session, version.id, EDGES):  # else the graph is in parts
+                    version.derived = marked_universe(version.derived, stored, edges)
                 _accept(session, dataset, version, stored, key, report)
             else:
                 _reject(session, dataset, version, [], refusal)
@@ -147,14 +149,15 @@ def propose(
             service.apply(Event.SCHEMA_PROPOSED, dataset, version)
             version.let_go()
             dataset.proposed_schema = schema.model_dump(mode="json")
-            version.derived = derived_parts(schema, derived)
+            edges = repository.part(session, version.id, EDGES)
+            assert edges is not None  # its upload queued the validation
+            marks = derived_parts(schema, nodes=derived is not None)
+            version.derived = marked_universe(marks, schema, edges)
             version.ingest_report = _shown(report or {})
             if derived is not None:
                 session.add(derived)
             if (report or {}).get("columns_ignored") or any(t.attributes for t in schema.edge_types):
                 # The proposal names them: to confirm it is to leave out what the confirmed schema does.
-                edges = repository.part(session, version.id, EDGES)
-                assert edges is not None  # its upload queued the validation
                 edges.options = {**edges.options, "extra_columns": "ignore"}
     except LeaseLost:
         discard(services, [] if derived is None else [derived.object_key])

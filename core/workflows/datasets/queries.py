@@ -15,6 +15,8 @@ from sqlalchemy.orm import Session
 from core.datasets import repository, service
 from core.datasets.models import Dataset as Row
 from core.datasets.models import DatasetPart, DatasetVersion
+from core.graphs.read_off import words_for
+from core.graphs.schema import Derived, GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import pace
@@ -25,7 +27,7 @@ from core.ledger.statement import entry_of
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.policies import policy_of, rules_of
-from graphveil.models.datasets import Dataset, Datasets, Part, Version
+from graphveil.models.datasets import Dataset, Datasets, Part, ReadOff, Version
 from graphveil.models.ledger import Budget, LedgerPage
 
 
@@ -180,11 +182,14 @@ def _view(
         proposed_schema=dataset.proposed_schema if curator else None,
         created_at=dataset.created_at,
         archived_at=dataset.archived_at,
-        version=_version(versions[0], parts) if curator and versions else None,
+        version=_version(dataset, versions[0], parts) if curator and versions else None,
     )
 
 
-def _version(version: DatasetVersion, parts: Iterable[DatasetPart]) -> Version:
+def _version(dataset: Row, version: DatasetVersion, parts: Iterable[DatasetPart]) -> Version:
+    seen = version.graph_schema or dataset.proposed_schema or dataset.graph_schema
+    marks = [Derived(mark) for mark in version.derived] if seen is not None else []
+    schema = GraphSchema.model_validate(seen) if marks else GraphSchema()
     return Version(
         id=version.id,
         number=version.number,
@@ -202,6 +207,7 @@ def _version(version: DatasetVersion, parts: Iterable[DatasetPart]) -> Version:
         ),
         ingest_report=version.ingest_report,
         findings=version.findings,
+        read_off=tuple(ReadOff(part=str(mark), text=words_for(mark, schema)) for mark in marks),
         created_at=version.created_at,
         finished_at=version.finished_at,
     )

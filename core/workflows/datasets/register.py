@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
@@ -15,8 +15,9 @@ from core.datasets import objects, repository, service, vault
 from core.datasets.models import Dataset, DatasetState, VersionState
 from core.datasets.service import Event
 from core.db.base import ROW_LOCK
-from core.errors import Conflict, InvalidTransition
-from core.graphs.schema import GraphSchema
+from core.errors import Conflict, InvalidInput, InvalidTransition
+from core.graphs.read_off import words_for
+from core.graphs.schema import Derived, GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import repository as accounts
@@ -119,10 +120,17 @@ def register_dataset(services: Services, principal: Principal, new: NewDataset) 
     return dataset
 
 
-def confirm_schema(services: Services, principal: Principal, dataset_id: str, schema: GraphSchema) -> Dataset:
+def confirm_schema(
+    services: Services,
+    principal: Principal,
+    dataset_id: str,
+    schema: GraphSchema,
+    known: Collection[str] | None = None,
+) -> Dataset:
     """The schema is the dataset's; an upload that waited for it is queued for validation with its kept parts.
 
-    What of it was read off the upload stays on record with the version, for its releases to say so.
+    What of it was read off the upload stays on record with the version, for its releases to say so;
+    ``known``, where given, names all of that, or nothing is confirmed.
     Raises NotFound, Forbidden, InvalidInput, Conflict where a w-event account keeps another time grid, and
     InvalidTransition where a schema is already in use.
     """
@@ -148,18 +156,29 @@ def confirm_schema(services: Services, principal: Principal, dataset_id: str, sc
             if dataset.current_version_id is not None:
                 raise InvalidTransition("the dataset is in use under its schema", state=str(dataset.state))
             service.apply(Event.SCHEMA_DECLARED, dataset)
-        _keep_marks(session, dataset, schema)
+        _keep_marks(session, dataset, schema, known)
         dataset.graph_schema, dataset.proposed_schema = schema.model_dump(mode="json"), None
     log.info("schema_confirmed", dataset_id=dataset_id)
     return dataset
 
 
-def _keep_marks(session: Session, dataset: Dataset, schema: GraphSchema) -> None:
+def _keep_marks(
+    session: Session, dataset: Dataset, schema: GraphSchema, known: Collection[str] | None
+) -> None:
     seen = dataset.proposed_schema or dataset.graph_schema
-    if seen is not None:
-        before = GraphSchema.model_validate(seen)
-        for version in repository.versions(session, [dataset.id]):
-            version.derived = still_derived(version.derived, before, schema)
+    if seen is None:
+        return
+    before, unnamed = GraphSchema.model_validate(seen), list[str]()
+    for version in repository.versions(session, [dataset.id]):
+        version.derived = still_derived(version.derived, before, schema)
+        if known is not None and dataset.proposed_schema is not None:
+            unnamed += [words_for(Derived(mark), schema) for mark in version.derived if mark not in known]
+    if unnamed:
+        raise InvalidInput(
+            f"read off the rows, and about to be public: {'; '.join(dict.fromkeys(unnamed))}. Confirm each, "
+            "or declare in the schema what may occur instead of what did",
+            field="read_off",
+        )
 
 
 def _create(session: Session, principal: Principal, new: NewDataset, account: BudgetAccount) -> Dataset:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from core.errors import InvalidInput, PrivacyViolation
+from core.graphs.schema import Derived
 from core.jobs.models import ArtifactRole
 from core.privacy.guarantee import Guarantee, guarantee_of
 from core.privacy.meter import TranscriptEntry
@@ -139,10 +140,12 @@ def check_report(
     guarantee: Guarantee,
     transcript: Sequence[TranscriptEntry],
     protected_type: str | None,
+    derived: Sequence[Derived] = (),
 ) -> None:
     """The public report speaks of this job and plan, and prints this guarantee; InvalidInput otherwise.
 
-    ``protected_type``: the one that the dataset's schema declares, if any.
+    ``protected_type``: the one that the dataset's schema declares, if any. ``derived``: what of that schema
+    was read off the data.
     """
     report = next(file for file in files if file.role is ArtifactRole.REPORT)
     if report.size_bytes > MAX_REPORT_BYTES:
@@ -154,7 +157,7 @@ def check_report(
     if (part.provenance.job_id, part.provenance.plan_digest) != (job_id, plan_digest):
         raise InvalidInput("the report speaks of another job or plan")
     told = part.guarantee
-    if told != guarantee_part(guarantee, told.assurance, told.claimed, protected_type):
+    if told != guarantee_part(guarantee, told.assurance, told.claimed, protected_type, derived):
         raise InvalidInput("the report prints another guarantee than its transcript supports")
     if part.transcript.operations != len(transcript):
         raise InvalidInput("the report leaves operations out")
