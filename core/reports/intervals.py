@@ -32,16 +32,16 @@ COARSEST = 1 / 4096
 
 
 class Noise(NamedTuple):
-    """``count`` discrete Laplace noises of ``scale``, each times ``factor``."""
+    """``draws`` discrete Laplace noises of ``scale``, each times ``factor``."""
 
     factor: float
     scale: Fraction
-    count: int
+    draws: int
 
     @property
     def variance(self) -> float:
         """The variance of their sum."""
-        return float(self.count * (self.factor * deviation(self.scale)) ** 2)
+        return float(self.draws * (self.factor * deviation(self.scale)) ** 2)
 
 
 @lru_cache(maxsize=4096)
@@ -69,18 +69,18 @@ def weighted_within(noises: tuple[Noise, ...], confidence: float) -> float:
     """
     alike: dict[tuple[float, Fraction], int] = {}
     for each in noises:
-        alike[each[:2]] = alike.get(each[:2], 0) + each.count
+        alike[each[:2]] = alike.get(each[:2], 0) + each.draws
     if len(alike) == 1:
         (((factor, scale), count),) = alike.items()
         return factor * sum_within(scale, count, confidence)
     every = [Noise(*each, count) for each, count in alike.items()]
-    parts = [each for each in every if each.variance and each.count * deviation(each.scale) ** 2 > NEVER]
+    parts = [each for each in every if each.variance and each.draws * deviation(each.scale) ** 2 > NEVER]
     variance = math.fsum(each.variance for each in parts)
     if not variance:
         return 0.0
     # One noise has the excess 3 + 1/v, and a sum the mean by the squares of variances.
     excess = math.fsum(
-        (3 + 1 / deviation(each.scale) ** 2) * (each.variance / variance) ** 2 / each.count for each in parts
+        (3 + 1 / deviation(each.scale) ** 2) * (each.variance / variance) ** 2 / each.draws for each in parts
     )
     if excess < ALMOST_NORMAL:
         return NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance) * (1 + excess / 10)
@@ -88,7 +88,7 @@ def weighted_within(noises: tuple[Noise, ...], confidence: float) -> float:
     whole = [max(1, round(each.factor / step)) for each in parts]
     law = _law(
         [
-            (own, each.variance / each.count / (own * step) ** 2, each.count)
+            (own, each.variance / each.draws / (own * step) ** 2, each.draws)
             for own, each in zip(whole, parts, strict=True)
         ]
     )
