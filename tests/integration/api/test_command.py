@@ -61,7 +61,9 @@ def test_a_proposal_is_shown_accepted_and_waited_for(command: Command, tenant: T
     assert "publishes who has one" in shown
     assert f"graphveil confirm-schema {dataset['id']} --accept --wait" in shown
     command("confirm-schema", dataset["id"], code=2)
-    assert "validating" in command("confirm-schema", dataset["id"], "--accept").stdout
+    asked = command("confirm-schema", dataset["id"], "--accept", code=1).stderr
+    assert "Read off the data, and outside epsilon once public: the list of nodes" in asked
+    assert "validating" in command("confirm-schema", dataset["id"], "--accept", "--yes").stdout
     assert "no proposed schema" in command("confirm-schema", dataset["id"], "--accept", code=2).stderr
     tenant.work(Topic.INGEST, received["id"])
     assert "ready" in command("dataset", dataset["id"]).stdout

@@ -6,7 +6,7 @@ import pytest
 
 from core.datasets.models import DatasetPart
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.workflows.datasets.derivations import derived_parts, still_derived
+from core.workflows.datasets.derivations import derived_parts, marked_universe, still_derived
 
 BOTH = ["node_list", "time_grid"]
 
@@ -19,8 +19,20 @@ SEEN = on(start=10, width=2, count=5)
 
 
 def test_a_proposal_marks_what_it_read_off_the_data() -> None:
-    assert derived_parts(GraphSchema(), None) == []
-    assert derived_parts(SEEN, DatasetPart()) == BOTH
+    assert derived_parts(GraphSchema(), nodes=False) == []
+    assert derived_parts(SEEN, nodes=True) == BOTH
+
+
+@pytest.mark.parametrize("form", ["graphml", "gml", "node_link"])
+def test_a_document_that_lists_its_nodes_declares_nobody(form: str) -> None:
+    """It may have been made of its edges; a count takes its place, and a list beside a table is declared."""
+    edges = DatasetPart(part="edges", format=form)
+    counted = GraphSchema(node_types=(NodeType(count=9),))
+    assert marked_universe([], GraphSchema(), edges) == ["node_list"]
+    assert marked_universe(["time_grid"], GraphSchema(), edges) == ["node_list", "time_grid"]
+    assert marked_universe(BOTH, GraphSchema(), edges) == BOTH
+    assert marked_universe([], counted, edges) == []
+    assert marked_universe([], GraphSchema(), DatasetPart(part="edges", format="csv")) == []
 
 
 @pytest.mark.parametrize(

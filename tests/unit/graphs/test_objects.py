@@ -156,14 +156,14 @@ def test_who_is_there_is_never_read_off_the_edges(graph: Any) -> None:
 def test_of_a_public_graph_nodes_time_and_values_are_read_off_the_data() -> None:
     found = graph_of(tables_of(frame(pl.DataFrame)), public=True)
     assert found.graph.nodes["node"].count == 4
-    assert [each.value for each in found.derived] == ["node_list"]
+    assert [each.value for each in found.derived] == ["node_list", "edge_values"]
     assert any("exactly the nodes that have an edge" in each for each in found.warnings)
     assert [each.name for each in found.graph.schema.edge_types[0].attributes] == ["note"]
     timed = graph_of(
         tables_of(frame(pl.DataFrame).with_columns(time=pl.Series([0, 1, 2])), nodes=5), public=True
     )
-    assert [each.value for each in timed.derived] == ["time_grid"]
-    assert graph_of(tables_of(nx.path_graph(4)), public=True).derived == ()
+    assert [each.value for each in timed.derived] == ["time_grid", "edge_values"]
+    assert graph_of(tables_of(nx.path_graph(4), range(4)), public=True).derived == ()
     square = sp.csr_array(np.array([[1, 0, 2], [0, 3, 0]]))
     assert made(square, public=True).equals(made(square))
 
@@ -251,8 +251,9 @@ class NotAGraph:
         (nx.Graph([(True, 2)]), {}, "graph.nodes", "cannot be named"),
         (nx.Graph([(1, "1")]), {}, "graph.nodes", "two nodes"),
         (sp.csr_array(np.array([[0, np.nan], [0, 0]])), {}, "graph", "NaN"),
-        (sp.csr_array(np.eye(2)), {"nodes": 3}, "nodes", "rows and columns"),
-        (nx.path_graph(3), {"nodes": 3}, "nodes", "has its nodes"),
+        (sp.csr_array(np.ones((2, 3))), {"nodes": 3}, "nodes", "rows and columns"),
+        (nx.path_graph(3), {"nodes": 2}, "nodes", "the node '2', which nodes does not list"),
+        (nx.path_graph(3), {"nodes": ["0", "1"]}, "nodes", "the node '2'"),
         (pd.DataFrame({"a": [1], "b": [2]}), {"nodes": 3}, "graph", "no column 'source'"),
         (frame(pl.DataFrame), {"nodes": 0}, "nodes", "at least one"),
         (frame(pl.DataFrame), {"nodes": True}, "nodes", "a count"),
@@ -292,3 +293,27 @@ def test_a_weight_that_is_no_number_is_refused() -> None:
         made(graph, {"edge_types": [{"attributes": [weight]}]})
     with pytest.raises(InvalidInput, match="weight"):
         made(nx.path_graph(2), {"edge_types": [{"attributes": [weight]}]})
+
+
+def marks(graph: Any, nodes: Any = None, schema: Any = None) -> list[str]:
+    declared = None if schema is None else GraphSchema.model_validate(schema)
+    return [each.value for each in graph_of(tables_of(graph, nodes), declared).derived]
+
+
+@pytest.mark.parametrize("graph", [nx.Graph([("0", "1")]), nx.path_graph(2), sp.csr_array(np.eye(2)[::-1])])
+def test_who_an_object_has_was_not_declared_unless_somebody_says_who_is_there(graph: Any) -> None:
+    """An object made of its edges has exactly those who have one, and does not say that it was."""
+    assert marks(graph) == ["node_list"]
+    assert marks(graph, 2) == marks(graph, ["0", "1"]) == []
+    assert marks(graph, schema={"node_types": [{"count": 2}]}) == []
+    if isinstance(graph, nx.Graph):
+        assert marks(graph, schema={}) == ["node_list"]
+
+
+def test_who_was_declared_is_there_without_an_edge_and_carries_what_the_object_says() -> None:
+    graph = nx.Graph([("a", "b")])
+    graph.nodes["a"]["town"] = "x"
+    schema = GraphSchema.model_validate({"node_types": [{"attributes": [{"name": "town"}]}]})
+    found = graph_of(tables_of(graph, ["c", "b", "a"]), schema).graph.nodes["node"]
+    assert found.id_array().to_pylist() == ["a", "b", "c"]
+    assert found.attributes["town"].to_pylist() == ["x", None, None]
