@@ -218,7 +218,8 @@ class Settings(BaseSettings):
     rate_limit_open_per_minute: int = Field(
         default=600,
         ge=0,
-        description="Requests of one address in a minute, to one process, for pages that need no key; 0: no limit.",
+        description="Requests for pages that need no key, of one address in a minute, to one process; "
+        "0: no limit.",
     )
     rate_limit_attempts_per_minute: int = Field(
         default=300,

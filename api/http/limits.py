@@ -129,7 +129,7 @@ class Limits:
 
 
 class _Opened:
-    """Counts by the minute in this process alone: no thread and no round trip for what costs less than they do.
+    """Counts by the minute in this process alone: a thread and a round trip would cost more than the pages.
 
     Used from the event loop alone. Memory: ``MAX_STATED`` networks; more than those begin anew.
     """
