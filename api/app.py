@@ -41,6 +41,7 @@ from api.routes import (
 from api.routes import problems as problem_pages
 from api.serve.metrics import HttpMetrics
 from api.show import folders, openapi
+from core.identity.cache import PrincipalCache
 from core.settings import Settings
 from core.version import package_version
 from core.workflows.common.context import Services, open_services
@@ -95,7 +96,7 @@ def create_app(services: Settings | Services) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/openapi.json",
+        openapi_url=None,  # served by a route of its own, whose bytes are made once
         openapi_tags=openapi.TAGS,
         redirect_slashes=False,
         telemetry=traces.NOT_THE_FRAMEWORKS_OWN,
@@ -104,6 +105,10 @@ def create_app(services: Settings | Services) -> FastAPI:
     app.state.metrics = metrics
     app.state.authenticator = Authenticator(opened.settings)
     app.state.limits = Limits(opened.settings)
+    app.state.description = openapi.Description(app)
+    app.state.seen_sessions = PrincipalCache(
+        seconds=opened.settings.session_idle_seconds, entries=opened.settings.key_cache_entries
+    )
     app.state.upload_slots = streaming.UploadSlots(opened.settings)
     app.state.event_streams = EventStreams(opened.settings, partial(changes_behind, opened))
     problems.install(app)
@@ -120,6 +125,7 @@ def create_app(services: Settings | Services) -> FastAPI:
     for router in console.ROUTERS:
         app.include_router(router)
     app.include_router(health.router)
+    app.include_router(health.asking)
     app.include_router(problem_pages.router)
     app.include_router(guides.router)
     folders.mount(app)

@@ -215,6 +215,12 @@ class Settings(BaseSettings):
         ge=0,
         description="Jobs, samples and menus of plans that one key may ask for in any minute; 0: no limit.",
     )
+    rate_limit_open_per_minute: int = Field(
+        default=600,
+        ge=0,
+        description="Requests for pages that need no key, of one address in a minute, to one process; "
+        "0: no limit.",
+    )
     rate_limit_attempts_per_minute: int = Field(
         default=300,
         ge=0,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from api.console.cookies import CSRF_FIELD
 from core.errors import InvalidInput
 
 MAX_FIELDS, MAX_FIELD_BYTES = 20, 4_096
+MAX_OUTSIDE_BYTES = 2**17
+"""Of a whole form, all that is not its file: names, fields, what stands before, between and after them."""
+STEP_BYTES = 2**12  # read at once until the file begins
 BROKEN = "the form cannot be read; send the file again"
 
 
@@ -18,7 +22,10 @@ BROKEN = "the form cannot be read; send the file again"
 class _Reading:
     """What the parser has told so far. ``file`` holds pieces that nobody has taken yet."""
 
+    admit: Callable[[str | None], None]
     fields: dict[str, str] = field(default_factory=dict)
+    parts: int = 0
+    outside_bytes: int = 0
     file: list[bytes] = field(default_factory=list)
     file_begun: bool = False
     ended: bool = False
@@ -42,6 +49,11 @@ class _Reading:
         }
 
     def _begin(self) -> None:
+        self.parts += 1
+        if self.parts > MAX_FIELDS + 1:
+            raise InvalidInput(
+                f"a form has at most {MAX_FIELDS} fields; send the form of the page", field="body"
+            )
         self._headers, self._text, self._in_file = {}, bytearray(), False
 
     def _header_end(self) -> None:
@@ -52,6 +64,8 @@ class _Reading:
     def _named(self) -> None:
         _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
         self._name = options.get(b"name", b"").decode("utf-8", "replace")
+        if self.parts == 1 and (b"filename" in options or self._name != CSRF_FIELD):
+            self.admit(None)
         if b"filename" in options:
             if self.file_begun:
                 raise InvalidInput("two files came; send one at a time", field="file")
@@ -60,6 +74,7 @@ class _Reading:
     def _data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
             self.file.append(bytes(data[start:end]))
+            self.outside_bytes -= end - start
             return
         self._text.extend(data[start:end])
         if len(self._text) > MAX_FIELD_BYTES:
@@ -67,37 +82,47 @@ class _Reading:
 
     def _end(self) -> None:
         if not self._in_file:
-            if len(self.fields) >= MAX_FIELDS:
-                raise InvalidInput(
-                    f"a form has at most {MAX_FIELDS} fields; send the form of the page", field="body"
-                )
             self.fields[self._name] = self._text.decode("utf-8", "replace").strip()
+            if self.parts == 1:
+                self.admit(self.fields[self._name])
 
     def _all(self) -> None:
         self.ended = True
 
 
-def split(content_type: str, chunks: Iterable[bytes]) -> tuple[dict[str, str], Iterator[bytes]]:
+def split(
+    content_type: str, chunks: Iterable[bytes], admit: Callable[[str | None], None]
+) -> tuple[dict[str, str], Iterator[bytes]]:
     """Return the fields before the file, and the file's bytes as they come. Memory: one chunk.
 
-    Raises InvalidInput for what is no form, one without a file, or one that breaks off.
+    The token of the form comes first: ``admit`` is told it, or None where something else does, before any
+    more is read, and raises what refuses the form. Raises InvalidInput for what is no form, one without a file, or one that breaks off.
     """
     kind, options = parse_options_header(content_type)
     boundary = options.get(b"boundary")
     if kind != b"multipart/form-data" or not boundary:
         raise InvalidInput("a file is sent as multipart/form-data; send the form of the page", field="body")
-    reading = _Reading()
+    reading = _Reading(admit)
     parser = MultipartParser(boundary, reading.callbacks())  # type: ignore[arg-type]
     coming = iter(chunks)
 
     def more() -> bool:
-        piece = next(coming, b"")
+        piece = memoryview(next(coming, b""))
         if not piece:
             return False
-        try:
-            parser.write(piece)
-        except MultipartParseError:
-            raise InvalidInput(BROKEN, field="body") from None
+        while piece:
+            step = len(piece) if reading.file_begun else STEP_BYTES
+            reading.outside_bytes += len(piece[:step])
+            try:
+                parser.write(bytes(piece[:step]))
+            except MultipartParseError:
+                raise InvalidInput(BROKEN, field="body") from None
+            if reading.outside_bytes > MAX_OUTSIDE_BYTES:
+                raise InvalidInput(
+                    f"a form has at most {MAX_OUTSIDE_BYTES} bytes beside its file; send the form of the page",
+                    field="body",
+                )
+            piece = piece[step:]
         return True
 
     while not reading.file_begun:

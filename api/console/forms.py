@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import parse_qsl
 
+from anyio import to_thread
 from fastapi import Depends, Request
 from pydantic import ValidationError
 
@@ -34,10 +35,14 @@ class Form(dict[str, str]):
         return {name: self[name] for name in names if self.get(name)}
 
 
-async def read(request: Request, settings: Settings) -> Form:
-    """Read the form whole. Raises PayloadTooLarge, RequestTimeout, InvalidInput."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await bodies.whole(request, settings)
+async def read(request: Request, settings: Settings, most_bytes: int | None = None) -> Form:
+    """Read the form whole, and parse it in a thread. Raises PayloadTooLarge, RequestTimeout, InvalidInput."""
+    body = await bodies.whole(request, settings, most_bytes)
+    return await to_thread.run_sync(_parsed, request.headers.get("content-type", ""), body)
+
+
+def _parsed(content_type: str, body: bytes) -> Form:
+    kind = content_type.partition(";")[0].strip().lower()
     if body and kind != URLENCODED:
         raise InvalidInput(f"a form is sent as {URLENCODED}; send the form of the page", field="body")
     try:

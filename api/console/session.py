@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -13,21 +14,25 @@ from fastapi.routing import APIRoute
 
 from api.console import cookies, forms, pages
 from api.http import problems
-from api.http.limits import Limits
+from api.http.limits import Limits, client_of
+from api.http.open import counted
 from core.errors import RateLimited, Unauthenticated
-from core.identity.service import Principal
+from core.identity.cache import PrincipalCache
+from core.identity.service import Principal, token_hash
 from core.workflows.identity import sessions
 from graphveil.models.identity import RateLimit
 
 HOME, SIGN_IN = "/console", "/console/sign-in"
+MAX_PATH_BYTES = 3_000
+"""How long a path may be as a form sends it, so that the form of the sign-in has room for it."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class Page(APIRoute):
-    """A page for everybody. Whatever goes wrong on it is shown as a page."""
+    """A page for everybody, within the limit of its address. Whatever goes wrong on it is shown as a page."""
 
     def get_route_handler(self) -> Handler:
-        return _shown(super().get_route_handler())
+        return _shown(counted(super().get_route_handler()))
 
 
 class Signed(APIRoute):
@@ -66,10 +71,25 @@ class Uploading(Signed):
 def know(request: Request) -> None:
     """``state.principal`` is who is signed in, ``state.secret`` what the cookie says. The request is counted
     as one of the session's key. Raises Unauthenticated, RateLimited.
+
+    A cookie that opens nothing is an attempt of its address; after many of those, only sessions that this
+    process has seen open are looked up.
     """
     state = request.app.state
     token = cookies.get(request, cookies.SESSION)
-    principal = sessions.signed_in(state.services, token)
+    if token is None:
+        raise Unauthenticated("sign in first")
+    limits: Limits = state.limits
+    seen: PrincipalCache = state.seen_sessions
+    digest, began = token_hash(token), time.monotonic()
+    if seen.get(digest) is None:
+        limits.check_attempts(client_of(request))
+    try:
+        principal = sessions.signed_in(state.services, token)
+    except Unauthenticated:
+        limits.refused_attempt(client_of(request))
+        raise
+    seen.put(digest, principal, checked_at=began, left=None)
     request.state.principal, request.state.secret = principal, token
     count(request, principal)
 
@@ -108,7 +128,9 @@ def see(path: str) -> RedirectResponse:
 
 def own_path(asked: str | None) -> str:
     """Return the path if it is one of the console, with nothing that leads elsewhere; else the overview's."""
-    if not asked or len(asked) > 2_000 or not asked.isprintable() or "\\" in asked or "%2e" in asked.lower():
+    if not asked or not asked.isprintable() or "\\" in asked or "%2e" in asked.lower():
+        return HOME
+    if len(quote(asked, safe="")) > MAX_PATH_BYTES:
         return HOME
     parts = urlsplit(asked)
     inside = parts.path == HOME or parts.path.startswith(f"{HOME}/")

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from api.http import bodies
-from api.http.limits import Limits
+from api.http.limits import Limits, client_of
 from core.errors import RateLimited, Unauthenticated
 from core.identity.service import Principal
 from core.workflows.identity.authenticate import Authenticator
@@ -72,7 +72,7 @@ def _checked(request: Request, token: str | None) -> Principal:
     limits: Limits = state.limits
     principal = authenticator.remembered(token) if token is not None else None
     if principal is None:
-        client = request.client.host if request.client else ""
+        client = client_of(request)
         limits.check_attempts(client)
         try:
             if token is None:

@@ -33,9 +33,14 @@ async def held(request: Request, settings: Settings) -> Request:
     return Request(request.scope, _replay(body, request.receive))
 
 
-async def whole(request: Request, settings: Settings) -> bytes:
-    """Read the request's body to its end. Raises PayloadTooLarge, RequestTimeout, ClientDisconnect."""
+async def whole(request: Request, settings: Settings, most_bytes: int | None = None) -> bytes:
+    """Read the request's body to its end, of ``most_bytes`` where that is less than any JSON may have.
+
+    Raises PayloadTooLarge, RequestTimeout, ClientDisconnect.
+    """
     limit, seconds = settings.max_request_bytes, settings.body_seconds
+    if most_bytes is not None:
+        limit = min(limit, most_bytes)
     announced = announced_bytes(request.headers)
     if announced is not None and announced > limit:
         raise too_large(limit)

@@ -11,6 +11,7 @@ import math
 import threading
 import time
 
+from fastapi import Request
 from limits import RateLimitItem, RateLimitItemPerMinute
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import MovingWindowRateLimiter
@@ -62,6 +63,7 @@ class Limits:
         self._requests = _item(settings.rate_limit_per_minute)
         self._jobs = _item(settings.rate_limit_jobs_per_minute)
         self._attempts = _item(settings.rate_limit_attempts_per_minute)
+        self._open = _Opened(settings.rate_limit_open_per_minute)
         self._counter = _Counter(settings.redis_url)
         self._stated: dict[str, tuple[float, RateLimit]] = {}
 
@@ -96,6 +98,18 @@ class Limits:
         if self._attempts is not None:
             self._counter.hit(self._attempts, "attempts", network_of(client))
 
+    def attempt(self, client: str) -> None:
+        """An address tries to sign in; it counts before anything of it is read, whatever comes of it.
+
+        Raises RateLimited.
+        """
+        if self._attempts is not None:
+            self._hit(self._attempts, "attempts", network_of(client))
+
+    def open(self, client: str) -> None:
+        """An address asks for what needs no key. Raises RateLimited. Waits for nobody."""
+        self._open.take(network_of(client))
+
     def _hit(self, item: RateLimitItem, kind: str, key_id: str) -> None:
         if not self._counter.hit(item, kind, key_id):
             raise _refusal(item, self._counter.standing(item, kind, key_id))
@@ -112,6 +126,31 @@ class Limits:
             self._stated.clear()
         self._stated[key_id] = (read_at, stated)
         return stated
+
+
+class _Opened:
+    """Counts by the minute in this process alone: a thread and a round trip would cost more than the pages.
+
+    Used from the event loop alone. Memory: ``MAX_STATED`` networks; more than those begin anew.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._counts: dict[str, int] = {}
+        self._ends = -math.inf
+
+    def take(self, network: str) -> None:
+        """Count one more. Raises RateLimited."""
+        if not self._limit:
+            return
+        now = time.monotonic()
+        if now >= self._ends or len(self._counts) >= MAX_STATED:
+            self._counts.clear()
+            self._ends = now + WINDOW_SECONDS
+        count = self._counts.get(network, 0)
+        if count >= self._limit:
+            raise _refused(self._limit, max(1, math.ceil(self._ends - now)))
+        self._counts[network] = count + 1
 
 
 class _Counter:
@@ -194,14 +233,23 @@ def network_of(client: str) -> str:
     return str(address)
 
 
+def client_of(request: Request) -> str:
+    """Name the address that the request came from, as the trusted proxies tell it."""
+    return request.client.host if request.client else ""
+
+
 def _item(per_minute: int) -> RateLimitItem | None:
     return RateLimitItemPerMinute(per_minute) if per_minute else None
 
 
 def _refusal(item: RateLimitItem, standing: RateLimit) -> RateLimited:
+    return _refused(item.amount, standing.reset_seconds)
+
+
+def _refused(limit: int, retry_after: int) -> RateLimited:
     return RateLimited(
-        f"at most {item.amount} of these requests are taken in {WINDOW_SECONDS} seconds",
-        limit=item.amount,
+        f"at most {limit} of these requests are taken in {WINDOW_SECONDS} seconds",
+        limit=limit,
         window_seconds=WINDOW_SECONDS,
-        retry_after=standing.reset_seconds,
+        retry_after=retry_after,
     )

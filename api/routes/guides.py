@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import html
+from functools import cache
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount
 
+from api.http import conditional
 from api.http.negotiation import preferred
+from api.http.open import Open
 from api.schemas.health import Entrance
 from api.show import openapi, pages, reference
-from core.errors import NotFound
+from core.errors import NotFound, RateLimited
 from core.version import package_version
 
 JSON, HTML = "application/json", "text/html"
 FIRST = ("api", "datasets", "budget", "report", "streams")
 """What a newcomer reads, in this order."""
 
-router = APIRouter(tags=["service"])
+router = APIRouter(tags=["service"], route_class=Open, responses=openapi.refusals(RateLimited))
 
 
 @router.get(
@@ -73,10 +76,26 @@ def handbook(request: Request) -> Response:
     return _index()
 
 
+@router.get("/openapi.json", include_in_schema=False)
+def description(request: Request) -> Response:
+    """The API's description, made once; 304 when the caller holds it."""
+    document: openapi.Description = request.app.state.description
+    body, tag = document.read()
+    headers = {"ETag": tag, "Cache-Control": "public, no-cache"}
+    if conditional.holds(request, tag):
+        return conditional.not_modified(headers)
+    return Response(body, 200, headers, media_type=JSON)
+
+
 def _index() -> HTMLResponse:
+    return pages.framed("Documentation", _listed())
+
+
+@cache
+def _listed() -> str:
     listed = [f for f in pages.addresses() if f.parent != pages.PROBLEMS]
     items = "".join(_item(pages.addresses()[file], pages.title_of(file)) for file in listed)
-    return pages.framed("Documentation", f"<h1>Documentation</h1><ul>{items}</ul>")
+    return f"<h1>Documentation</h1><ul>{items}</ul>"
 
 
 @router.get(
@@ -108,6 +127,7 @@ def _page(address: str) -> HTMLResponse:
     return pages.page(found[0])
 
 
+@cache
 def _welcome() -> str:
     files = [pages.DOCS / f"{name}.md" for name in FIRST]
     guides = "".join(_item(pages.addresses()[file], pages.title_of(file)) for file in files)

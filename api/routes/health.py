@@ -7,11 +7,15 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 
 from api.deps import services_of
+from api.http.open import Open
 from api.schemas.health import Health, Readiness
 from api.serve import readiness
+from api.show import openapi
+from core.errors import RateLimited
 from core.workflows.common.context import Services
 
 router = APIRouter(tags=["service"])
+asking = APIRouter(tags=["service"], route_class=Open, responses=openapi.refusals(RateLimited))
 
 
 @router.get("/healthz", summary="Is the process alive?")
@@ -20,7 +24,7 @@ def healthz() -> Health:
     return Health()
 
 
-@router.get(
+@asking.get(
     "/readyz",
     summary="Can the service serve?",
     responses={503: {"model": Readiness, "description": "At least one check failed."}},

@@ -8,10 +8,11 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from api.http import problems
+from api.http.open import Open
 from api.show import openapi, pages
-from core.errors import NotFound
+from core.errors import NotFound, RateLimited
 
-router = APIRouter(tags=["service"])
+router = APIRouter(tags=["service"], route_class=Open, responses=openapi.refusals(RateLimited))
 
 
 @router.get(

@@ -7,11 +7,13 @@ would hold its connection for ever. Bodies are timed where they are read, in ``a
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from functools import lru_cache
 from typing import Any
 
 import h11
+from h11._receivebuffer import ReceiveBuffer
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -39,6 +41,22 @@ def limits(settings: Settings) -> dict[str, Any]:
     }
 
 
+_LOOSE = re.compile(rb"(?<!\r)\n|\r(?!\n)|\r\n[ \t]")
+"""A line that ends without CR LF, or goes on in the next: what is before us may have read another request."""
+
+
+class StrictLines(ReceiveBuffer):
+    """Heads and trailers whose lines end in CR LF and are not folded (RFC 9112, sections 2.2 and 5.2)."""
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        """Return the lines of a head that is there whole. Raises LocalProtocolError: h11 makes it the peer's."""
+        held = bytes(self)
+        lines: list[bytearray] | None = super().maybe_extract_lines()
+        if lines is not None and _LOOSE.search(held[: len(held) - len(self)]):
+            raise h11.LocalProtocolError("a line of the head does not end in CR LF, or is folded")
+        return lines
+
+
 def protocol(settings: Settings) -> type[H11Protocol]:
     """Uvicorn's HTTP/1.1, whose connections are counted, and end when they dawdle.
 
@@ -54,6 +72,10 @@ def protocol(settings: Settings) -> type[H11Protocol]:
         _awaited: str | None = None  # what the clock runs for
         _timer: asyncio.TimerHandle | None = None
         _unread_bytes = 0
+
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            self.conn._receive_buffer = StrictLines()
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)

@@ -8,8 +8,11 @@ from pathlib import Path
 import fastapi_offline
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
+
+from api.http.open import count
 
 HANDBOOK = Path(__file__).resolve().parents[2] / "build" / "handbook"
 """What ``make docs`` builds."""
@@ -29,6 +32,11 @@ HOUR = 3600
 
 class Folder(StaticFiles):
     """Files to be kept for an hour and asked for again after it, under :data:`POLICY`."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """One of its address's requests, as every page for everybody is. Raises RateLimited."""
+        count(Request(scope))
+        return await super().get_response(path, scope)
 
     def file_response(
         self,

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import threading
 from typing import Any
+
+from fastapi import FastAPI
 
 from api.http import problems
 from api.http.problems import Row
@@ -35,6 +40,23 @@ TAGS = [
     {"name": "webhooks", "description": "Be told what happens, instead of asking."},
     {"name": "service", "description": "Whether the service is well; what its problems mean."},
 ]
+
+
+class Description:
+    """The document as it is sent: made once, when it is first asked for. Safe to share between threads."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+        self._made: tuple[bytes, str] | None = None
+
+    def read(self) -> tuple[bytes, str]:
+        """Return the bytes, and their strong ETag."""
+        with self._lock:
+            if self._made is None:
+                body = json.dumps(self._app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
+                self._made = body, f'"{hashlib.sha256(body).hexdigest()}"'
+        return self._made
 
 
 REPLAYED = "Idempotency-Replayed"

@@ -76,7 +76,7 @@ JOB = {
     "parameters": {},
     "edge_types": ["mail"],
     "formats": [],
-    "label": None,
+    "label": SECRET,
     "epsilon": "0.5",
     "delta": "0",
     "unit": "edge",

@@ -5,6 +5,7 @@ Sources: RFC 7519 (JWT), RFC 8725 (best current practice), RFC 9068 (access toke
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import json
@@ -54,7 +55,8 @@ class Issuer:
 
         The ID token must be for the console's client and name ``nonce``. Where that client is the service's
         audience too, it also says who somebody is; otherwise the access token does, as it would to the API,
-        and must be of the same subject. Raises as :meth:`principal` does.
+        and must be of the same subject. Where the ID token names
+        the access token's hash, it must be that of the one that came. Raises as :meth:`principal` does.
         """
         settings = self._settings
         try:
@@ -65,6 +67,11 @@ class Issuer:
                 raise ValueError("the token was given to another client")
             if not hmac.compare_digest(str(told.get("nonce", "")).encode(), nonce.encode()):
                 raise ValueError("the token answers another sign-in")
+            if "at_hash" in told and not hmac.compare_digest(
+                str(told["at_hash"]).encode(),
+                at_hash(jwt.get_unverified_header(id_token)["alg"], access_token),
+            ):
+                raise ValueError("the access token is another one than the ID token came with")
             claims = told
             if settings.oidc_audience != client:
                 claims = self._claims(access_token, settings.oidc_audience)
@@ -116,6 +123,17 @@ class Issuer:
             team=team,
             expires_at=datetime.fromtimestamp(int(claims["exp"]), UTC),
         )
+
+
+def at_hash(algorithm: str, access_token: str) -> bytes:
+    """Hash an access token as an ID token names it: the left half, in base64url.
+
+    Source: OpenID Connect Core 1.0, section 3.1.3.6. The hash is that of the signature; EdDSA's is SHA-512 (Ed25519).
+    """
+    digest = hashlib.new(f"sha{algorithm[-3:]}" if algorithm[-3:].isdigit() else "sha512")
+    digest.update(access_token.encode())
+    half = digest.digest()[: digest.digest_size // 2]
+    return base64.urlsafe_b64encode(half).rstrip(b"=")
 
 
 def key_id_of(issuer: str, subject: str) -> str:

@@ -58,11 +58,22 @@ class Presigner:
         with _failures():
             return str(self._own.create_multipart_upload(**self._object(key))["UploadId"])
 
-    def parts(self, key: str, upload_id: str, count: int, *, seconds: int) -> list[str]:
-        """Sign an address for each part, from the first on, where it can be put for so many seconds."""
+    def parts(self, key: str, upload_id: str, size_bytes: int, *, part_bytes: int, seconds: int) -> list[str]:
+        """Sign an address for each part of the object, where it can be put for so many seconds.
+
+        The length is signed: a part is ``part_bytes`` long, the last one what is left, and no other length
+        is taken there.
+        """
         return [
-            self._signed("upload_part", seconds, **self._object(key), UploadId=upload_id, PartNumber=number)
-            for number in range(1, count + 1)
+            self._signed(
+                "upload_part",
+                seconds,
+                **self._object(key),
+                UploadId=upload_id,
+                PartNumber=number,
+                ContentLength=min(part_bytes, size_bytes - begin),
+            )
+            for number, begin in enumerate(range(0, size_bytes, part_bytes), start=1)
         ]
 
     def complete(self, key: str, upload_id: str, etags: Sequence[str]) -> None:

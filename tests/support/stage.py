@@ -30,6 +30,7 @@ COLLECTED = create_app(
         rate_limit_per_minute=0,
         rate_limit_jobs_per_minute=0,
         rate_limit_attempts_per_minute=0,
+        rate_limit_open_per_minute=0,
     )
 )
 document = schemathesis.openapi.from_asgi("/openapi.json", COLLECTED)

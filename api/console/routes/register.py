@@ -59,8 +59,9 @@ async def upload(request: Request, services: ServicesDep, principal: CuratorDep,
     kind = request.headers.get("content-type", "")
 
     def receive(chunks: Iterator[bytes]) -> Response:
-        fields, file = file_forms.split(kind, chunks)
-        cookies.check_form(request, request.state.secret, fields.get(cookies.CSRF_FIELD))
+        fields, file = file_forms.split(
+            kind, chunks, lambda token: cookies.check_form(request, request.state.secret, token)
+        )
         try:
             options = {"delimiter": fields["delimiter"]} if fields.get("delimiter") else {}
             received = receive_part(
@@ -81,7 +82,7 @@ async def upload(request: Request, services: ServicesDep, principal: CuratorDep,
 
     limit = services.settings.max_upload_bytes
     announced = bodies.announced_bytes(request.headers)
-    if announced is not None and announced > limit + file_forms.MAX_FIELDS * file_forms.MAX_FIELD_BYTES:
+    if announced is not None and announced > limit + file_forms.MAX_OUTSIDE_BYTES:
         raise bodies.too_large(limit)
     return await streaming.feed(request, principal, receive)
 

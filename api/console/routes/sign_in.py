@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request, Response
 from api.console import cookies, forms, pages
 from api.console.session import HOME, SIGN_IN, Page, Signed, count, own_path, see
 from api.deps import ServicesDep
-from api.http.limits import Limits
+from api.http.limits import Limits, client_of
 from core.errors import Forbidden, NotFound, Unauthenticated
 from core.identity.code_flow import Attempt, CodeFlow
 from core.identity.service import Principal
@@ -23,6 +23,9 @@ from core.workflows.identity import sessions
 
 router = APIRouter(prefix="/console", route_class=Page, include_in_schema=False)
 leaving = APIRouter(prefix="/console", route_class=Signed, include_in_schema=False)
+
+FORM_BYTES = 4_096
+"""A key, a token and a path: who sends more sends no form of ours."""
 
 Next = Annotated[str | None, Query(max_length=2_000)]
 
@@ -35,22 +38,28 @@ def show(request: Request, next: Next = None) -> Response:
 
 @router.post("/sign-in")
 async def sign_in(request: Request, services: ServicesDep) -> Response:
-    """A key opens a session, under a new id whatever cookie the browser came with."""
-    form = await forms.read(request, services.settings)
+    """A key opens a session, under a new id whatever cookie the browser came with.
+
+    The form is an attempt of its address before a byte of it is read, whatever it turns out to be.
+    """
+    await to_thread.run_sync(_attempted, request)
+    form = await forms.read(request, services.settings, FORM_BYTES)
     cookies.check_form(request, cookies.get(request, cookies.VISITOR), form.get(cookies.CSRF_FIELD))
     return await to_thread.run_sync(_with_key, request, services, form)
 
 
-def _with_key(request: Request, services: Services, form: forms.Form) -> Response:
+def _attempted(request: Request) -> None:
+    """Somebody tries to sign in, before anything that was sent is read. Raises RateLimited."""
     limits: Limits = request.app.state.limits
-    client = request.client.host if request.client else ""
-    limits.check_attempts(client)
+    limits.attempt(client_of(request))
+
+
+def _with_key(request: Request, services: Services, form: forms.Form) -> Response:
     try:
         principal, token = sessions.sign_in_with_key(
             services, form.get("key", ""), replacing=cookies.get(request, cookies.SESSION)
         )
     except Unauthenticated as refused:
-        limits.refused_attempt(client)
         return _form(request, own_path(form.get("next")), pages.told(request, refused))
     count(request, principal)
     return _opened(request, token, own_path(form.get("next")))
@@ -75,14 +84,11 @@ def from_issuer(
 ) -> Response:
     """The issuer's code opens a session, in the browser that asked for it and in no other."""
     flow = _flow(request)
-    limits: Limits = request.app.state.limits
-    client = request.client.host if request.client else ""
-    limits.check_attempts(client)
+    _attempted(request)
     try:
         attempt, path = _kept(request, state)
         principal: Principal = flow.principal(attempt, code, _callback(request))
     except Unauthenticated as refused:
-        limits.refused_attempt(client)
         answer = _form(request, HOME, pages.told(request, refused))
         cookies.drop(request, answer, cookies.SIGN_IN)
         return answer

@@ -16,10 +16,13 @@ KNOWN_TO_ALL = frozenset({"ready", "archived"})
 """States of a dataset that requesters are told; any other they see as ``registered``."""
 _HIDDEN = frozenset({"findings", "errors", "links"})
 _DRAWN = "drawing"
+_WRITTEN = frozenset({"label"})
+"""Texts that anybody with a key writes, for people: an assistant might take one for an instruction."""
 
 
 def seen(answer: Any) -> Any:
-    """Write the answer as JSON values, without the fields whose descriptions say that they are for curators.
+    """Write the answer as JSON values, without the fields whose descriptions say that they are for curators,
+    and without labels.
 
     What the models do not know, a later service's fields, was dropped when they were read.
 
@@ -31,7 +34,7 @@ def seen(answer: Any) -> Any:
         shown = {
             name: seen(getattr(answer, name))
             for name, field in type(answer).model_fields.items()
-            if CURATORS not in (field.description or "")
+            if CURATORS not in (field.description or "") and name not in _WRITTEN
         }
         if isinstance(answer, Dataset):
             shown["state"] = answer.state if answer.state in KNOWN_TO_ALL else "registered"

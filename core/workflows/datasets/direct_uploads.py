@@ -71,7 +71,13 @@ def begin_direct(
                     size_bytes=size_bytes,
                 )
             )
-        urls = presigner.parts(upload.arrival_key, storage_id, count, seconds=seconds)
+        urls = presigner.parts(
+            upload.arrival_key,
+            storage_id,
+            size_bytes,
+            part_bytes=settings.upload_part_bytes,
+            seconds=seconds,
+        )
     except BaseException:
         uploads.give_up(services, upload)
         raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from core.errors import SecondPersonNeeded
 from core.identity.service import Principal
 
@@ -9,7 +11,8 @@ from core.identity.service import Principal
 def require_second_person(principal: Principal, first: str) -> None:
     """Returns when the caller is certainly another person than ``first``.
 
-    A name on either side that is empty could be anybody's. Upper case and outer spaces make no other person.
+    A name on either side that is empty could be anybody's. Case, outer spaces and compatibility forms of
+    letters (full width, ligatures) make no other person.
     Raises SecondPersonNeeded.
     """
     if not _name(principal.person) or not _name(first) or same_person(principal, first):
@@ -22,4 +25,6 @@ def same_person(principal: Principal, other: str) -> bool:
 
 
 def _name(person: str) -> str:
-    return person.strip().casefold()
+    """Fold what looks alike: compatibility forms, then case, whose folding can make such forms anew."""
+    folded = unicodedata.normalize("NFKC", person).casefold()
+    return unicodedata.normalize("NFKC", folded).strip()

@@ -78,6 +78,7 @@ def api_settings(
         poll_after_seconds=1,
         key_cache_seconds=0.2,
         rate_limit_attempts_per_minute=100_000,  # all tests call from one address, many without a key
+        rate_limit_open_per_minute=0,
     )
     postgres_cluster.drop(name)
 

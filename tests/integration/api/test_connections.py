@@ -42,6 +42,26 @@ def test_an_answer_does_not_wait_for_the_acknowledgement_of_its_head(served: Ser
     assert option != 0
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /healthz HTTP/1.1\nHost: x\n\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n folded\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n\tfolded\r\n\r\n",
+        b"\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /console/sign-out HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\n\r\n",
+    ],
+    ids=["LF alone", "one LF", "folded", "folded by a tab", "an empty line of LF", "a trailer"],
+)
+def test_a_head_whose_lines_are_not_plain_is_refused(served: Served, head: bytes):
+    with socket.create_connection(served[1], timeout=10) as connection:
+        connection.sendall(HEAD + b"A: b\r\n\r\n")
+        assert said_by(connection).startswith(b"HTTP/1.1 200")
+        connection.sendall(head)
+        assert not connection.recv(65_536).startswith(b"HTTP/1.1 200")
+
+
 @pytest.fixture(scope="module")
 def narrow(api_services: Services) -> Iterator[tuple[str, int]]:
     """The service with room for few, and for little that it does not read."""

@@ -15,6 +15,7 @@ from api.app import create_app
 from api.console.session import own_path
 from core.identity import service as identity
 from core.identity.models import Role
+from core.identity.oidc import at_hash
 from core.workflows.common.context import Services
 from tests.integration.api.conftest import Tenant
 from tests.support import issuer as issuers
@@ -292,8 +293,28 @@ def test_a_code_of_the_issuer_opens_a_session(issuer: issuers.Issuer, with_issue
     assert issuers.challenge_of(sent["code_verifier"][0]) == asked["code_challenge"]
 
 
+def test_the_access_token_that_an_id_token_names_is_taken(issuer: issuers.Issuer, with_issuer: Any):
+    steward = Steward(with_issuer)
+    asked = begun(steward)
+    give(issuer, asked["nonce"])
+    named = at_hash("RS256", issuer.tokens["access_token"]).decode()
+    issuer.tokens["id_token"] = issuer.token(
+        "k1", aud="console", nonce=asked["nonce"], tenant="acme", roles=["curator"], at_hash=named
+    )
+    answer = steward.get(f"/console/sign-in/callback?code=c1&state={asked['state']}")
+    assert answer.status_code == 303
+
+
+def test_the_hash_of_an_access_token_is_that_of_the_specification():
+    # OpenID Connect Core 1.0, appendix A.4
+    token = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
+    assert at_hash("RS256", token) == b"77QmUPtjPfzWtF2AnpK9RQ"
+    assert len(at_hash("EdDSA", token)) == 43
+
+
 @pytest.mark.parametrize(
-    "wrong", ["state", "nonce", "audience", "subject", "other browser", "no code taken", "no role"]
+    "wrong",
+    ["state", "nonce", "audience", "subject", "access token", "other browser", "no code taken", "no role"],
 )
 def test_any_other_answer_of_the_issuer_opens_none(issuer: issuers.Issuer, with_issuer: Any, wrong: str):
     steward = Steward(with_issuer)
@@ -303,6 +324,12 @@ def test_any_other_answer_of_the_issuer_opens_none(issuer: issuers.Issuer, with_
         issuer.tokens["id_token"] = issuer.token("k1", nonce=asked["nonce"], tenant="acme", roles=["curator"])
     if wrong == "subject":
         issuer.tokens["access_token"] = issuer.token("k1", sub="somebody-else", roles=["curator"])
+    if wrong == "access token":
+        id_token = issuer.token(
+            "k1", aud="console", nonce=asked["nonce"], tenant="acme", roles=["curator"],
+            at_hash=at_hash("RS256", "another").decode(),
+        )  # fmt: skip
+        issuer.tokens["id_token"] = id_token
     if wrong == "no code taken":
         issuer.tokens = None
     if wrong == "no role":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ import pytest
 
 from api.console import file_forms, pictures, windows
 from api.console.forms import Form, whole_number
-from core.errors import InvalidInput
+from core.errors import FormRefused, InvalidInput
 from graphveil.amounts import format_epsilon
 from graphveil.models.ledger import Amount, Budget, Entry, StepSpend
 from graphveil.models.streams import Stream
@@ -159,9 +160,11 @@ FILE = bytes(range(256)) + b"\r\n--xyzzy\r\n--xy\r\n" + b"a,b\n" * 50
 def test_a_file_comes_out_of_its_form_as_it_went_in_however_it_is_cut(size: int):
     sent = body(("csrf", "", b"t"), ("part", "", "nödes".encode()), ("file", "e.csv", FILE))
     pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
-    fields, file = file_forms.split(KIND, pieces)
+    admitted: list[str | None] = []
+    fields, file = file_forms.split(KIND, pieces, admitted.append)
     assert fields == {"csrf": "t", "part": "nödes"}
     assert b"".join(file) == FILE
+    assert admitted == ["t"]
 
 
 @pytest.mark.parametrize(
@@ -173,12 +176,46 @@ def test_a_file_comes_out_of_its_form_as_it_went_in_however_it_is_cut(size: int)
         body(*((f"f{k}", "", b"1") for k in range(30)), ("file", "e.csv", b"1")),
         body(("file", "e.csv", FILE))[:-20],
         body(("file", "e.csv", b"1"), ("file", "f.csv", b"2")),
+        body(*[("f", "", b"")] * 2_000, ("file", "e.csv", b"1")),
+        b"\r\n" * 100_000 + body(("file", "e.csv", b"1")),
+        body(("file", "e.csv", b"1")) + b"\r\n" * 100_000,
+        body(("x" * 200_000, "", b"1"), ("file", "e.csv", b"1")),
     ],
-    ids=["nothing", "no file", "a long field", "many fields", "broken off", "two files"],
+    ids=[
+        *("nothing", "no file", "a long field", "many fields", "broken off", "two files"),
+        *("parts of one name", "a long beginning", "a long end", "a long header"),
+    ],
 )
 def test_what_is_not_one_file_in_a_form_is_refused(sent: bytes):
     with pytest.raises(InvalidInput):
-        list(file_forms.split(KIND, [sent[at : at + 100] for at in range(0, len(sent), 100)])[1])
+        list(file_forms.split(KIND, [sent[at : at + 100] for at in range(0, len(sent), 100)], _anybody)[1])
+
+
+def _anybody(token: str | None) -> None:
+    """Every form is admitted."""
+
+
+@pytest.mark.parametrize(
+    "first",
+    [("csrf", "", b"wrong"), ("part", "", b"edges"), ("file", "e.csv", b"1")],
+    ids=lambda part: part[0],
+)
+def test_a_form_is_refused_before_more_of_it_is_read_than_its_token(first: tuple[str, str, bytes]):
+    sent = body(first, *((f"f{k}", "", b"1") for k in range(9)), ("csrf", "", b"right"))
+    taken: list[bytes] = []
+
+    def pieces() -> Iterator[bytes]:
+        for at in range(0, len(sent), 10):
+            taken.append(sent[at : at + 10])
+            yield taken[-1]
+
+    def admit(token: str | None) -> None:
+        if token != "right":
+            raise FormRefused("no")
+
+    with pytest.raises(FormRefused):
+        file_forms.split(KIND, pieces(), admit)
+    assert len(b"".join(taken)) < 100
 
 
 def test_fields_are_without_spaces_and_repeat_where_they_may():

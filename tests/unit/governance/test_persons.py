@@ -20,6 +20,10 @@ def caller(person: str) -> Principal:
         ("ada", "ada"),
         ("Ada", "ada "),
         ("STRASSE", "straße"),
+        ("ａｄａ", "ada"),  # full width
+        ("ﬁona", "FIONA"),  # a ligature
+        ("zoe\u0308", "zo\u00eb"),
+        ("\u00a0ada", "ada"),
         ("", "ada"),
         ("ada", ""),
         ("", ""),

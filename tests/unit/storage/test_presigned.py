@@ -57,19 +57,27 @@ def test_callers_may_reach_the_bucket_under_another_address(bucket: Bucket) -> N
 
 def test_parts_become_an_object(bucket: Bucket, presigner: Presigner) -> None:
     upload = presigner.begin("x")
-    urls = presigner.parts("x", upload, 3, seconds=60)
-    pieces = [b"one", b"two", b"three"]
+    urls = presigner.parts("x", upload, 8, part_bytes=3, seconds=60)
+    pieces = [b"one", b"two", b"ha"]
     etags = [httpx.put(url, content=piece).headers["ETag"] for url, piece in zip(urls, pieces, strict=True)]
     with pytest.raises(InvalidInput) as wrong:
         presigner.complete("x", upload, etags[:2])
     assert wrong.value.members["field"] == "etags"
     presigner.complete("x", upload, etags)
-    assert bucket.objects == {"some/prefix/x": b"onetwothree"}
+    assert bucket.objects == {"some/prefix/x": b"onetwoha"}
+
+
+def test_a_part_is_as_long_as_it_was_signed_for(bucket: Bucket, presigner: Presigner) -> None:
+    upload = presigner.begin("x")
+    urls = presigner.parts("x", upload, 8, part_bytes=5, seconds=60)
+    for url, lengths in zip(urls, ((4, 5, 6), (2, 3, 4)), strict=True):
+        codes = [httpx.put(url, content=b"a" * length).status_code for length in lengths]
+        assert codes == [403, 200, 403]
 
 
 def test_an_aborted_upload_leaves_nothing(bucket: Bucket, presigner: Presigner) -> None:
     upload = presigner.begin("x")
-    httpx.put(presigner.parts("x", upload, 1, seconds=60)[0], content=b"one")
+    httpx.put(presigner.parts("x", upload, 3, part_bytes=3, seconds=60)[0], content=b"one")
     presigner.abort("x", upload)
     presigner.abort("x", upload)
     assert (bucket.objects, bucket.uploads) == ({}, {})
