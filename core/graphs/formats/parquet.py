@@ -7,11 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.graphs.findings import reject, shown
-from core.graphs.formats._base import Batch, Options, Part, RawGraph, ReadRequest, columnar, refuses_none
+from core.graphs.formats._base import (
+    Batch,
+    Options,
+    Part,
+    RawGraph,
+    ReadRequest,
+    columnar,
+    refuses_none,
+    unpacked_limit,
+)
 from core.graphs.formats._headers import known_names
 from core.graphs.schema import GRAPH_ID
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -26,6 +36,8 @@ OptionsModel = Options
 refuses = refuses_none
 
 _BATCH_ROWS = 1 << 20
+_PIECE_BYTES = 1 << 28
+"""Of texts in one table, which has room for 2 GiB of them in a column."""
 
 
 def read(request: ReadRequest) -> RawGraph:
@@ -39,36 +51,106 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(request.path) as file:
-            schema = file.schema_arrow
+        schema = pq.read_schema(request.path)
+        texts = _texts(schema)
+        with pq.ParquetFile(request.path, read_dictionary=texts) as file:
             names = known_names(schema.names, request.part, request.wanted)
             columns = _columns(request, names, [field.type for field in schema])
             size = sum(
                 file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)
             )
-            if size > request.limits.max_bytes:
-                reject(request.file, f"the file exceeds {request.limits.max_bytes} bytes when unpacked")
-            yield from _rows(request, file, dict(zip(names, schema.names, strict=True)), columns)
+            limit = unpacked_limit(request, request.limits.max_bytes)
+            if max(size, _fixed_bytes(file)) > limit:
+                reject(request.file, f"the file exceeds {limit} bytes when unpacked")
+            stored = dict(zip(names, schema.names, strict=True))
+            empty = schema.empty_table().select([stored[name] for name in columns])
+            yield from _rows(request, file, empty, columns, frozenset(texts))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reject(request.file, f"the file is no readable Parquet file ({error}); write it again")
 
 
 def _rows(
-    request: ReadRequest, file: pq.ParquetFile, stored: dict[str, str], columns: list[str]
+    request: ReadRequest, file: pq.ParquetFile, empty: pa.Table, columns: list[str], texts: frozenset[str]
 ) -> Iterator[Batch]:
-    """Read the ``columns`` in batches; ``stored`` says under which names the file has them."""
+    """Read the columns of ``empty`` in batches, under the names ``columns``; ``texts`` are read by index."""
     import pyarrow as pa
 
-    row, rows = 1, max(file.metadata.num_rows, 1)
-    size = request.path.stat().st_size
-    kept = [stored[column] for column in columns]
+    row, rows, unpacked = 1, max(file.metadata.num_rows, 1), 0
+    size, limit = request.path.stat().st_size, unpacked_limit(request, request.limits.max_bytes)
+    kept = empty.column_names
     for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=kept):
         batch.validate(full=True)  # a dictionary's index may point past its end
+        width = _row_bytes(batch)
+        unpacked += int(width.sum())
+        if unpacked > limit:
+            reject(request.file, f"the file exceeds {limit} bytes when unpacked")
+        for first, last in _pieces(width):
+            piece = pa.Table.from_batches([batch.slice(first, last - first)])
+            table = _plain(piece, texts).select(kept).rename_columns(columns)
+            yield columnar(table, row + first, size * (row + last - 1) // rows)
         row += batch.num_rows
-        table = pa.Table.from_batches([batch]).select(kept).rename_columns(columns)
-        yield columnar(table, row - batch.num_rows, size * (row - 1) // rows)
     if row == 1:
-        yield columnar(file.schema_arrow.empty_table().select(kept).rename_columns(columns))
+        yield columnar(empty.rename_columns(columns))
+
+
+def _texts(schema: pa.Schema) -> list[str]:
+    """List the columns of texts, which are read as a dictionary and its indices: a text is there once.
+
+    One long text in a million rows takes a few bytes of a file, and gigabytes where each row has its own.
+    """
+    import pyarrow as pa
+
+    from core.graphs.columns import is_text
+
+    return [field.name for field in schema if is_text(field.type) or pa.types.is_binary(field.type)]
+
+
+def _fixed_bytes(file: pq.ParquetFile) -> int:
+    """Sum what the values of fixed width take once decoded, by the file's own words: 8 bytes each at most.
+
+    A list that repeats one value, or a column of one number, is encoded in next to nothing.
+    """
+    found = file.metadata
+    columns = [
+        found.row_group(group).column(place)
+        for group in range(found.num_row_groups)
+        for place in range(found.num_columns)
+    ]
+    return sum(8 * column.num_values for column in columns if column.physical_type != "BYTE_ARRAY")
+
+
+def _row_bytes(batch: pa.RecordBatch) -> np.ndarray:
+    """Compute how many bytes of texts each row holds once its indices are replaced; int64 (rows,)."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = np.zeros(batch.num_rows, dtype=np.int64)
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            lengths = pc.binary_length(column.dictionary).fill_null(0)
+            found += lengths.take(column.indices).fill_null(0).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _pieces(width: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Divide rows so that each piece has few bytes of texts, one row at least; a text is below that."""
+    import numpy as np
+
+    ends, first = np.cumsum(width), 0
+    while first < len(width) or first == 0:
+        before = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + _PIECE_BYTES, "right")))
+        yield first, min(last, len(width))
+        first = last
+
+
+def _plain(table: pa.Table, texts: frozenset[str]) -> pa.Table:
+    """Replace indices by their texts in the columns that were not dictionaries when they were written."""
+    for place, field in enumerate(table.schema):
+        if field.name in texts:
+            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+    return table
 
 
 def _columns(request: ReadRequest, names: list[str], kinds: list[pa.DataType]) -> list[str]:
