@@ -140,6 +140,14 @@ TABLE: dict[type[Exception], Row] = {
     errors.PayloadTooLarge: Row(
         "payload-too-large", "The body is too large", 413, False, CALLER, shapes.PayloadTooLargeProblem
     ),
+    errors.RangeNotSatisfiable: Row(
+        "range-not-satisfiable",
+        "The file ends before that part",
+        416,
+        False,
+        CALLER,
+        shapes.RangeNotSatisfiableProblem,
+    ),
     errors.BudgetRefused: Row(
         "budget-refused", "The budget does not allow this", 409, False, CURATOR, _BUDGET
     ),
@@ -297,6 +305,8 @@ def response(row: Row, request_id: str, **content: Any) -> JSONResponse:
         headers["WWW-Authenticate"] = "Bearer"
     if row.status == 408:
         headers["Connection"] = "close"  # the rest of the body is not waited for
+    if row.status == 416:
+        headers["Content-Range"] = f"bytes */{content.get('members', {}).get('size_bytes', '*')}"
     if row.status == 503 or row is TOO_MANY_CONNECTIONS:
         headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return _Answer(row.slug, problem.model_dump(mode="json", exclude_none=True), row.status, headers)

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from api.deps import PortalDep, ServicesDep
-from api.http import conditional, streaming
+from api.http import conditional, ranges, streaming
 from api.http.auth import Guarded
 from api.http.conditional import PAGE_POLICY
 from api.http.negotiation import preferred
@@ -199,12 +199,15 @@ def list_artifacts(services: ServicesDep, principal: PortalDep, job_id: str) -> 
             "description": "The file, streamed.",
             "headers": {"ETag": {"schema": {"type": "string"}, "description": "SHA-256 of the file."}},
         },
+        206: {"content": _CHUNKS, "description": "The part that `Range` asks for: one range of bytes."},
         304: {"description": "The caller holds the file already."},
         307: {
             "description": "Where the bucket gives the file out, for some minutes; no API key goes there.",
             "headers": {"Location": {"schema": {"type": "string"}, "description": "A signed address."}},
         },
-        **openapi.refusals(errors.NotFound, errors.JobNotFinished, errors.JobFailed),
+        **openapi.refusals(
+            errors.NotFound, errors.JobNotFinished, errors.JobFailed, errors.RangeNotSatisfiable
+        ),
     },
 )
 def download(
@@ -235,5 +238,12 @@ def download(
             status_code=307,
             headers={"ETag": headers["ETag"], "Location": address, "Cache-Control": "no-store"},
         )
-    headers["Content-Length"] = str(artifact.size_bytes)
-    return StreamingResponse(streaming.opened(chunks), 200, headers, media_type=artifact.media_type)
+    headers |= {"Accept-Ranges": "bytes", "Content-Length": str(artifact.size_bytes)}
+    part = ranges.asked_range(request, artifact.size_bytes, headers["ETag"])
+    if part is not None:
+        begin, end = part
+        chunks = ranges.cut(chunks, begin, end)
+        headers["Content-Range"] = f"bytes {begin}-{end - 1}/{artifact.size_bytes}"
+        headers["Content-Length"] = str(end - begin)
+    status = 200 if part is None else 206
+    return StreamingResponse(streaming.opened(chunks), status, headers, media_type=artifact.media_type)

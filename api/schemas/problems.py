@@ -151,6 +151,10 @@ class PayloadTooLargeProblem(Problem):
     limit_bytes: int | None = Field(default=None, description="The largest body that is accepted.")
 
 
+class RangeNotSatisfiableProblem(Problem):
+    size_bytes: int | None = Field(default=None, description="How long the file is.")
+
+
 class BudgetProblem(Problem):
     account_id: str | None = Field(default=None, description="The budget account that refused.")
 

@@ -36,6 +36,7 @@ GraphveilError
 ├── StaleEtag                    the object has changed since the caller read it
 ├── IfMatchMissing               a change must name what it changes
 ├── PayloadTooLarge
+├── RangeNotSatisfiable          the file ends before the part that was asked for
 ├── BudgetRefused                the accountant says no
 │   ├── BudgetExceeded           which account, what was asked, what remains, what is reserved
 │   ├── UnitMismatch             the plan's unit is not the account's
@@ -229,6 +230,10 @@ class IfMatchMissing(GraphveilError):
 
 
 class PayloadTooLarge(GraphveilError):
+    pass
+
+
+class RangeNotSatisfiable(GraphveilError):
     pass
 
 

@@ -174,9 +174,10 @@ def _keep_marks(
         if known is not None and dataset.proposed_schema is not None:
             unnamed += [words_for(Derived(mark), schema) for mark in version.derived if mark not in known]
     if unnamed:
+        named = ", and ".join(dict.fromkeys(unnamed)).replace(";", ",")
         raise InvalidInput(
-            f"read off the rows, and about to be public: {'; '.join(dict.fromkeys(unnamed))}. Confirm each, "
-            "or declare in the schema what may occur instead of what did",
+            f"read off the rows, and about to be public: {named}; confirm each, or declare in the schema what may "
+            "occur instead of what did",
             field="read_off",
         )
 

@@ -66,6 +66,34 @@ def test_the_release_names_the_graph_of_every_row(house: Tenant, job: str):
     assert [graph["label"] for graph in schema["collection"]["graphs"]] == ["class 0", "class 1", "class 0"]
 
 
+def test_a_download_that_broke_off_goes_on_where_it_ended(house: Tenant, job: str):
+    path = f"/jobs/{job}/artifacts/graph.csv"
+    whole = house.call("GET", path, Role.REQUESTER)
+    size, tag = len(whole.content), whole.headers["ETag"]
+    assert whole.headers["Accept-Ranges"] == "bytes"
+
+    def part(asked: str, **more: str) -> tuple[int, bytes, str | None]:
+        answer = house.call("GET", path, Role.REQUESTER, headers={"Range": asked, **more})
+        if answer.status_code == 206:
+            assert int(answer.headers["Content-Length"]) == len(answer.content)
+        return answer.status_code, answer.content, answer.headers.get("Content-Range")
+
+    assert part("bytes=10-") == (206, whole.content[10:], f"bytes 10-{size - 1}/{size}")
+    assert part("bytes=3-7") == (206, whole.content[3:8], f"bytes 3-7/{size}")
+    assert part("bytes=-5") == (206, whole.content[-5:], f"bytes {size - 5}-{size - 1}/{size}")
+    assert part(f"bytes=0-{size + 9}")[:2] == (206, whole.content)
+    assert part("bytes=10-", **{"If-Range": tag})[0] == 206
+    for ignored in ("bytes=7-3", "bytes=0-1,4-5", "lines=1-2", "bytes=-", "bytes=x-"):
+        assert part(ignored)[:2] == (200, whole.content)
+    assert part("bytes=10-", **{"If-Range": '"another"'})[:2] == (200, whole.content)
+    for beyond in (f"bytes={size}-", "bytes=-0"):
+        answer = house.call("GET", path, Role.REQUESTER, headers={"Range": beyond})
+        assert answer.status_code == 416
+        assert answer.headers["Content-Range"] == f"bytes */{size}"
+        problem = answer.json()
+        assert (problem["type"], problem["size_bytes"]) == ("/problems/range-not-satisfiable", size)
+
+
 def test_the_report_has_a_part_for_each_graph_and_their_means(house: Tenant, job: str):
     report = house.call("GET", f"/jobs/{job}/report").json()
     assert report["public"]["statistics"]["nodes"] == {f"graph-{n}": size for n, size in SIZES.items()}
