@@ -59,7 +59,7 @@ class Scene:
         """The scene, its datasets ready."""
         os.environ.update(stack.store_environment)
         settings = stack.settings
-        world = World(settings, open_services(settings), Dataset(), Stream())
+        world = World(settings, open_services(settings), Dataset(), Dataset(), Stream())
         scene = cls(stack, Graphveil(stack.url, stack.token), world, random.Random(seed))
         for name, epsilon in (("rich", RICH_EPSILON), ("poor", POOR_EPSILON)):
             scene.register(name, epsilon)
