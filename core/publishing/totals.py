@@ -1,9 +1,10 @@
 """How many edges a release paid to know of, with the interval of each number. Paid numbers alone are read.
 
 One number of everything that was paid and tells of it: each answer from which the number of edges follows
-linearly weighs as one over the variance of its noise, so that the sum has the least variance of all that are
-unbiased. Noises are independent, each drawn for its own answer; how wide they are is public or paid for. A
-table that is cut off (degrees above a threshold, the first records of a pair) is biased, and left out.
+linearly weighs as one over the variance of its noise, which leaves the least variance where no read's noise
+follows from an earlier answer. Noises are independent, each drawn for its own answer; how wide they are is
+public or paid for. A table that is cut off (degrees above a threshold, the first records of a pair) is
+biased, and left out.
 """
 
 from __future__ import annotations

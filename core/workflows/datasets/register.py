@@ -176,8 +176,8 @@ def _keep_marks(
     if unnamed:
         named = ", and ".join(dict.fromkeys(unnamed)).replace(";", ",")
         raise InvalidInput(
-            f"read off the rows, and about to be public: {named}; confirm each, or declare in the schema what may "
-            "occur instead of what did",
+            f"read off the rows, and about to be public: {named}; confirm each, or declare in the schema "
+            "what may occur instead of what did",
             field="read_off",
         )
 
