@@ -265,7 +265,12 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     broken = steward.post(f"{dataset}/schema", schema='{"node_types": 3}')
     assert broken.status_code == 422
     assert "node_types" in broken.text
-    confirmed = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]))
+    unnamed = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]))
+    assert unnamed.status_code == 422
+    assert "read off the rows, and about to be public: the list of nodes" in html.unescape(unnamed.text)
+    read_off = re.findall(r'name="read_off" value="(\w+)"', page)
+    assert "node_list" in read_off
+    confirmed = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]), read_off=read_off)
     assert confirmed.headers["Location"].endswith("?done=schema")
     work(tenant, dataset)
     assert "The dataset is ready" in steward.get(at).text
