@@ -96,7 +96,8 @@ def split(
     """Return the fields before the file, and the file's bytes as they come. Memory: one chunk.
 
     The token of the form comes first: ``admit`` is told it, or None where something else does, before any
-    more is read, and raises what refuses the form. Raises InvalidInput for what is no form, one without a file, or one that breaks off.
+    more is read, and raises what refuses the form. Raises InvalidInput for what is no form, one without a
+    file, or one that breaks off.
     """
     kind, options = parse_options_header(content_type)
     boundary = options.get(b"boundary")
@@ -119,7 +120,7 @@ def split(
                 raise InvalidInput(BROKEN, field="body") from None
             if reading.outside_bytes > MAX_OUTSIDE_BYTES:
                 raise InvalidInput(
-                    f"a form has at most {MAX_OUTSIDE_BYTES} bytes beside its file; send the form of the page",
+                    f"a form has at most {MAX_OUTSIDE_BYTES} bytes beside its file; send that of the page",
                     field="body",
                 )
             piece = piece[step:]

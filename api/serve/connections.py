@@ -49,7 +49,9 @@ class StrictLines(ReceiveBuffer):
     """Heads and trailers whose lines end in CR LF and are not folded (RFC 9112, sections 2.2 and 5.2)."""
 
     def maybe_extract_lines(self) -> list[bytearray] | None:
-        """Return the lines of a head that is there whole. Raises LocalProtocolError: h11 makes it the peer's."""
+        """Return the lines of a head that is there whole. Raises LocalProtocolError, which h11 makes the
+        peer's.
+        """
         held = bytes(self)
         lines: list[bytearray] | None = super().maybe_extract_lines()
         if lines is not None and _LOOSE.search(held[: len(held) - len(self)]):

@@ -128,7 +128,8 @@ class Issuer:
 def at_hash(algorithm: str, access_token: str) -> bytes:
     """Hash an access token as an ID token names it: the left half, in base64url.
 
-    Source: OpenID Connect Core 1.0, section 3.1.3.6. The hash is that of the signature; EdDSA's is SHA-512 (Ed25519).
+    Source: OpenID Connect Core 1.0, section 3.1.3.6. The hash is that of the signature; EdDSA's is that of
+    Ed25519, SHA-512.
     """
     digest = hashlib.new(f"sha{algorithm[-3:]}" if algorithm[-3:].isdigit() else "sha512")
     digest.update(access_token.encode())
