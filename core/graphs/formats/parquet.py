@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from core.graphs.findings import reject, shown
 from core.graphs.formats._base import (
@@ -36,8 +37,7 @@ OptionsModel = Options
 refuses = refuses_none
 
 _BATCH_ROWS = 1 << 20
-_PIECE_BYTES = 1 << 28
-"""Of texts in one table, which has room for 2 GiB of them in a column."""
+_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 
 
 def read(request: ReadRequest) -> RawGraph:
@@ -51,106 +51,125 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
     import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(request.path)
-        texts = _texts(schema)
-        with pq.ParquetFile(request.path, read_dictionary=texts) as file:
+        with pq.ParquetFile(request.path) as file:
+            schema = file.schema_arrow
             names = known_names(schema.names, request.part, request.wanted)
             columns = _columns(request, names, [field.type for field in schema])
-            size = sum(
-                file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)
-            )
-            limit = unpacked_limit(request, request.limits.max_bytes)
-            if max(size, _fixed_bytes(file)) > limit:
-                reject(request.file, f"the file exceeds {limit} bytes when unpacked")
             stored = dict(zip(names, schema.names, strict=True))
-            empty = schema.empty_table().select([stored[name] for name in columns])
-            yield from _rows(request, file, empty, columns, frozenset(texts))
+            kinds = {column: schema.field(stored[column]).type for column in columns}
+            _check_sizes(request, file.metadata)
+        texts = [stored[column] for column, kind in kinds.items() if _is_text(kind)]
+        with pq.ParquetFile(request.path, read_dictionary=texts) as file:
+            yield from _rows(request, file, stored, kinds)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reject(request.file, f"the file is no readable Parquet file ({error}); write it again")
 
 
-def _rows(
-    request: ReadRequest, file: pq.ParquetFile, empty: pa.Table, columns: list[str], texts: frozenset[str]
-) -> Iterator[Batch]:
-    """Read the columns of ``empty`` in batches, under the names ``columns``; ``texts`` are read by index."""
+def _check_sizes(request: ReadRequest, metadata: pq.FileMetaData) -> None:
+    """Returns where the metadata admit every column, before any is read. IngestRejected otherwise.
+
+    Numbers take their width for each value, however they are written; texts at least their pages. What
+    dictionaries unpack to is counted as they are read. Prefixes that values share would unpack before anybody
+    could count, so they are refused.
+    """
+    limit = unpacked_limit(request, request.limits.max_bytes)
+    size = 0
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for number in range(row_group.num_columns):
+            column = row_group.column(number)
+            if "DELTA_BYTE_ARRAY" in column.encodings:
+                mend = "write it with dictionaries, or plain"
+                reject(request.file, f"a column is written as DELTA_BYTE_ARRAY; {mend}", column=number + 1)
+            width = _WIDTHS.get(column.physical_type, 0)
+            size += max(column.total_uncompressed_size, column.num_values * width)
+    if size > limit:
+        _too_large(request, limit)
+
+
+def _too_large(request: ReadRequest, limit: int) -> NoReturn:
+    reject(request.file, f"the file exceeds {limit} bytes when unpacked")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Tell whether the column is of texts or bytes, which a dictionary can hold once for many rows."""
     import pyarrow as pa
 
-    row, rows, unpacked = 1, max(file.metadata.num_rows, 1), 0
-    size, limit = request.path.stat().st_size, unpacked_limit(request, request.limits.max_bytes)
-    kept = empty.column_names
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(test(value) for test in tests)
+
+
+def _rows(
+    request: ReadRequest, file: pq.ParquetFile, stored: dict[str, str], kinds: dict[str, pa.DataType]
+) -> Iterator[Batch]:
+    """Read the columns of these ``kinds`` in batches; ``stored`` says under which names the file has them.
+
+    Texts come as dictionaries, and are counted by their indices before they are unpacked, some at a time.
+    """
+    import pyarrow as pa
+
+    row, rows = 1, max(file.metadata.num_rows, 1)
+    size, limit, unpacked = request.path.stat().st_size, unpacked_limit(request, request.limits.max_bytes), 0
+    kept = [stored[column] for column in kinds]
+    plain = pa.schema([pa.field(column, kind) for column, kind in kinds.items()])
     for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=kept):
         batch.validate(full=True)  # a dictionary's index may point past its end
-        width = _row_bytes(batch)
-        unpacked += int(width.sum())
+        table = pa.Table.from_batches([batch]).select(kept).rename_columns(list(kinds))
+        lengths = _row_bytes(request, table, row)
+        unpacked += int(lengths.sum())
         if unpacked > limit:
-            reject(request.file, f"the file exceeds {limit} bytes when unpacked")
-        for first, last in _pieces(width):
-            piece = pa.Table.from_batches([batch.slice(first, last - first)])
-            table = _plain(piece, texts).select(kept).rename_columns(columns)
-            yield columnar(table, row + first, size * (row + last - 1) // rows)
-        row += batch.num_rows
+            _too_large(request, limit)
+        for part in _parts(table, lengths, request.limits.chunk_bytes):
+            row += part.num_rows
+            yield columnar(_unpacked(part, plain), row - part.num_rows, size * (row - 1) // rows)
     if row == 1:
-        yield columnar(empty.rename_columns(columns))
+        yield columnar(plain.empty_table())
 
 
-def _texts(schema: pa.Schema) -> list[str]:
-    """List the columns of texts, which are read as a dictionary and its indices: a text is there once.
-
-    One long text in a million rows takes a few bytes of a file, and gigabytes where each row has its own.
-    """
-    import pyarrow as pa
-
-    from core.graphs.columns import is_text
-
-    return [field.name for field in schema if is_text(field.type) or pa.types.is_binary(field.type)]
-
-
-def _fixed_bytes(file: pq.ParquetFile) -> int:
-    """Sum what the values of fixed width take once decoded, by the file's own words: 8 bytes each at most.
-
-    A list that repeats one value, or a column of one number, is encoded in next to nothing.
-    """
-    found = file.metadata
-    columns = [
-        found.row_group(group).column(place)
-        for group in range(found.num_row_groups)
-        for place in range(found.num_columns)
-    ]
-    return sum(8 * column.num_values for column in columns if column.physical_type != "BYTE_ARRAY")
-
-
-def _row_bytes(batch: pa.RecordBatch) -> np.ndarray:
-    """Compute how many bytes of texts each row holds once its indices are replaced; int64 (rows,)."""
+def _row_bytes(request: ReadRequest, table: pa.Table, first_row: int) -> np.ndarray:
+    """Count what the texts of each row unpack to. IngestRejected where one is longer than a line may be."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = np.zeros(batch.num_rows, dtype=np.int64)
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type):
-            lengths = pc.binary_length(column.dictionary).fill_null(0)
-            found += lengths.take(column.indices).fill_null(0).to_numpy(zero_copy_only=False)
-    return found
+    sums = np.zeros(table.num_rows, dtype=np.int64)
+    for number, column in enumerate(table.columns, start=1):
+        if not pa.types.is_dictionary(column.type) or not _is_text(column.type):
+            continue
+        begin = 0
+        for chunk in column.chunks:
+            each = pc.fill_null(pc.binary_length(chunk.dictionary).cast(pa.int64()), 0)
+            taken = pc.fill_null(each.take(chunk.indices), 0).to_numpy(zero_copy_only=False)
+            longest = int(taken.max(initial=0))
+            if longest > request.limits.max_line_bytes:
+                line = first_row + begin + int(taken.argmax())
+                most = request.limits.max_line_bytes
+                reject(request.file, f"a value is longer than {most} bytes", line=line, column=number)
+            sums[begin : begin + len(chunk)] += taken
+            begin += len(chunk)
+    return sums
 
 
-def _pieces(width: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Divide rows so that each piece has few bytes of texts, one row at least; a text is below that."""
+def _parts(table: pa.Table, lengths: np.ndarray, most_bytes: int) -> Iterator[pa.Table]:
+    """Cut the table so that the texts of each part unpack to about ``most_bytes`` at most."""
     import numpy as np
 
-    ends, first = np.cumsum(width), 0
-    while first < len(width) or first == 0:
-        before = int(ends[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + _PIECE_BYTES, "right")))
-        yield first, min(last, len(width))
-        first = last
+    numbers = (np.cumsum(lengths) - lengths) // most_bytes
+    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), table.num_rows]
+    for begin, end in pairwise(cuts):
+        yield table.slice(begin, end - begin)
 
 
-def _plain(table: pa.Table, texts: frozenset[str]) -> pa.Table:
-    """Replace indices by their texts in the columns that were not dictionaries when they were written."""
-    for place, field in enumerate(table.schema):
-        if field.name in texts:
-            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
-    return table
+def _unpacked(table: pa.Table, plain: pa.Schema) -> pa.Table:
+    """Make the columns what the file declares them to be."""
+    import pyarrow as pa
+
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(table.columns, plain, strict=True)
+    ]
+    return pa.table(columns, schema=plain)
 
 
 def _columns(request: ReadRequest, names: list[str], kinds: list[pa.DataType]) -> list[str]:
