@@ -117,6 +117,13 @@ def head(method: str, path: str, token: str | None, length: int) -> bytes:
     ).encode()
 
 
+def sign_in(size: int) -> bytes:
+    """A form of the console's sign-in of so many bytes, made of many small fields."""
+    body = (b"token=x&" * (size // 8))[:size]
+    asked = head("POST", "/console/sign-in", None, len(body))
+    return asked.replace(b"application/json", b"application/x-www-form-urlencoded") + body
+
+
 def connect(service: Service, timeout: float = 60) -> socket.socket:
     """A connection of the attacker's."""
     return socket.create_connection(("127.0.0.1", service.port), timeout=timeout, source_address=ATTACKER)
@@ -146,16 +153,22 @@ def large_body(service: Service, path: str, size: int, seen: Counter[str]) -> No
 
 
 def keyless_bodies(
-    service: Service, clients: int, per_second: float, seconds: float, seen: Counter[str]
+    service: Service,
+    clients: int,
+    per_second: float,
+    seconds: float,
+    seen: Counter[str],
+    request: bytes | None = None,
 ) -> None:
-    """Legal bodies without a key, at that rate of all clients together."""
+    """Legal bodies without a key, at that rate of all clients together; jobs, unless a request is given."""
     ends = time.monotonic() + seconds
+    sent = head("POST", "/v1/jobs", None, len(LEGAL)) + LEGAL if request is None else request
 
     def send() -> None:
         while time.monotonic() < ends:
             began = time.monotonic()
             with contextlib.suppress(OSError), connect(service) as connection:
-                connection.sendall(head("POST", "/v1/jobs", None, len(LEGAL)) + LEGAL)
+                connection.sendall(sent)
                 seen[status_of(connection)] += 1
             time.sleep(max(0.0, clients / per_second - (time.monotonic() - began)))
 
@@ -276,6 +289,10 @@ def main() -> int:
             (
                 "4 keyless clients, 1 MiB bodies, 20/s",
                 lambda seen: keyless_bodies(service, 4, 20, seconds, seen),
+            ),
+            (
+                "4 keyless clients, sign-ins of 1 MiB, as fast as they can",
+                lambda seen: keyless_bodies(service, 4, 1e6, seconds, seen, sign_in(2**20 - 64)),
             ),
             ("1,100 silent connections", lambda seen: silent(service, 1_100, 4, seen)),
             (

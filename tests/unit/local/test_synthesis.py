@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import re
 import signal
 import sys
@@ -26,6 +25,7 @@ from core.reports.model import PublicPart
 from graphveil import problems
 from graphveil.local.synthesis import schema_of
 from graphveil.problems import InvalidInput
+from tests.support import spending
 from worker import sandbox
 
 TIMED = {"edge_types": [{"temporal": True}], "time": {"start": 0, "width": 10, "count": 3}}
@@ -85,18 +85,8 @@ def test_what_fails_before_the_graph_is_opened_is_free_and_what_fails_after_is_n
 
 
 def test_a_process_that_dies_while_it_reads_has_spent(karate: nx.Graph, budget: gv.Budget) -> None:
-    def die() -> None:
-        meter = alone.run_release.__globals__["Meter"]
-        original = meter._admit
-
-        def killed(self: Any, *given: Any) -> Any:
-            original(self, *given)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        meter._admit = killed
-        made(karate, method="tmf", budget=budget)
-
-    process = multiprocessing.get_context("fork").Process(target=die)
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=spending.die_at_the_first_read, args=(budget.path,))
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
@@ -110,27 +100,10 @@ def test_releases_side_by_side_share_a_budget_and_never_spend_more(
 ) -> None:
     """Four of five processes have the graph open at one time; the fifth finds nothing left, and need not
     wait."""
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     open_at_once, answers = context.Barrier(4), context.SimpleQueue()
-    assert budget.path is not None
-
-    def release(path: Path) -> None:
-        original = alone._Recorder.opening
-
-        def met(self: Any) -> None:
-            original(self)
-            open_at_once.wait(300)
-
-        alone._Recorder.opening = met  # type: ignore[method-assign]
-        try:
-            made(karate, 1, method="tmf", budget=gv.Budget(path))
-            answers.put("released")
-        except problems.BudgetExceeded:
-            answers.put("refused")
-        except BaseException as error:
-            answers.put(repr(error))
-
-    processes = [context.Process(target=release, args=(budget.path,)) for _ in range(5)]
+    given = (budget.path, open_at_once, answers)
+    processes = [context.Process(target=spending.release_beside_others, args=given) for _ in range(5)]
     for process in processes:
         process.start()
     found = sorted(answers.get() for _ in processes)
