@@ -1,4 +1,4 @@
-"""Processes that spend from one budget file: each begins afresh, as threads of libraries are not in a fork."""
+"""Processes that spend from one budget file, each of them fresh: a fork has no thread of a library."""
 
 from __future__ import annotations
 
