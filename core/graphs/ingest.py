@@ -35,10 +35,11 @@ def canonicalise(
 ) -> IngestReport:
     """Store the canonical graph of the upload in ``out``; nothing is written when it fails.
 
-    Parts: ``edges`` (required) and ``nodes``. With ``schema`` None one is proposed from the data and used; it
-    stands in the report and must be confirmed by the curator before anything is computed from the graph,
-    because the proposal reads the data. Raises :class:`core.errors.IngestRejected` with up to 20 findings
-    ``{file, line, column, message}``, :class:`core.errors.UnknownFormat`, or
+    Parts: ``edges`` (required) and ``nodes``, which takes the place of what a document lists. With
+    ``schema`` None one is proposed from the data and used; it stands in the report and must be confirmed
+    by the curator before anything is computed from the graph, because the proposal reads the data. Raises
+    :class:`core.errors.IngestRejected` with up to 20 findings ``{file, line, column, message}``,
+    :class:`core.errors.UnknownFormat`, or
     :class:`core.errors.InvalidInput` for unknown parts and options. O(m log m) time; memory is about 40 bytes
     an edge, and one chunk of the file.
     """
@@ -76,7 +77,7 @@ def canonicalise(
 
 def _nodes_file(opened: Mapping[str, tuple[Format, Options]]) -> str:
     """Name the file that lists the nodes, as findings do."""
-    return "edges" if opened["edges"][0].carries_nodes else "nodes"
+    return "edges" if "nodes" not in opened and opened["edges"][0].carries_nodes else "nodes"
 
 
 def _opened(files: Mapping[str, UploadedFile]) -> dict[str, tuple[Format, Options]]:
@@ -92,8 +93,6 @@ def _opened(files: Mapping[str, UploadedFile]) -> dict[str, tuple[Format, Option
         chosen = formats.reader(file.format)
         formats.require_part(chosen, part, f"files.{part}.format")
         opened[part] = (chosen, formats.options_of(chosen, file.options, f"files.{part}.options"))
-    if "nodes" in files and opened["edges"][0].carries_nodes:
-        reject("nodes", f"a {files['edges'].format} file lists its nodes itself; leave the part nodes out")
     return opened
 
 

@@ -115,7 +115,7 @@ def _name(key: object) -> str:
         return str(int(key))
     raise InvalidInput(
         f"the node {shown(str(key))} is {shown(type(key).__name__)}, and cannot be named; nodes are texts or "
-        "integers (networkx.convert_node_labels_to_integers gives them)",
+        'integers (networkx.convert_node_labels_to_integers(graph, ordering="sorted") gives them)',
         field="graph.nodes",
     )
 
@@ -186,8 +186,14 @@ def _data(graph: Any, nodes: object, directed: bool | None) -> Tables:
     ends = _ends(graph.edge_index)
     count = _count(graph, nodes)
     edges = {**ends, **_columns(graph, len(ends["source"]), {"edge_index"})}
-    listed = _listed(graph, count)
-    return Tables(pa.table(edges), listed, {} if listed else {"node": count}, directed=bool(directed))
+    listed, given = _listed(graph, count), nodes is not None
+    return Tables(
+        pa.table(edges),
+        listed,
+        {} if listed else {"node": count},
+        directed=bool(directed),
+        declared_nodes=given,
+    )
 
 
 def _temporal(graph: Any, nodes: object, directed: bool | None) -> Tables:
@@ -203,12 +209,15 @@ def _temporal(graph: Any, nodes: object, directed: bool | None) -> Tables:
 
 
 def _hetero(graph: Any, nodes: object, directed: bool | None) -> Tables:
-    if nodes is not None:
-        raise InvalidInput("HeteroData says num_nodes of each node type; leave nodes out", field="nodes")
-    counts = {kind: _count(graph[kind], None) for kind in graph.node_types}
-    names = [relation for _, relation, _ in graph.edge_types]
+    said = {} if nodes is None else nodes
+    if not isinstance(said, Mapping) or (nodes is not None and set(said) != set(graph.node_types)):
+        raise InvalidInput("for HeteroData nodes maps every node type to its count", field="nodes")
+    # Types stand as the object was filled, perhaps by its edges; their order is public with the schema.
+    counts = {kind: _count(graph[kind], said.get(kind)) for kind in sorted(graph.node_types)}
+    triples = sorted(graph.edge_types)
+    names = [relation for _, relation, _ in triples]
     relations, tables = [], []
-    for source, relation, target in graph.edge_types:
+    for source, relation, target in triples:
         name = relation if names.count(relation) == 1 else f"{source}-{relation}-{target}"
         for each in (source, name, target):
             if not _PLAIN.fullmatch(each):
@@ -232,6 +241,7 @@ def _hetero(graph: Any, nodes: object, directed: bool | None) -> Tables:
         tuple(counts),
         tuple(relations),
         bool(directed),
+        declared_nodes=nodes is not None,
     )
 
 
@@ -252,8 +262,8 @@ def _count(store: Any, nodes: object) -> int:
     own = store.num_nodes if "num_nodes" in store else len(store["x"]) if "x" in store else None
     if own is None and nodes is None:
         raise InvalidInput(UNIVERSE, field="nodes")
-    if own is not None and nodes is not None:
-        raise InvalidInput("the object says how many nodes it has; leave nodes out", field="nodes")
+    if own is not None and nodes is not None and positive(nodes) != own:
+        raise InvalidInput(f"the object has {own} nodes, and no other number of them", field="nodes")
     return positive(own if own is not None else nodes)
 
 

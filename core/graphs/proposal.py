@@ -90,7 +90,7 @@ def propose(
     relations = _relations(raw.edges, limits)
     warnings = [READS_DATA, DIRECTED if raw.directed else UNDIRECTED, *notes.remarks]
     carried, unread = proposed_values(
-        {name: each.values for name, each in relations.items()},
+        {name: dict(sorted(each.values.items())) for name, each in sorted(relations.items())},
         {name: each.low is not None for name, each in relations.items()},
     )
     ignored = tuple(notes.skipped | dict.fromkeys(unread))
@@ -239,7 +239,7 @@ def _node_types(listed: pa.Table, file: str) -> tuple[NodeType, ...]:
         part = listed
         if "type" in listed.column_names:
             part = listed.filter(pc.equal(as_text(listed["type"]), name))
-        columns = [column for column in listed.column_names if column not in ("id", "type", *END_TYPES)]
+        columns = sorted(set(listed.column_names) - {"id", "type", *END_TYPES})  # in no order of the data
         attributes = tuple(
             _attribute(column, part[column], file) for column in columns if _held(part[column])
         )

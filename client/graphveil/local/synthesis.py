@@ -46,8 +46,9 @@ def synthesize(
     ``graph``: a NetworkX graph, a SciPy sparse matrix (n, n) or between two sorts of nodes (n, m), a
     torch_geometric ``Data``, ``HeteroData`` or ``TemporalData``, an edge list as a pandas or Polars frame or
     an Arrow table (columns ``source`` and ``target``), an igraph graph, or the path of a file that the
-    service takes. The nodes are public: who is there is taken from the object or, where it has edges alone,
-    from ``nodes`` (a count, ids, a frame or file with the column ``id``), and never from the edges.
+    service takes. The nodes are public: ``nodes`` declares who is there (a count, ids, a frame or file with
+    the column ``id``). Edge lists must have it; other objects have nodes of their own, which may be those
+    that have an edge: the release says so where nobody declared them.
 
     Without a ``schema`` (as the service takes it: a mapping, or the path of a JSON file) only the object's
     type is heeded: what nodes and edges carry is not read, and times need a schema with their grid. What the

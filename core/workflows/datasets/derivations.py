@@ -23,13 +23,16 @@ def still_derived(marks: Sequence[str], seen: GraphSchema, confirmed: GraphSchem
     return [str(mark) for mark in still_read_off([Derived(mark) for mark in marks], seen, confirmed)]
 
 
-def marked_universe(marks: Sequence[str], schema: GraphSchema, edges: DatasetPart) -> list[str]:
+def marked_universe(
+    marks: Sequence[str], schema: GraphSchema, edges: DatasetPart, nodes: DatasetPart | None = None
+) -> list[str]:
     """Add the mark of a node list that nobody declared: that of a document which lists its nodes itself.
 
-    It may have been made of its edges. A declared count takes its place.
+    It may have been made of its edges. A declared count takes its place, and so does a list: ``nodes``.
     """
     undeclared = any(node_type.count is None for node_type in schema.node_types)
-    if Derived.NODE_LIST in marks or not undeclared or not formats.reader(edges.format).carries_nodes:
+    listed = nodes is not None or not formats.reader(edges.format).carries_nodes
+    if Derived.NODE_LIST in marks or not undeclared or listed:
         return list(marks)
     return [str(Derived.NODE_LIST), *marks]
 

@@ -39,7 +39,7 @@ from core.workflows.datasets.ingest_work import (
     lay_out,
     sealed_parts,
 )
-from core.workflows.datasets.upload import EDGES, discard, receive_part, recover_uploads
+from core.workflows.datasets.upload import EDGES, NODES, discard, receive_part, recover_uploads
 from core.workflows.webhooks import announcements
 
 __all__ = [
@@ -123,7 +123,8 @@ def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any
             # Without an edge it is nobody's content: the datasets of two streams begin alike.
             if refusal is None:
                 if edges := repository.part(session, version.id, EDGES):  # else the graph is in parts
-                    version.derived = marked_universe(version.derived, stored, edges)
+                    nodes = repository.part(session, version.id, NODES)
+                    version.derived = marked_universe(version.derived, stored, edges, nodes)
                 _accept(session, dataset, version, stored, key, report)
             else:
                 _reject(session, dataset, version, [], refusal)
@@ -152,7 +153,8 @@ def propose(
             edges = repository.part(session, version.id, EDGES)
             assert edges is not None  # its upload queued the validation
             marks = derived_parts(schema, nodes=derived is not None)
-            version.derived = marked_universe(marks, schema, edges)
+            nodes = repository.part(session, version.id, NODES)
+            version.derived = marked_universe(marks, schema, edges, nodes)
             version.ingest_report = _shown(report or {})
             if derived is not None:
                 session.add(derived)

@@ -125,3 +125,16 @@ def test_a_declared_schema_is_not_marked(curator: Curator) -> None:
     version = curator.send(dataset, STREAM)
     assert curator.validate(version).state == "ready"
     assert marks(curator, version) == []
+
+
+def test_a_documents_nodes_are_marked_until_a_list_takes_their_place(curator: Curator) -> None:
+    dataset = curator.register(name="document", graph_schema=GraphSchema(), unit="edge")
+    document = b'{"nodes": [{"id": "0"}, {"id": "1"}], "links": [{"source": "0", "target": "1"}]}'
+    alone = curator.send(dataset, document, format="node_link")
+    assert curator.validate(alone).state == "ready"
+    assert marks(curator, alone) == ["node_list"]
+    curator.send(dataset, b"id\n2\n1\n0\n", part="nodes")
+    listed = curator.validate(curator.send(dataset, document, format="node_link"))
+    assert listed.state == "ready"
+    assert listed.node_counts == {"node": 3}
+    assert marks(curator, listed) == []

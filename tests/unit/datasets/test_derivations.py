@@ -32,6 +32,7 @@ def test_a_document_that_lists_its_nodes_declares_nobody(form: str) -> None:
     assert marked_universe(["time_grid"], GraphSchema(), edges) == ["node_list", "time_grid"]
     assert marked_universe(BOTH, GraphSchema(), edges) == BOTH
     assert marked_universe([], counted, edges) == []
+    assert marked_universe([], GraphSchema(), edges, DatasetPart(part="nodes", format="csv")) == []
     assert marked_universe([], GraphSchema(), DatasetPart(part="edges", format="csv")) == []
 
 

@@ -384,7 +384,8 @@ def test_documents_carry_their_nodes(bench: Bench) -> None:
     assert pairs(graph) == [(0, 1)]
     (bench.folder / "bad").mkdir()
     bad = Bench(bench.folder / "bad")
-    assert "itself" in bad.findings(json.dumps(content), LISTED, "id\na\n", form="node_link")[0]["message"]
+    missing = bad.findings(json.dumps(content), LISTED, "id\na\n", form="node_link")[0]
+    assert "the target '3' is no node" in missing["message"], "a declared list takes the document's place"
     content["links"][0]["weight"] = 2
     assert "weight" in bad.findings(json.dumps(content), LISTED, form="node_link")[0]["message"]
 

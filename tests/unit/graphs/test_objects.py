@@ -130,7 +130,7 @@ def test_hetero_data_keep_their_types() -> None:
     assert pairs(found, "knows") == {("0", "1"), ("1", "2")}
     graph["film", "sees", "user"].edge_index = torch.tensor([[0], [0]])
     names = [each.name for each in made(graph).schema.edge_types]
-    assert names == ["user-sees-film", "knows", "film-sees-user"]
+    assert names == ["film-sees-user", "knows", "user-sees-film"]
 
 
 def temporal() -> TemporalData:
@@ -258,7 +258,7 @@ class NotAGraph:
         (frame(pl.DataFrame), {"nodes": 0}, "nodes", "at least one"),
         (frame(pl.DataFrame), {"nodes": True}, "nodes", "a count"),
         (frame(pl.DataFrame), {"nodes": pl.DataFrame({"x": [1]})}, "nodes", "'id'"),
-        (tensors(num_nodes=5), {"nodes": 5}, "nodes", "leave nodes out"),
+        (tensors(num_nodes=5), {"nodes": 6}, "nodes", "has 5 nodes"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_what_to_mend(
