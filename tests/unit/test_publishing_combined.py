@@ -165,7 +165,7 @@ def drawn(noises: tuple[Noise, ...], runs: int, rng: np.random.Generator) -> np.
     total = np.zeros(runs)
     for each in noises:
         chance = -math.expm1(-1 / float(each.scale))
-        pairs = rng.geometric(chance, (2, runs, each.count))
+        pairs = rng.geometric(chance, (2, runs, each.draws))
         total += each.factor * (pairs[0] - pairs[1]).sum(axis=1)
     return total
 
@@ -176,7 +176,7 @@ def test_the_bound_of_a_weighted_sum_holds_as_often_as_it_says(name: str) -> Non
     bound = weighted_within(noises, 0.95)
     apart = np.abs(drawn(noises, 200_000, np.random.default_rng(4)))
     assert (apart <= bound + 1e-9).mean() >= 0.948
-    spread = math.sqrt(sum(each.count * (each.factor * deviation(each.scale)) ** 2 for each in noises))
+    spread = math.sqrt(sum(each.draws * (each.factor * deviation(each.scale)) ** 2 for each in noises))
     assert (apart <= bound - 0.02 * spread - (0.6 if name == "small" else 0)).mean() < 0.953
 
 
