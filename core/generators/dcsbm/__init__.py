@@ -159,7 +159,7 @@ class DCSBM(CarriesNodeValues, PerCell):
         from core.generators.dcsbm.budget import shares
         from core.privacy.clustering import damping_of
 
-        for each in plan.allotments:
+        for each in self.structure_of(plan).allotments:
             count = nodes[schema.edge_type(each.edge_type).source]
             cost = shares(params, pure_nano_epsilon(each.event) or 0)["clustering"]
             damping_of(count, damping_for(count, cost))

@@ -67,7 +67,7 @@ class PrivGraph(PerCell):
     ) -> None:
         """Check the degrees inside communities; see the protocol."""
         super().require_room(params, plan, schema, nodes)
-        for name in {each.edge_type for each in plan.allotments}:
+        for name in {each.edge_type for each in self.structure_of(plan).allotments}:
             require_nodes(schema, name, nodes)
 
     def most_groups(self, params: PrivGraphParams, nodes: int) -> int:
