@@ -45,7 +45,7 @@ def tagged_bytes(
     status_code: int = 200,
 ) -> Response:
     """Answer with the bytes and their strong ETag; 304 when the caller holds them."""
-    tag = _tag(body)
+    tag = tag_of(body)
     shown = {"ETag": tag, "Cache-Control": REVALIDATE, **(headers or {})}
     if holds(request, tag):
         return not_modified(shown)
@@ -66,7 +66,7 @@ def holds(request: Request, etag: str) -> bool:
 def fresh(answer: BaseModel) -> Response:
     """Answer with what is after a change, and its new ETag."""
     body = _body(answer)
-    return Response(body, 200, {"ETag": _tag(body), "Cache-Control": "no-store"}, media_type=JSON)
+    return Response(body, 200, {"ETag": tag_of(body), "Cache-Control": "no-store"}, media_type=JSON)
 
 
 def matches(sent: str | None, answer: BaseModel) -> bool:
@@ -76,10 +76,11 @@ def matches(sent: str | None, answer: BaseModel) -> bool:
     """
     if not sent or not sent.strip():
         raise IfMatchMissing("Send If-Match with the ETag of what you read, or * for whatever stands.")
-    return any(tag.strip() in (_tag(_body(answer)), "*") for tag in sent.split(","))
+    return any(tag.strip() in (tag_of(_body(answer)), "*") for tag in sent.split(","))
 
 
-def _tag(body: bytes) -> str:
+def tag_of(body: bytes) -> str:
+    """Make the strong ETag of the bytes."""
     return f'"{hashlib.sha256(body).hexdigest()}"'
 
 

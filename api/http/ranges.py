@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from starlette.requests import Request
+from starlette.responses import StreamingResponse
 
+from api.http import streaming
 from core.errors import RangeNotSatisfiable
 
 _ONE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
+
+
+def answer(
+    request: Request,
+    chunks: Iterator[bytes],
+    size: int,
+    etag: str,
+    media_type: str,
+    headers: Mapping[str, str],
+) -> StreamingResponse:
+    """Stream a file of that size, or the part of it that is asked for; RangeNotSatisfiable."""
+    told = {**headers, "ETag": etag, "Accept-Ranges": "bytes", "Content-Length": str(size)}
+    part = asked_range(request, size, etag)
+    if part is None:
+        return StreamingResponse(streaming.opened(chunks), 200, told, media_type=media_type)
+    begin, end = part
+    told |= {"Content-Range": f"bytes {begin}-{end - 1}/{size}", "Content-Length": str(end - begin)}
+    return StreamingResponse(streaming.opened(cut(chunks, begin, end)), 206, told, media_type=media_type)
 
 
 def asked_range(request: Request, size: int, etag: str) -> tuple[int, int] | None:
@@ -28,7 +48,7 @@ def asked_range(request: Request, size: int, etag: str) -> tuple[int, int] | Non
     end = min(size, int(last) + 1) if first and last else size
     if first and last and int(last) < begin:
         return None  # no range, by its grammar
-    if begin >= size or end <= begin:
+    if begin >= size:
         raise RangeNotSatisfiable(f"the file has {size} bytes; ask for some of them", size_bytes=size)
     return begin, end
 

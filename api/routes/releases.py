@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from api.deps import PortalDep, ServicesDep
-from api.http import conditional, ranges, streaming
+from api.http import conditional, ranges
 from api.http.auth import Guarded
 from api.http.conditional import PAGE_POLICY
 from api.http.negotiation import preferred
@@ -238,12 +238,5 @@ def download(
             status_code=307,
             headers={"ETag": headers["ETag"], "Location": address, "Cache-Control": "no-store"},
         )
-    headers |= {"Accept-Ranges": "bytes", "Content-Length": str(artifact.size_bytes)}
-    part = ranges.asked_range(request, artifact.size_bytes, headers["ETag"])
-    if part is not None:
-        begin, end = part
-        chunks = ranges.cut(chunks, begin, end)
-        headers["Content-Range"] = f"bytes {begin}-{end - 1}/{artifact.size_bytes}"
-        headers["Content-Length"] = str(end - begin)
-    status = 200 if part is None else 206
-    return StreamingResponse(streaming.opened(chunks), status, headers, media_type=artifact.media_type)
+    tag = headers["ETag"]
+    return ranges.answer(request, chunks, artifact.size_bytes, tag, artifact.media_type, headers)

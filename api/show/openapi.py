@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 from typing import Any
 
 from fastapi import FastAPI
 
-from api.http import problems
+from api.http import conditional, problems
 from api.http.problems import Row
 from api.schemas.problems import Problem
 from core import errors
@@ -55,7 +54,7 @@ class Description:
         with self._lock:
             if self._made is None:
                 body = json.dumps(self._app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
-                self._made = body, f'"{hashlib.sha256(body).hexdigest()}"'
+                self._made = body, conditional.tag_of(body)
         return self._made
 
 

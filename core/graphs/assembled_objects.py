@@ -15,7 +15,7 @@ from core.graphs.assemble import Sources, assemble_batches
 from core.graphs.formats._base import Batch, Notes, RawGraph, columnar
 from core.graphs.graph import Graph
 from core.graphs.ingest import canonicalise, value_names
-from core.graphs.objects import UNIVERSE, Tables, positive, tables_of
+from core.graphs.objects import UNIVERSE, Tables, numbered, positive, tables_of
 from core.graphs.proposal import propose
 from core.graphs.read_off import marks_of
 from core.graphs.schema import GRAPH_ID, Derived, EdgeType, GraphSchema, NodeType
@@ -86,8 +86,6 @@ def _store_file(
         files["nodes"] = UploadedFile(Path(nodes), format_of(Path(nodes)))
     elif nodes is not None:
         count = positive(nodes)
-    derived: tuple[Derived, ...] = ()
-    proposed = False
     if schema is None and not (public and count is None and directed is None):
         if count is None and "nodes" not in files and not formats.reader(form).carries_nodes:
             raise InvalidInput(UNIVERSE, field="nodes")
@@ -97,13 +95,11 @@ def _store_file(
         files["edges"] = UploadedFile(path, form, {"extra_columns": "ignore", **options})
     elif count is not None or directed is not None:
         raise InvalidInput("the schema says who is there, and the direction of edges", field="nodes")
-    elif schema is None:
-        proposed = True
-    if schema is not None and "nodes" not in files and any(t.count is None for t in schema.node_types):
-        derived = (Derived.NODE_LIST,)  # the document lists its nodes, which may be those that have an edge
     report = canonicalise(files, schema, folder)
-    if proposed:
+    if schema is None:
         derived = marks_of(report.schema, nodes="nodes" not in files)
+    else:  # a document lists its nodes, which may be those that have an edge
+        derived = () if "nodes" in files or schema.counted else (Derived.NODE_LIST,)
     return Stored(report.schema, report.nodes, derived, tuple(report.warnings))
 
 
@@ -130,8 +126,7 @@ def graph_of(tables: Tables, schema: GraphSchema | None = None, *, public: bool 
         return _proposed(tables, limits)
     declared = inferred(tables) if schema is None else schema
     built = assemble_batches(declared, Sources(lambda: _raw(tables, declared)), limits, _silent)
-    counted = schema is not None and all(kind.count is not None for kind in schema.node_types)
-    told = tables.declared_nodes or counted
+    told = tables.declared_nodes or (schema is not None and schema.counted)
     return Made(built.graph, () if told else (Derived.NODE_LIST,))
 
 
@@ -192,7 +187,7 @@ def _proposed(tables: Tables, limits: IngestLimits) -> Made:
     nodes = tables.nodes
     if nodes is None and tables.counts:
         (count,) = tables.counts.values()
-        nodes = pa.table({"id": pa.array(range(count)).cast(pa.string())})
+        nodes = numbered(count)
 
     def opened(notes: Notes) -> RawGraph:
         return RawGraph(_batches(tables.edges), None if nodes is None else _batches(nodes), tables.directed)

@@ -169,7 +169,7 @@ def request_of(
         options,
         wanted,
         tuple(dict.fromkeys(required)),
-        integer_ids=all(node_type.count is not None for node_type in schema.node_types),
+        integer_ids=schema.counted,
         attributes=frozenset(a.name for t in schema.node_types for a in t.attributes),
         values=values,
         undirected=all(t.homogeneous and not t.directed for t in schema.edge_types),

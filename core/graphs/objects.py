@@ -21,6 +21,7 @@ from core.errors import InvalidInput
 from core.graphs.findings import shown
 from core.graphs.formats._headers import known_names
 from core.graphs.schema import EdgeType, NodeType
+from core.graphs.tables import NodeTable
 
 TAKEN = (
     "a NetworkX graph, a SciPy sparse matrix, a torch_geometric Data, HeteroData or TemporalData, an edge "
@@ -130,8 +131,9 @@ def _igraph(graph: Any, nodes: object, directed: bool | None) -> Tables:
     table = pa.table(edges)
     attributes = list(graph.vs.attributes())
     if not attributes:
-        numbered = Tables(table, counts={"node": positive(count)}, directed=graph.is_directed())
-        return _own_nodes(numbered, nodes)
+        return _own_nodes(
+            Tables(table, counts={"node": positive(count)}, directed=graph.is_directed()), nodes
+        )
     ids = pa.array([_name(each) for each in (graph.vs["name"] if "name" in attributes else range(count))])
     columns = {"id": ids} | {name: pa.array(graph.vs[name]) for name in attributes if name != "name"}
     for place, end in enumerate(("source", "target")):
@@ -267,6 +269,11 @@ def _count(store: Any, nodes: object) -> int:
     return positive(own if own is not None else nodes)
 
 
+def numbered(count: int) -> pa.Table:
+    """List the nodes 0 to count - 1."""
+    return pa.table({"id": NodeTable(count).id_array()})
+
+
 def positive(count: object) -> int:
     """Return the count; InvalidInput for anything but a number of nodes."""
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
@@ -276,7 +283,7 @@ def positive(count: object) -> int:
 
 def _listed(store: Any, count: int, kind: str | None = None) -> pa.Table | None:
     """List numbered nodes with what they carry; None where they carry nothing."""
-    columns: dict[str, Any] = {"id": pa.array(np.arange(count)).cast(pa.string())}
+    columns: dict[str, Any] = {"id": NodeTable(count).id_array()}
     if kind is not None:
         columns["type"] = pa.repeat(kind, count)
     carried = _columns(store, count, {"edge_index", "edge_attr", "edge_weight"}, of_nodes=True)
@@ -347,9 +354,9 @@ def _own_nodes(found: Tables, nodes: object) -> Tables:
     own = found.nodes
     if own is None:
         (size,) = found.counts.values()
-        own = pa.table({"id": pa.array(range(size)).cast(pa.string())})
+        own = numbered(size)
     if listed is None:
-        listed = pa.table({"id": pa.array(range(counts["node"])).cast(pa.string())})
+        listed = numbered(counts["node"])
     ids = listed["id"].cast(pa.string())
     missing = own["id"].filter(pc.invert(pc.is_in(own["id"], value_set=ids)))
     if len(missing):

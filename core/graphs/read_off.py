@@ -49,7 +49,7 @@ def sentence(marks: Sequence[Derived]) -> str:
 
 def _shared(mark: Derived, seen: GraphSchema, confirmed: GraphSchema) -> bool:
     if mark is Derived.NODE_LIST:
-        return any(node_type.count is None for node_type in confirmed.node_types)
+        return not confirmed.counted
     facts, _ = _READ[mark]
     kept = _released(confirmed) if mark is Derived.NODE_ATTRIBUTES else facts(confirmed)
     return bool(facts(seen) & kept)

@@ -448,6 +448,11 @@ class GraphSchema(Frozen):
         return self.time.count if self.time else 1
 
     @property
+    def counted(self) -> bool:
+        """Whether every node type declares its count: who is there hangs on no list and no document."""
+        return all(node_type.count is not None for node_type in self.node_types)
+
+    @property
     def protected_type(self) -> NodeType | None:
         """The node type whose nodes the unit ``node`` protects; None where none is declared."""
         return next((each for each in self.node_types if each.protected), None)

@@ -55,8 +55,8 @@ class Issuer:
 
         The ID token must be for the console's client and name ``nonce``. Where that client is the service's
         audience too, it also says who somebody is; otherwise the access token does, as it would to the API,
-        and must be of the same subject. Where the ID token names
-        the access token's hash, it must be that of the one that came. Raises as :meth:`principal` does.
+        and must be of the same subject. Where the ID token names the access token's hash, it must be that of
+        the one that came. Raises as :meth:`principal` does.
         """
         settings = self._settings
         try:

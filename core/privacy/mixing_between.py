@@ -31,7 +31,7 @@ import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.node_bins import synthesised
-from core.privacy import entropy, mechanisms, queries
+from core.privacy import entropy, limits, mechanisms, queries
 from core.privacy.events import NANO, Pure, check_nano_epsilon
 from core.privacy.node_values import (
     EDGE_MOVES,
@@ -44,7 +44,6 @@ from core.privacy.node_values import (
     edges_of_a_cell,
     grouped,
     least_noise,
-    require_room,
 )
 from core.privacy.plan import rows_of
 from core.privacy.units import charged_together
@@ -110,7 +109,7 @@ class MixingBetween:
         if not protected:
             raise InvalidInput("one end has groups at least", field="source")
         rows, columns = (1 if each is None else each.number for each in sides)
-        require_room(rows * columns)
+        limits.check_values(rows * columns)
         unit = self._meter.plan.unit
         times = edges_of_a_cell(unit, schema, relation.name)
         moved, nano_epsilon, (of_edges, *of_rows) = least_noise(

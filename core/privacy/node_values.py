@@ -111,7 +111,7 @@ class NodeValueReads:
         shape = (count, *(self.bins(name).count for name in attributes))
         if not attributes or len(set(attributes)) != len(attributes):
             raise InvalidInput("name each attribute once, and at least one", field="attributes")
-        require_room(int(np.prod(shape, dtype=np.float64)))
+        limits.check_values(int(np.prod(shape, dtype=np.float64)))
         event = Pure(check_nano_epsilon(nano_epsilon), "discrete_laplace/node_values")
         self._charge_rows(event, purpose)
         places, held = of_node, np.ones(self._count, dtype=bool)
@@ -153,7 +153,7 @@ class NodeValueReads:
             raise NotAccepted("mixing is read of protected relations", field="relation")
         check_cap(cap)
         of_bin, count = queries.check_labels(groups, self.bins(attribute).count, None, "groups")
-        require_room(count * count)
+        limits.check_values(count * count)
         edge, row = check_nano_epsilon(edge_nano_epsilon), check_nano_epsilon(row_nano_epsilon)
         noise = mixing_noise(cap, edge, row, self.multiplicity(relation))
         for name in self._together or (relation,):
@@ -295,8 +295,3 @@ def among_first(nodes: np.ndarray, cap: int) -> np.ndarray:
     kept = np.empty(len(nodes), dtype=bool)
     kept[by_node] = place - first < cap
     return kept
-
-
-def require_room(values: int) -> None:
-    """Raise InvalidInput where an answer would have more values than any may."""
-    limits.check_values(values)

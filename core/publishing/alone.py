@@ -85,9 +85,11 @@ def plan_alone(
     nano_epsilon, delta_atto = epsilon_cost(asked.epsilon), delta_cost(asked.delta)
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
-    renyi = account is not None and account.book().terms.filter == Filter.RENYI
+    renyi = False
     if account is not None:
-        check_delta(delta_atto, account.book().terms.delta_atto)
+        terms = account.book().terms
+        renyi = terms.filter == Filter.RENYI
+        check_delta(delta_atto, terms.delta_atto)
     facts = PublicFacts(
         schema,
         asked.unit,

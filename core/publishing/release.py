@@ -167,12 +167,11 @@ def dress(
 
     Public relations with what their edges carry, public attributes and, where declared public, node ids are
     copied, nodes in the order of their ids; else nodes get fresh pseudonyms in a random order, or those of
-    ``order``. Protected attributes
-    that ``schema`` declares are the sample's, and edges of the sample carry what it declares, and nothing
-    else. ``permutations[type][new_index] == original_index``. Of the sample only the asked relations and
-    those attributes are read; PrivacyViolation when one is missing or has another universe.
+    ``order``. Protected attributes that ``schema`` declares are the sample's, and edges of the sample carry
+    what it declares, and nothing else. ``permutations[type][new_index] == original_index``. Of the sample
+    only the asked relations and those attributes are read; PrivacyViolation when one is missing or has
+    another universe.
     """
-
     public_ids = schema.node_ids is NodeIds.PUBLIC
     nodes = {}
     for kind in schema.node_types:

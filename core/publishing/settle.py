@@ -57,7 +57,8 @@ def settle(
     wanted = checked_formats(formats, released)
     plan = generator.plan(params, facts) if choice is None else choice.plan
     check_cost(plan, facts)
-    require_room(generator, params, plan, facts.schema, nodes)
+    if choice is None:  # else it was asked before it was chosen
+        require_room(generator, params, plan, facts.schema, nodes)
     return Settled(choice, generator, params, wanted, plan, released)
 
 

@@ -17,6 +17,17 @@ from tests.support.patience import PATIENCE_SECONDS
 from worker import warm
 from worker.child import Child
 
+FAILS = '''
+def fails(action, *given):
+    """The number of the error that the action raises; 0 for none."""
+    try:
+        action(*given)
+    except OSError as error:
+        return error.errno
+    return 0
+'''
+"""For programs that try what a child may not."""
+
 
 def server(program: str, before: str = "") -> tuple[str, ...]:
     """The command of a fork server whose releases are the program; ``before`` is run ahead of its start."""

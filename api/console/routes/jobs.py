@@ -7,14 +7,13 @@ import secrets
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
 from api.console import pages
 from api.console.forms import FormDep, mistaken
 from api.console.session import Signed, see
 from api.deps import CuratorDep, Cursor, PortalDep, ServicesDep
-from api.http import streaming
+from api.http import ranges
 from api.http.event_streams import EventStreams, JobEventStream
 from api.routes.releases import unfinished
 from api.schemas.policies import Decision
@@ -128,15 +127,17 @@ def reject(
 
 
 @router.get("/{job_id}/files/{name}")
-def download(services: ServicesDep, principal: PortalDep, job_id: str, name: str) -> Response:
+def download(
+    request: Request, services: ServicesDep, principal: PortalDep, job_id: str, name: str
+) -> Response:
     """One file of a release, through the service, exactly as the charge that paid for it names it."""
     artifact, chunks = releases.open_artifact(services, principal, job_id, name)
     headers = {
         "Cache-Control": "no-store",
         "Content-Disposition": f'attachment; filename="{artifact.name}"',
-        "Content-Length": str(artifact.size_bytes),
     }
-    return StreamingResponse(streaming.opened(chunks), 200, headers, media_type=artifact.media_type)
+    tag = f'"{artifact.sha256}"'
+    return ranges.answer(request, chunks, artifact.size_bytes, tag, artifact.media_type, headers)
 
 
 @router.get("/{job_id}/report.json")

@@ -30,9 +30,8 @@ def marked_universe(
 
     It may have been made of its edges. A declared count takes its place, and so does a list: ``nodes``.
     """
-    undeclared = any(node_type.count is None for node_type in schema.node_types)
     listed = nodes is not None or not formats.reader(edges.format).carries_nodes
-    if Derived.NODE_LIST in marks or not undeclared or listed:
+    if Derived.NODE_LIST in marks or schema.counted or listed:
         return list(marks)
     return [str(Derived.NODE_LIST), *marks]
 

@@ -148,7 +148,7 @@ def confirm_schema(
             service.apply(Event.SCHEMA_CONFIRMED, dataset, version)
             service.grant_attempts(version, services.settings.max_attempts)
             version.findings = None
-            if all(node_type.count is not None for node_type in schema.node_types):
+            if schema.counted:
                 # The declared universe takes the place of the list that was read off the edges.
                 repository.delete_parts(session, [version.id], only=objects.derived)
             outbox.ring(session, Topic.INGEST, version.id)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 from starlette.testclient import TestClient
 
 from api.app import create_app
@@ -21,8 +17,8 @@ from core.workflows.common.context import open_services
 from graphveil.sdk import direct
 from graphveil.sdk.client import Graphveil
 from tests.integration.api.conftest import EDGES, Tenant
-from tests.support.patience import PATIENCE_SECONDS
 from tests.support.s3_server import Bucket, bucket_of_settings
+from tests.support.serving import serving
 from worker.process import open_process
 
 
@@ -38,18 +34,8 @@ def office(bucket: Bucket, settings: Settings) -> Iterator[tuple[Tenant, str]]:
     held = settings.model_copy(update={"storage_url": "s3://graphs/g", "upload_part_bytes": 5 * 2**20})
     opened = open_services(held)
     app = create_app(opened)
-    listening = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
-    thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
-    thread.start()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not running.started:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    with TestClient(app) as http:
-        yield Tenant(http, opened, open_process(held)), f"http://127.0.0.1:{listening.getsockname()[1]}"
-    running.should_exit = True
-    thread.join()
+    with serving(app, held) as (_, (host, port)), TestClient(app) as http:
+        yield Tenant(http, opened, open_process(held)), f"http://{host}:{port}"
     opened.close()
 
 

@@ -296,7 +296,10 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     shown = steward.get(job).text
     assert "The guarantee" in shown or 'id="guarantee"' in shown
     for name in re.findall(rf'href="{job}/files/([^"]+)"', shown):
-        assert steward.get(f"{job}/files/{name}").content
+        whole = steward.get(f"{job}/files/{name}").content
+        assert whole
+        rest = steward.get(f"{job}/files/{name}", headers={"Range": "bytes=1-"})
+        assert (rest.status_code, rest.content) == (206, whole[1:])
     drawn = steward.post(f"{job}/samples", idempotency_key=secrets.token_hex(8), label="again")
     assert drawn.status_code == 303
     assert "A further sample of" in steward.get(drawn.headers["Location"]).text

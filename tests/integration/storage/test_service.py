@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 from starlette.testclient import TestClient
 
 from api.app import create_app
@@ -23,6 +19,7 @@ from graphveil.sdk import direct
 from graphveil.sdk.client import Graphveil
 from tests.integration.api.conftest import EDGES, Tenant
 from tests.support.seaweed import Seen
+from tests.support.serving import serving
 from worker.process import open_process
 
 PART_BYTES = 5 * 2**20
@@ -35,18 +32,8 @@ def office(prefix: str, settings: Settings) -> Iterator[tuple[Tenant, str]]:
     held = settings.model_copy(update=stored)
     opened = open_services(held)
     app = create_app(opened)
-    listening = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
-    thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
-    thread.start()
-    deadline = time.monotonic() + 60
-    while not running.started:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    with TestClient(app) as http:
-        yield Tenant(http, opened, open_process(held)), f"http://127.0.0.1:{listening.getsockname()[1]}"
-    running.should_exit = True
-    thread.join()
+    with serving(app, held) as (_, (host, port)), TestClient(app) as http:
+        yield Tenant(http, opened, open_process(held)), f"http://{host}:{port}"
     opened.close()
 
 

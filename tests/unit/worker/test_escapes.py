@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.children import planted
+from tests.support.children import FAILS, planted
 from worker import calls, landlock, seccomp
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -68,18 +68,12 @@ def answer(number, *given):
     ctypes.set_errno(0)
     done = libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, given))
     return 0 if done >= 0 else ctypes.get_errno()
-def fails(action, *given):
-    try:
-        action(*given)
-    except OSError as error:
-        return error.errno
-    return 0
 """
 
 
 def attempt(folder: Path, program: str) -> str:
     """What the program prints as the work of a child."""
-    return planted(folder, textwrap.dedent(TRY) + textwrap.dedent(program))
+    return planted(folder, textwrap.dedent(TRY) + FAILS + textwrap.dedent(program))
 
 
 def of_this_machine(numbers: dict[str, tuple[int | None, int | None]]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from core.settings import Settings
-from tests.support.children import served_by
+from tests.support.children import FAILS, served_by
 from tests.support.drivers import UUIDS
 from worker import landlock, sandbox
 from worker.lease_heartbeat import LeaseHeartbeat
@@ -91,12 +91,6 @@ def test_a_child_of_other_work_sees_no_gpu_whatever_its_workers_environment_says
 
 DRIVER = """
 import errno, socket
-def fails(action, *given):
-    try:
-        action(*given)
-    except OSError as error:
-        return error.errno
-    return 0
 own = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 print(fails(own.bind, f"\\0cuda-uvmfd-{os.getpid()}"), fails(own.listen, 16))
 print([fails(own.accept), fails(own.connect, LISTENING)])
@@ -114,7 +108,7 @@ def test_a_gpus_driver_listens_where_nobody_is_answered_and_reaches_no_socket(tm
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
         server.bind(str(tmp_path / "server"))
         server.listen()
-        ending, printed = run(tmp_path, f"LISTENING = {str(tmp_path / 'server')!r}\n{DRIVER}", Held())
+        ending, printed = run(tmp_path, f"LISTENING = {str(tmp_path / 'server')!r}\n{FAILS}{DRIVER}", Held())
     assert ending is Ending.FINISHED, printed
     listening, reached, *others = printed.splitlines()
     assert listening == "0 0"
