@@ -20,7 +20,7 @@ from tests.support.patience import PATIENCE_SECONDS
 def serving(app: FastAPI, settings: Settings) -> Iterator[tuple[uvicorn.Server, tuple[str, int]]]:
     """The server, in a thread, and its address; it has ended after the block."""
     (listener,) = processes.listening(settings.model_copy(update={"port": 0, "api_processes": 1}))
-    server = uvicorn.Server(uvicorn.Config(app, **connections.limits(settings)))
+    server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=1, **connections.limits(settings)))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     deadline = time.monotonic() + PATIENCE_SECONDS

@@ -243,8 +243,8 @@ def database_of(api_settings: Settings) -> Iterator[Database]:
 def address(api_services: Services) -> Iterator[str]:
     """The same service behind a real socket."""
     config = uvicorn.Config(
-        create_app(api_services), host="127.0.0.1", port=0, log_config=None, access_log=False
-    )
+        create_app(api_services), log_config=None, access_log=False, timeout_graceful_shutdown=1
+    )  # a client that a test left open is not waited for
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
