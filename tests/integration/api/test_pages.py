@@ -11,7 +11,9 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from api.http import problems
+from api.http.limits import Limits
 from api.show import folders
+from core.settings import Settings
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -102,6 +104,7 @@ def test_a_handbook_that_was_built_is_served_and_no_file_beside_it(tmp_path: Pat
     (site / "docs" / "api.html").write_text("<h1>the tour</h1>")
     (tmp_path / "secret.txt").write_text("no")
     app = FastAPI()
+    app.state.limits = Limits(Settings())
     folders.mount(app, site)
     browser = TestClient(app)
     first = browser.get("/handbook/")

@@ -149,8 +149,14 @@ def test_repeating_the_last_step_acts_once(sender: Curator, bucket: Bucket) -> N
 def test_another_size_than_announced_gives_the_upload_up(sender: Curator, bucket: Bucket) -> None:
     dataset = sender.register()
     offer = begin(sender, dataset.id, size=len(EDGES) - 1)
+    with pytest.raises(httpx.HTTPStatusError, match="403"):  # the bucket takes no other length
+        put(offer)
+    etags = put(offer, EDGES[:-1])
+    (pieces,) = bucket.uploads.values()
+    pieces[len(etags)] += EDGES[-1:]  # nor would the service, of a bucket that did
+    etags[-1] = hashlib.md5(pieces[len(etags)], usedforsecurity=False).hexdigest()
     with pytest.raises(InvalidInput, match="announced"):
-        complete(sender, dataset.id, offer, put(offer))
+        complete(sender, dataset.id, offer, etags)
     assert (bucket.objects, bucket.uploads, rows(sender, DirectUpload)) == ({}, {}, [])
     assert sender.send(dataset).state == "queued"  # the place is free
 
