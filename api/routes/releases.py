@@ -222,7 +222,9 @@ def download(
 ) -> Response:
     """One file of a release, exactly as the charge that paid for it names it.
 
-    Where the storage is an S3 bucket, the answer is a redirect to it; check the file against its digest.
+    One `Range` of bytes is answered alone, so that a download goes on where it broke off; `If-Range` with
+    the `ETag` makes sure of the file. Where the storage is an S3 bucket, the answer is a redirect to it;
+    check the file against its digest.
     """
     artifact, chunks = release_queries.open_artifact(services, principal, job_id, name)
     headers = {
