@@ -135,10 +135,10 @@ class Tenant:
     ) -> Any:
         return self.call("PUT", f"/datasets/{dataset_id}/content?{query}", content=content)
 
-    def ready(self, epsilon: str = "2", **declared: Any) -> str:
-        """A dataset that a real worker has validated."""
+    def ready(self, epsilon: str = "2", content: str = EDGES, **declared: Any) -> str:
+        """A dataset that a real worker has validated; of known content it draws on that content's budget."""
         dataset_id = self.register(epsilon, **declared)["id"]
-        received = self.upload(dataset_id)
+        received = self.upload(dataset_id, content)
         assert received.status_code == 200, received.text
         self.work(Topic.INGEST, received.json()["id"])
         state = self.call("GET", f"/datasets/{dataset_id}").json()["state"]

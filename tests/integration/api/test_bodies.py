@@ -134,7 +134,7 @@ def test_every_route_asks_who_calls_first(app: FastAPI):
         {"/healthz", "/readyz"},
         {"/", "/handbook", "/docs", "/docs/start.js", "/docs/{name}", "/docs/generators/{method}"},
     )
-    assert open_to_all == health | pages | {"/problems", "/problems/{slug}"}
+    assert open_to_all == health | pages | {"/problems", "/problems/{slug}", "/openapi.json"}
 
 
 def nested(depth: int) -> Any:
