@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.typed_choice import Original, facts_of, load, released
 from benchmarks.typed_graphs import declared
-from core.generators._shared.relations.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE
-from core.generators.anchored import GENERATOR
+from core.methods._shared.relations.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE
+from core.methods.anchored import GENERATOR
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeType
 

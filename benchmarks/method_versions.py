@@ -11,14 +11,14 @@ from pathlib import Path
 
 import grimp
 
-from core.generators.registry import get
+from core.methods.registry import get
 
-ROOMS = "core.generators"
+ROOMS = "core.methods"
 COMMON = (f"{ROOMS}.base", f"{ROOMS}.registry", f"{ROOMS}.choice")
 
 
 def version_of(method: str) -> str:
-    """Twelve hex digits of the code in the method's room and of what it imports from ``core/generators``.
+    """Twelve hex digits of the code in the method's room and of what it imports from ``core/methods``.
 
     Comments, docstrings and the interface of all methods are left out; so are graphs and mechanisms, whose
     meaning never changes. The files are read anew by every call.

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks import hetesdg_data, static_graphs
+from papers.hetesdg.benchmarks import data as hetesdg_data
+from benchmarks import static_graphs
 from benchmarks.load import numbers
 from benchmarks.typed_graphs import SHAPES, load_dataset, shaped
 from benchmarks.typed_metrics import Reading

@@ -12,8 +12,8 @@ import multiprocessing
 import resource
 import time
 
-from core.generators import registry
-from core.generators.base import PublicFacts
+from core.methods import registry
+from core.methods.base import PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.units import Unit
 

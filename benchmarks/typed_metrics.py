@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 
-from benchmarks.thepuff_golden import scores as thepuff_scores
+from papers.thepuff.benchmarks.golden import scores as thepuff_scores
 from core.evaluation.attacks.degree_signature import degree_signature
 from core.evaluation.attacks.scoring import auc as pair_auc
 from core.evaluation.utility.degrees import shares, total_variation

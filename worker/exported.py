@@ -14,7 +14,7 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
-from core.generators.registry import generators
+from core.methods.registry import generators
 from core.jobs.models import JobState
 from core.jobs.states import TERMINAL
 from core.ledger.kinds import EntryKind

@@ -59,7 +59,7 @@ def _modules() -> Iterator[str]:
 
 def _know_methods() -> None:
     """Find the methods and formats, which is done once a process."""
-    from core.generators import registry
+    from core.methods import registry
     from core.graphs.formats import formats
     from core.graphs.networkit import networkit
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from core.errors import InvalidInput
-from core.generators import registry
-from core.generators.base import Generator, no_progress
+from core.methods import registry
+from core.methods.base import Generator, no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
 from core.privacy.audited import EDGE, MECHANISMS, NODES, AuditSpec, canary_steps, replaced, training_of

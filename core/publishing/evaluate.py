@@ -11,7 +11,7 @@ from core.evaluation import suite
 from core.evaluation.attacks.named import DefenceShadow, attacked_links
 from core.evaluation.attacks.run import run_attacks
 from core.evaluation.tasks.run import run_tasks
-from core.generators.base import Progress
+from core.methods.base import Progress
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.sensitive import stored_links

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
-from core.generators import registry
-from core.generators.base import FittedModel, Generator, Progress, carries_values, synthesised_by
+from core.methods import registry
+from core.methods.base import FittedModel, Generator, Progress, carries_values, synthesised_by
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.pseudonyms import Permuter, pseudonymise, sorted_by_id
 from core.graphs.schema import GraphSchema, NodeIds, Protection

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import PrivacyViolation
-from core.generators import registry
-from core.generators.base import Generator, Progress, synthesised_by
+from core.methods import registry
+from core.methods.base import Generator, Progress, synthesised_by
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeIds
 from core.privacy.guarantee import guarantee_of

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from core.errors import GraphveilError
 from core.evaluation.attacks.named import DefenceShadow
 from core.evaluation.metric import Suite
-from core.generators import registry
-from core.generators.base import (
+from core.methods import registry
+from core.methods.base import (
     FittedModel,
     LinkHidingGenerator,
     LinkHidingModel,

@@ -15,8 +15,8 @@ from typing import Any
 
 from core.errors import PrivacyViolation
 from core.evaluation.suite import degree_statistics
-from core.generators import registry
-from core.generators.base import Progress
+from core.methods import registry
+from core.methods.base import Progress
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.partable import require_partable
 from core.graphs.parted import read_parted

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from core.evaluation.suite import public_statistics
-from core.generators.base import (
+from core.methods.base import (
     Accelerator,
     ClaimingGenerator,
     FittedModel,

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators.base import PublicFacts
-from core.generators.projection import GENERATOR
+from core.methods.base import PublicFacts
+from core.methods.projection import GENERATOR
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
 from core.privacy import mechanisms, projection

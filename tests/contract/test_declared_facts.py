@@ -7,8 +7,8 @@ One schema a case, with all the facts that the method's sort of relation can hav
 import numpy as np
 import pytest
 
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator

@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
-from core.generators import registry
-from core.generators.base import FittedModel, PublicFacts, no_progress
+from core.methods import registry
+from core.methods.base import FittedModel, PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
@@ -260,7 +260,7 @@ def test_refuses_other_units_and_unknown_parameters(generator):
 
 def test_the_registry_imports_no_heavy_library():
     code = (
-        "import sys; from core.generators import registry; assert registry.generators(); "
+        "import sys; from core.methods import registry; assert registry.generators(); "
         "print([m for m in ('torch', 'numba', 'networkit', 'pyarrow', 'scipy') "
         "if m in sys.modules])"
     )

@@ -19,7 +19,7 @@ from tests.house_rules import SERVICE
 from tests.support.without import BUILT_ON, gone_with, method_paths
 
 ROOT = Path(__file__).resolve().parents[2]
-GENERATORS = "core.generators"
+GENERATORS = "core.methods"
 METHODS = sorted(method_paths(ROOT / "core" / "generators"))
 COPIED = ("api", "core", "worker", "docs", "tests", "pyproject.toml")
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import (
@@ -186,7 +186,7 @@ def test_a_noisy_count_beyond_what_one_call_makes_is_not_refused(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """How many edges are told follows from noise, so that no plan could ask: fewer are made."""
-    from core.generators._shared.flips import balanced
+    from core.methods._shared.flips import balanced
     from core.privacy import largest_slots
 
     monkeypatch.setattr(randomised_response, "MAX_ADDITIONS", 8)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from core.db.session import Database
 from core.errors import BudgetExceeded
-from core.generators import registry
-from core.generators.base import PublicFacts
+from core.methods import registry
+from core.methods.base import PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.snapshot_schema import tick_schema
 from core.ids import new_id

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from core.generators.base import PublicFacts, no_progress
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator

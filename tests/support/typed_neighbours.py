@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.generators.base import PublicFacts
+from core.methods.base import PublicFacts
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy import siphash

@@ -52,8 +52,8 @@ def method_paths(generators: Path) -> dict[str, Path]:
 
 def left() -> dict[str, Any]:
     """What the product is in this process: its methods, modules that cannot be imported, pages, choices."""
-    from core.generators import choice, registry
-    from core.generators.base import PublicFacts
+    from core.methods import choice, registry
+    from core.methods.base import PublicFacts
     from core.graphs.schema import EdgeType, GraphSchema, NodeType
     from core.privacy.units import Unit
 
@@ -62,7 +62,7 @@ def left() -> dict[str, Any]:
     return {
         "root": str(Path(registry.__file__).resolve().parents[2]),
         "methods": sorted(registry.generators()),
-        "broken": list(_broken("core.generators")),
+        "broken": list(_broken("core.methods")),
         "pages": {path.name: _digest(text) for path, text in _docs().pages().items()},
         "chosen": [choice.choose(facts, {"node": 500}).method for facts in asked],
     }
@@ -125,8 +125,8 @@ def main(spare: Path, results: Path) -> None:
     """The product whole (by the name ""), and without each method in turn."""
     for name in LOADED_ONCE:
         importlib.import_module(name)
-    assert "core.generators" not in sys.modules, "every process has to look for the methods itself"
-    methods = method_paths(Path("core/generators").resolve())
+    assert "core.methods" not in sys.modules, "every process has to look for the methods itself"
+    methods = method_paths(Path("core/methods").resolve())
     gone = {"": (), **{name: gone_with(name) for name in methods}}
     found = {name: without({each: methods[each] for each in names}, spare) for name, names in gone.items()}
     results.write_text(json.dumps(found))

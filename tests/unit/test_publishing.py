@@ -15,7 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
-from core.generators import registry
+from core.methods import registry
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeIds, NodeType
 from core.graphs.store import read_graph, write_graph

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import graphveil as gv
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy.events import NANO

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from core.generators.base import Claimed, PublicFacts, Training
+from core.methods.base import Claimed, PublicFacts, Training
 from core.graphs.store import write_graph
 from core.privacy.events import Unprotected
 from core.privacy.meter import MemoryRecorder

@@ -7,7 +7,7 @@ import pytest
 
 from core.evaluation.attacks import membership
 from core.evaluation.metric import Suite
-from core.generators.base import GraphKinds, Parameters, no_progress
+from core.methods.base import GraphKinds, Parameters, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy.events import Pure

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput
-from core.generators import registry
-from core.generators.base import PublicFacts
+from core.methods import registry
+from core.methods.base import PublicFacts
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.store import write_graph

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from core.evaluation.metric import Suite
-from core.generators import registry
+from core.methods import registry
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy.plan import GuaranteeKind
 from core.privacy.units import Unit

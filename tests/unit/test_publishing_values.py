@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.generators import registry
+from core.methods import registry
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.datasets.models import Dataset
-from core.generators.base import Accelerator
+from core.methods.base import Accelerator
 from core.identity.service import Principal
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger

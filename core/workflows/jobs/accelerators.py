@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from core.generators.base import Accelerator
+from core.methods.base import Accelerator
 from core.jobs import events, repository
 from core.jobs.models import Job, JobReason, JobState
 from core.outbox import service as outbox

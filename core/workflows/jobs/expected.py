@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 from pydantic import BaseModel
 
-from core.generators.base import Generator, PlanningGenerator
+from core.methods.base import Generator, PlanningGenerator
 from core.graphs.schema import GraphSchema
 from core.privacy.plan import PlannedRead, PrivacyPlan
 from core.reports.precision import CONFIDENCE, planned

@@ -24,15 +24,15 @@ from core.datasets import repository as datasets
 from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
-from core.generators import registry
-from core.generators.base import (
+from core.methods import registry
+from core.methods.base import (
     Accelerator,
     Generator,
     LinkHidingGenerator,
     PublicFacts,
     accelerator_of,
 )
-from core.generators.choice import AUTO, Choice
+from core.methods.choice import AUTO, Choice
 from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger

@@ -8,8 +8,8 @@ from functools import cache
 
 from sqlalchemy.orm import Session
 
-from core.generators import registry
-from core.generators.base import AcceleratedGenerator, Parameters
+from core.methods import registry
+from core.methods.base import AcceleratedGenerator, Parameters
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository

@@ -20,8 +20,8 @@ from core.datasets import vault
 from core.datasets.models import Dataset, DatasetState
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, StorageError
 from core.evaluation.metric import Suite
-from core.generators import registry
-from core.generators.base import synthesised_by
+from core.methods import registry
+from core.methods.base import synthesised_by
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require

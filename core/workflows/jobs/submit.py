@@ -8,9 +8,9 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from core.errors import BudgetRefused
-from core.generators import registry
-from core.generators.base import carries_values
-from core.generators.shares import shares_of
+from core.methods import registry
+from core.methods.base import carries_values
+from core.methods.shares import shares_of
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require

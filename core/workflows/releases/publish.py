@@ -20,7 +20,7 @@ from core import failpoints
 from core.datasets import repository as datasets
 from core.datasets import vault
 from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
-from core.generators.base import Accelerator
+from core.methods.base import Accelerator
 from core.jobs import events, repository
 from core.jobs import service as jobs
 from core.jobs import shard_repository as shards

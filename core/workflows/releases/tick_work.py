@@ -19,8 +19,8 @@ from core.datasets import objects, vault
 from core.datasets import repository as datasets
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.failpoints import reach
-from core.generators import registry
-from core.generators.base import carries_values
+from core.methods import registry
+from core.methods.base import carries_values
 from core.graphs.schema import GraphSchema
 from core.graphs.snapshot_schema import tick_schema
 from core.graphs.uploads import IngestLimits

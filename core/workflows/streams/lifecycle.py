@@ -8,8 +8,8 @@ overdrawn.
 from __future__ import annotations
 
 from core.errors import Conflict
-from core.generators import registry
-from core.generators.base import carries_values
+from core.methods import registry
+from core.methods.base import carries_values
 from core.graphs.schema import GraphSchema
 from core.graphs.snapshot_schema import tick_schema
 from core.identity.models import Role

@@ -15,10 +15,10 @@ from core import ids
 from core.datasets.models import Dataset, DatasetVersion
 from core.errors import BudgetExceeded, InvalidInput, NotAccepted
 from core.evaluation.metric import Suite
-from core.generators import registry
-from core.generators.base import Generator, PublicFacts
-from core.generators.choice import AUTO
-from core.generators.room import require_room
+from core.methods import registry
+from core.methods.base import Generator, PublicFacts
+from core.methods.choice import AUTO
+from core.methods.room import require_room
 from core.graphs.schema import Derived, GraphSchema
 from core.graphs.snapshot_schema import tick_schema
 from core.identity.service import Principal

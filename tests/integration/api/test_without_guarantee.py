@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.generators import registry
+from core.methods import registry
 from core.identity.models import Role
 from core.outbox.models import Topic
 from core.privacy.plan import GuaranteeKind

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators import registry
-from core.generators.base import GraphKinds, Parameters, PublicFacts, require_accepted
+from core.methods import registry
+from core.methods.base import GraphKinds, Parameters, PublicFacts, require_accepted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.identity.models import Role
 from core.ledger import service as ledger

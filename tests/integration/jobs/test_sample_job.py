@@ -23,8 +23,8 @@ from core.errors import (
     PrivacyViolation,
     UnknownFormat,
 )
-from core.generators import registry
-from core.generators.base import GraphKinds, Parameters, PublicFacts
+from core.methods import registry
+from core.methods.base import GraphKinds, Parameters, PublicFacts
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.store import read_graph, write_graph
 from core.identity.service import Principal

@@ -27,8 +27,8 @@ from core.errors import (
     StreamClosed,
     UnknownFormat,
 )
-from core.generators.base import PublicFacts
-from core.generators.psgraph import PSGraph
+from core.methods.base import PublicFacts
+from papers.psgraph import PSGraph
 from core.graphs import formats
 from core.graphs.ingest import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid

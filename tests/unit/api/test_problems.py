@@ -167,7 +167,7 @@ def test_every_field_error_says_how_to_mend_it():
     rooms = (
         "api",
         "core/workflows",
-        "core/generators",
+        "core/methods",
         "core/identity",
         "core/graphs/formats",
     )

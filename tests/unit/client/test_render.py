@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.generators.registry import generators
+from core.methods.registry import generators
 from core.ids import new_id
 from core.jobs.models import JobReason, JobState
 from graphveil.cli import render

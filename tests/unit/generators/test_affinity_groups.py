@@ -4,10 +4,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from core.generators._shared.rewiring import affinity, groups, laws, paths, rounds
-from core.generators._shared.rewiring.clustering import ToldClustering
-from core.generators._shared.rewiring.rows import Rows
-from core.generators._shared.rewiring.triangles import Targets, proposals_for, rewired
+from core.methods._shared.rewiring import affinity, groups, laws, paths, rounds
+from core.methods._shared.rewiring.clustering import ToldClustering
+from core.methods._shared.rewiring.rows import Rows
+from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
 from core.privacy.clustering import damping_of, rung_of
 from core.privacy.entropy import public_generator
 from core.privacy.events import NANO

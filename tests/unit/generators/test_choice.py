@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from core.errors import NotAccepted
-from core.generators import choice, registry
-from core.generators.base import Parameters, PublicFacts
-from core.generators.choice import Choice, choose
+from core.methods import choice, registry
+from core.methods.base import Parameters, PublicFacts
+from core.methods.choice import Choice, choose
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.events import NANO, Pure
 from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan

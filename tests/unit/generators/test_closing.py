@@ -4,10 +4,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from core.generators._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
-from core.generators._shared.rewiring.moves import close_triangles, open_triangles
-from core.generators._shared.rewiring.rows import Rows
-from core.generators._shared.rewiring.triangles import UNKNOWN, Targets, proposals_for, rewired
+from core.methods._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
+from core.methods._shared.rewiring.moves import close_triangles, open_triangles
+from core.methods._shared.rewiring.rows import Rows
+from core.methods._shared.rewiring.triangles import UNKNOWN, Targets, proposals_for, rewired
 from core.privacy.entropy import public_generator
 from core.privacy.events import NANO
 

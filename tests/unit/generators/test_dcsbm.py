@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from core.generators._shared.blocks.whole import whole_blocks
-from core.generators._shared.rewiring.products import degree_covariance, product_aim
-from core.generators.base import no_progress
-from core.generators.dcsbm import GENERATOR, DCSBMParams
-from core.generators.dcsbm.fit import groups_for, groups_of, shares, without_labels
-from core.generators.dcsbm.params import PRESETS
+from core.methods._shared.blocks.whole import whole_blocks
+from core.methods._shared.rewiring.products import degree_covariance, product_aim
+from core.methods.base import no_progress
+from core.methods.dcsbm import GENERATOR, DCSBMParams
+from core.methods.dcsbm.fit import groups_for, groups_of, shares, without_labels
+from core.methods.dcsbm.params import PRESETS
 from core.privacy.clustering import damped_clustering, damping_of
 from core.privacy.entropy import public_generator
 from core.privacy.events import pure_nano_epsilon

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from core.errors import NotAccepted
-from core.generators.dcsbm import GENERATOR
+from core.methods.dcsbm import GENERATOR
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.privacy.entropy import public_generator

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from core.generators import registry
-from core.generators._shared.shards.draw import strips
-from core.generators.dcsbm.draw import draw
-from core.generators.dcsbm.shards import law_of
+from core.methods import registry
+from core.methods._shared.shards.draw import strips
+from core.methods.dcsbm.draw import draw
+from core.methods.dcsbm.shards import law_of
 from tests.support.generating import fit, graph_of, random_pairs
 
 COUNTS = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 3}

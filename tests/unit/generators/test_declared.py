@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from core import errors
-from core.generators import registry
-from core.generators._shared.frame.declared import drawn_graph
-from core.generators.base import PublicFacts
+from core.methods import registry
+from core.methods._shared.frame.declared import drawn_graph
+from core.methods.base import PublicFacts
 from core.graphs.graph import EdgeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import noise_generator, public_generator

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.generators._shared.degrees.fitted import degree_law, fitted_degrees
-from core.generators._shared.degrees.tails import Ends, Tails, law_with_tails, thresholds
+from core.methods._shared.degrees.fitted import degree_law, fitted_degrees
+from core.methods._shared.degrees.tails import Ends, Tails, law_with_tails, thresholds
 from core.privacy.entropy import public_generator
 from core.privacy.events import NANO
 

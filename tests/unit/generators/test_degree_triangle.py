@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from core.generators._shared.triangles.draw import draw, triangle_aim
-from core.generators.base import PublicFacts, no_progress
-from core.generators.degree_triangle import GENERATOR, DegreeTriangleParams
+from core.methods._shared.triangles.draw import draw, triangle_aim
+from core.methods.base import PublicFacts, no_progress
+from core.methods.degree_triangle import GENERATOR, DegreeTriangleParams
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
 from core.privacy.events import pure_nano_epsilon

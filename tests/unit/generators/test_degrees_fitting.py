@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.generators._shared.degrees.fitted import (
+from core.methods._shared.degrees.fitted import (
     DegreeLaw,
     Evidence,
     degree_law,

@@ -3,7 +3,7 @@
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from core.generators._shared.degrees.smooth import newton_mode
+from core.methods._shared.degrees.smooth import newton_mode
 
 
 def threads() -> set[int]:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.generators import registry
-from core.generators._shared.values import fit as fitting
-from core.generators.base import PublicFacts, no_progress
+from core.methods import registry
+from core.methods._shared.values import fit as fitting
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.records import each_alone, records_per_edge

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from core.errors import NotAccepted
-from core.generators import registry
-from core.generators._shared.values import bins
-from core.generators._shared.values.draw import drawn_values
-from core.generators._shared.values.fit import paid
-from core.generators.base import PublicFacts, ValuesGenerator, carries_values, no_progress
+from core.methods import registry
+from core.methods._shared.values import bins
+from core.methods._shared.values.draw import drawn_values
+from core.methods._shared.values.fit import paid
+from core.methods.base import PublicFacts, ValuesGenerator, carries_values, no_progress
 from core.graphs.edge_attributes import DAY_SECONDS, EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid

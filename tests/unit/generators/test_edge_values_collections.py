@@ -13,8 +13,8 @@ import pyarrow.csv as pc
 import pytest
 
 from core.errors import InvalidInput
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.ingest import canonicalise

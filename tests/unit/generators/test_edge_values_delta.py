@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators import registry
-from core.generators.anchored import allotted
-from core.generators.base import LearnedModel, PublicFacts, carries_values, no_progress
-from core.generators.dpggan import budget as of_links
-from core.generators.hetesdg import budget as of_types
-from core.generators.thepuff import budget as of_walks
+from core.methods import registry
+from core.methods.anchored import allotted
+from core.methods.base import LearnedModel, PublicFacts, carries_values, no_progress
+from papers.dpggan import budget as of_links
+from papers.hetesdg import budget as of_types
+from papers.thepuff import budget as of_walks
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.generators import registry
-from core.generators._shared.frame.model import load_stored
-from core.generators._shared.values.bins import Division
-from core.generators._shared.values.draw import drawn_values
-from core.generators._shared.values.fit import paid_step
-from core.generators._shared.values.memory import Memory, Nodes, Pairs, remembered
-from core.generators.base import PublicFacts, StreamGenerator, no_progress
+from core.methods import registry
+from core.methods._shared.frame.model import load_stored
+from core.methods._shared.values.bins import Division
+from core.methods._shared.values.draw import drawn_values
+from core.methods._shared.values.fit import paid_step
+from core.methods._shared.values.memory import Memory, Nodes, Pairs, remembered
+from core.methods.base import PublicFacts, StreamGenerator, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
@@ -319,7 +319,7 @@ def test_no_whole_stream_of_any_tiny_graphs_does(
 
 def test_a_step_charged_once_a_window_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A planted mistake: each step spends on its values what the window has."""
-    from core.generators._shared.values import share
+    from core.methods._shared.values import share
 
     monkeypatch.setattr(share, "together_nano_epsilon", lambda public, name: public.nano_epsilon)
     assert worst("dcsbm", FEW, tmp_path, monkeypatch) > 1.2 * NANO
@@ -327,7 +327,7 @@ def test_a_step_charged_once_a_window_shows(tmp_path: Path, monkeypatch: pytest.
 
 def test_what_is_handed_on_without_noise_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A planted mistake: memory keeps the edges themselves, as counts of nodes."""
-    from core.generators._shared.values import fit
+    from core.methods._shared.values import fit
 
     read = fit._nodes
 

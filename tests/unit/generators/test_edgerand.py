@@ -5,8 +5,8 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
-from core.generators.base import PublicFacts, no_progress
-from core.generators.edgerand import GENERATOR, MOST_EDGES, EdgeRandParams
+from core.methods.base import PublicFacts, no_progress
+from core.methods.edgerand import GENERATOR, MOST_EDGES, EdgeRandParams
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeType
 from core.privacy.meter import MemoryRecorder, Meter

@@ -7,13 +7,13 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
-from core.generators.base import PublicFacts, StreamGenerator, no_progress
-from core.generators.keyframe import GENERATOR, KeyframeParams
-from core.generators.keyframe.budget import StepBudget
-from core.generators.keyframe.draw import cells
-from core.generators.keyframe.filters import DRIFTS, FORGETTING, Bank
-from core.generators.keyframe.step import MEMORY, Nodes, _framed
-from core.generators.keyframe.tail import Counters, curve, longest, sequence, thresholds, to_total
+from core.methods.base import PublicFacts, StreamGenerator, no_progress
+from core.methods.keyframe import GENERATOR, KeyframeParams
+from core.methods.keyframe.budget import StepBudget
+from core.methods.keyframe.draw import cells
+from core.methods.keyframe.filters import DRIFTS, FORGETTING, Bank
+from core.methods.keyframe.step import MEMORY, Nodes, _framed
+from core.methods.keyframe.tail import Counters, curve, longest, sequence, thresholds, to_total
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy import entropy

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.generators._shared.blocks.reconstruct import Blocks
-from core.generators._shared.degrees.counts import integers, to_total
-from core.generators._shared.matching import keyset
-from core.generators._shared.matching.exact import completed, matched, one_block
+from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.degrees.counts import integers, to_total
+from core.methods._shared.matching import keyset
+from core.methods._shared.matching.exact import completed, matched, one_block
 
 
 @pytest.fixture

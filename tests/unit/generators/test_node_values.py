@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from core.errors import NotAccepted
-from core.generators import registry
-from core.generators._shared.node_values.blocks import joined, order_of, square
-from core.generators._shared.node_values.fit import cap_for, dealt, node_classes
-from core.generators.base import PublicFacts, carries_node_values, no_progress
+from core.methods import registry
+from core.methods._shared.node_values.blocks import joined, order_of, square
+from core.methods._shared.node_values.fit import cap_for, dealt, node_classes
+from core.methods.base import PublicFacts, carries_node_values, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import (

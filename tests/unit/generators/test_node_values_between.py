@@ -14,9 +14,9 @@ import pytest
 
 from core.errors import NotAccepted
 from core.evaluation.node_values import association_of, compare_node_values
-from core.generators import registry
-from core.generators._shared.node_values.between import caps_for
-from core.generators.base import PublicFacts, no_progress
+from core.methods import registry
+from core.methods._shared.node_values.between import caps_for
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
 from core.privacy import mixing_between as reading

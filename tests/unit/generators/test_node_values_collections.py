@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.generators import registry
-from core.generators._shared.node_values.blocks import shares_of_part
-from core.generators._shared.node_values.ends import Ends
-from core.generators.base import PublicFacts, no_progress
+from core.methods import registry
+from core.methods._shared.node_values.blocks import shares_of_part
+from core.methods._shared.node_values.ends import Ends
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.joined import EVERY, joined
 from core.graphs.schema import Attribute, Collection, CollectionGraph, GraphSchema

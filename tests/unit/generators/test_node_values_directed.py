@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy import node_values as reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.generators._shared.node_values.ends import MOST_LEVELS, Ends, Told, by_level, over_steps, tilted
+from core.methods._shared.node_values.ends import MOST_LEVELS, Ends, Told, by_level, over_steps, tilted
 from core.privacy.node_values import mixed
 
 NODES = 1200

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.generators._shared.blocks.partition import upper_triangle
-from core.generators._shared.node_values.meeting import shares_met
+from core.methods._shared.blocks.partition import upper_triangle
+from core.methods._shared.node_values.meeting import shares_met
 
 
 def test_what_was_read_without_noise_stays():

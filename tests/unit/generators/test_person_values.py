@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from core.errors import NotAccepted
-from core.generators import registry
-from core.generators._shared.values.share import PURPOSE
-from core.generators.base import PublicFacts, no_progress
-from core.generators.profiles import GENERATOR as PROFILES
-from core.generators.profiles.budget import multipliers
-from core.generators.projection import GENERATOR as PROJECTION
-from core.generators.projection.values import valued
+from core.methods import registry
+from core.methods._shared.values.share import PURPOSE
+from core.methods.base import PublicFacts, no_progress
+from core.methods.profiles import GENERATOR as PROFILES
+from core.methods.profiles.budget import multipliers
+from core.methods.projection import GENERATOR as PROJECTION
+from core.methods.projection.values import valued
 from core.graphs.edge_attributes import Aggregate, EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.records import each_alone, records_per_edge
@@ -236,7 +236,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, Fraction]]:
         return np.arange(np.size(values)).reshape(np.shape(values)) % 5 + 1
 
     monkeypatch.setattr(mechanisms, "discrete_laplace", answer)
-    monkeypatch.setattr("core.generators.projection.values.noise_generator", lambda: public_generator(4))
+    monkeypatch.setattr("core.methods.projection.values.noise_generator", lambda: public_generator(4))
     return found
 
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from core.generators import registry
-from core.generators.base import PlanningGenerator, PublicFacts
+from core.methods import registry
+from core.methods.base import PlanningGenerator, PublicFacts
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType

@@ -10,12 +10,12 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
-from core.generators._shared.degrees.fitted import DegreeLaw
-from core.generators.base import PublicFacts, no_progress
-from core.generators.projection import GENERATOR
-from core.generators.projection.draw import degrees_of, placed
-from core.generators.projection.fit import counted_triangles, most_triangles, scale_of
-from core.generators.projection.law import (
+from core.methods._shared.degrees.fitted import DegreeLaw
+from core.methods.base import PublicFacts, no_progress
+from core.methods.projection import GENERATOR
+from core.methods.projection.draw import degrees_of, placed
+from core.methods.projection.fit import counted_triangles, most_triangles, scale_of
+from core.methods.projection.law import (
     CappedEdges,
     CappedTails,
     Openness,
@@ -297,7 +297,7 @@ def test_of_two_relations_the_one_that_is_asked_for_is_read():
 
 
 def test_a_unit_that_hides_edges_has_no_door_to_people():
-    from core.generators.lapgraph import GENERATOR as LAPGRAPH
+    from papers.comparators.lapgraph import GENERATOR as LAPGRAPH
 
     schema = GraphSchema(node_types=(NodeType(count=4),))
     graph = Graph.build(schema, {}, {})

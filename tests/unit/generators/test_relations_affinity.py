@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.generators._shared.node_values.ends import Ends
-from core.generators._shared.relations.affinity import LARGEST, affinity
-from core.generators._shared.relations.draw import Relation
-from core.generators._shared.relations.params import AnchoredParams
+from core.methods._shared.node_values.ends import Ends
+from core.methods._shared.relations.affinity import LARGEST, affinity
+from core.methods._shared.relations.draw import Relation
+from core.methods._shared.relations.params import AnchoredParams
 from core.graphs.schema import EdgeType
 from core.privacy.entropy import public_generator
 from core.privacy.queries import Shape

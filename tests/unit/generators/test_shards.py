@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.generators._shared.blocks.reconstruct import Blocks
-from core.generators._shared.shards import kernels, law
-from core.generators._shared.shards.draw import strips, write_shard
-from core.generators._shared.shards.law import load_law, strip_law
+from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.shards import kernels, law
+from core.methods._shared.shards.draw import strips, write_shard
+from core.methods._shared.shards.law import load_law, strip_law
 from core.graphs.parts import read_part
 
 KEY = bytes(range(32))

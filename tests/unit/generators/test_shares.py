@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput
-from core.generators import registry
-from core.generators.base import Parameters, PublicFacts
-from core.generators.shares import shares_of
+from core.methods import registry
+from core.methods.base import Parameters, PublicFacts
+from core.methods.shares import shares_of
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params
 from tests.support.generating import NANO, graph_of

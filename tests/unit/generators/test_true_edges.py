@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from core.generators import registry
-from core.generators._shared.flips.true_edges import chances, posterior_share, true_share
-from core.generators.base import EvidenceGenerator, PublicFacts, no_progress
+from core.methods import registry
+from core.methods._shared.flips.true_edges import chances, posterior_share, true_share
+from core.methods.base import EvidenceGenerator, PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.generators._shared.values.effects import by_degree, by_mass
+from core.methods._shared.values.effects import by_degree, by_mass
 
 
 def written_out(values: np.ndarray, degrees: np.ndarray, groups: np.ndarray, parts: int) -> list[int]:

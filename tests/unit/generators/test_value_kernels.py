@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.generators._shared.values.bins import SCORE
-from core.generators._shared.values.kernels import chosen, expected_of
-from core.generators._shared.values.scored import (
+from core.methods._shared.values.bins import SCORE
+from core.methods._shared.values.kernels import chosen, expected_of
+from core.methods._shared.values.scored import (
     CLASS,
     MEAN,
     TILT,

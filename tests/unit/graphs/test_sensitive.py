@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import InvalidInput, PlanExceeded, UnmeteredFit
-from core.generators._shared.frame.plan import unprotected_plan
-from core.generators.base import PublicFacts
+from core.methods._shared.frame.plan import unprotected_plan
+from core.methods.base import PublicFacts
 from core.graphs import sensitive
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid

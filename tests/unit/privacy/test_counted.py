@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import Cell, EdgeTable, Graph, NodeTable
 from core.graphs.parted import write_parted
 from core.graphs.parts import write_part

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from core.generators._shared.degrees import active_steps
-from core.generators._shared.degrees.active_steps import over_steps
-from core.generators._shared.degrees.sides import fitted_sides
-from core.generators._shared.degrees.step_numbers import memberships
+from core.methods._shared.degrees import active_steps
+from core.methods._shared.degrees.active_steps import over_steps
+from core.methods._shared.degrees.sides import fitted_sides
+from core.methods._shared.degrees.step_numbers import memberships
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms import discrete_laplace
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.generators._shared.degrees.deconvolution import deconvolved, filtered, posterior_means
-from core.generators._shared.degrees.sides import REACH, fitted_sides, summing_to
+from core.methods._shared.degrees.deconvolution import deconvolved, filtered, posterior_means
+from core.methods._shared.degrees.sides import REACH, fitted_sides, summing_to
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms import discrete_laplace
 

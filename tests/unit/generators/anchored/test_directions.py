@@ -6,10 +6,10 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.common import DifferentialPrivacyParameters
 
 from core import errors
-from core.generators.anchored import GENERATOR, AnchoredParams, allotted, directions
-from core.generators.anchored.allotted import granted
-from core.generators.anchored.passes import DIRECTIONS
-from core.generators.base import PublicFacts, no_progress
+from core.methods.anchored import GENERATOR, AnchoredParams, allotted, directions
+from core.methods.anchored.allotted import granted
+from core.methods.anchored.passes import DIRECTIONS
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.generators._shared.slots import evidence
+from core.methods._shared.slots import evidence
 from core.graphs.schema import EdgeType
 from core.privacy.events import LAZY_RESPONSE, NANO, Pure
 from core.privacy.meter import MemoryRecorder, Meter

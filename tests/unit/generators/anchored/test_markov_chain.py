@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from core.generators._shared.slots import evidence, markov_chain
-from core.generators._shared.slots import occupied as slots
-from core.generators._shared.slots.markov_chain import rewired
+from core.methods._shared.slots import evidence, markov_chain
+from core.methods._shared.slots import occupied as slots
+from core.methods._shared.slots.markov_chain import rewired
 from core.graphs.schema import EdgeType
 from core.privacy import lazy_response
 from core.privacy.events import NANO

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from core import errors
-from core.generators.anchored import GENERATOR, AnchoredParams
-from core.generators.base import PublicFacts, no_progress
+from core.methods.anchored import GENERATOR, AnchoredParams
+from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.generators._shared.relations import fit as reads
-from core.generators._shared.relations.draw import Relation
-from core.generators._shared.slots import evidence
-from core.generators.anchored import GENERATOR, AnchoredParams, spectral
-from core.generators.base import PublicFacts
+from core.methods._shared.relations import fit as reads
+from core.methods._shared.relations.draw import Relation
+from core.methods._shared.slots import evidence
+from core.methods.anchored import GENERATOR, AnchoredParams, spectral
+from core.methods.base import PublicFacts
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy import aggregation, lazy_response, queries

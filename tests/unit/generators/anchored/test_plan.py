@@ -5,8 +5,8 @@ import math
 import pytest
 
 from core import errors
-from core.generators._shared.flips.worth import log_odds
-from core.generators._shared.relations.budget import (
+from core.methods._shared.flips.worth import log_odds
+from core.methods._shared.relations.budget import (
     FULL_EDGES,
     LEAST_SHARE,
     STATIC_SHARE,
@@ -15,9 +15,9 @@ from core.generators._shared.relations.budget import (
     proposals_for,
     shares,
 )
-from core.generators.anchored import GENERATOR, AnchoredParams
-from core.generators.anchored.budget import lazy_relations
-from core.generators.base import PublicFacts
+from core.methods.anchored import GENERATOR, AnchoredParams
+from core.methods.anchored.budget import lazy_relations
+from core.methods.base import PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.queries import Shape
 from core.privacy.units import Unit

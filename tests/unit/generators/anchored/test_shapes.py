@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.generators.anchored import GENERATOR, AnchoredParams
-from core.generators.base import PublicFacts
+from core.methods.anchored import GENERATOR, AnchoredParams
+from core.methods.base import PublicFacts
 from core.privacy.units import Unit
 from tests.support.odd_shapes import SHAPES, graph_of, kept_release, require_facts
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from core.generators._shared.slots.markov_chain import rewired
-from core.generators.anchored import passes, spectral
+from core.methods._shared.slots.markov_chain import rewired
+from core.methods.anchored import passes, spectral
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.accountant import Accountant

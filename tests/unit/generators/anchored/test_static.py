@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from core.generators._shared.relations import column_sets, static
-from core.generators._shared.relations import small as small_cells
-from core.generators._shared.relations.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE, static_shares
-from core.generators._shared.slots import evidence
-from core.generators.anchored import AnchoredParams
+from core.methods._shared.relations import column_sets, static
+from core.methods._shared.relations import small as small_cells
+from core.methods._shared.relations.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE, static_shares
+from core.methods._shared.slots import evidence
+from core.methods.anchored import AnchoredParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy.events import NANO, Pure

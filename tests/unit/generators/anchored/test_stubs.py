@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.generators._shared.relations.stubs import completed, matched
+from core.methods._shared.relations.stubs import completed, matched
 from core.graphs.schema import EdgeType
 from core.privacy.entropy import public_generator
 from core.privacy.queries import Shape, slot_count

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.generators.anchored import GENERATOR
+from core.methods.anchored import GENERATOR
 from core.privacy.events import pure_nano_epsilon
 from tests.support.generating import drawn, fit, graph_of, random_pairs, rows_of
 

@@ -7,9 +7,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from core.generators.base import PublicFacts, no_progress
-from core.generators.profiles import GENERATOR, ProfilesParams, columns
-from core.generators.profiles.columns import single_things, singled_out, whitened
+from core.methods.base import PublicFacts, no_progress
+from core.methods.profiles import GENERATOR, ProfilesParams, columns
+from core.methods.profiles.columns import single_things, singled_out, whitened
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy.events import NANO

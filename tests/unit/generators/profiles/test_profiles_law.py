@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.generators.profiles.law import gaussian_law, power_laws, smooth_counts
-from core.generators.profiles.persons import degree_bins, degrees_from
+from core.methods.profiles.law import gaussian_law, power_laws, smooth_counts
+from core.methods.profiles.persons import degree_bins, degrees_from
 from core.privacy.entropy import public_generator
 
 DEGREES = {

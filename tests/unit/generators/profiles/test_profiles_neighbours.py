@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.generators.base import PublicFacts
-from core.generators.profiles import GENERATOR, columns
-from core.generators.profiles import fit as fitting
-from core.generators.profiles.params import ProfilesParams
+from core.methods.base import PublicFacts
+from core.methods.profiles import GENERATOR, columns
+from core.methods.profiles import fit as fitting
+from core.methods.profiles.params import ProfilesParams
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy import people_things
 from core.privacy.events import NANO, GaussianEvent

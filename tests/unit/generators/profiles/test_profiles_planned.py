@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from core.generators.base import PublicFacts
-from core.generators.profiles import GENERATOR, ProfilesParams
-from core.generators.profiles.budget import multipliers
+from core.methods.base import PublicFacts
+from core.methods.profiles import GENERATOR, ProfilesParams
+from core.methods.profiles.budget import multipliers
 from core.privacy.events import NANO
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph

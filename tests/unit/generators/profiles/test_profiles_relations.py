@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from core.errors import NotAccepted
-from core.generators.base import PublicFacts, no_progress
-from core.generators.profiles import GENERATOR, ProfilesParams
-from core.generators.projection import GENERATOR as PROJECTION
+from core.methods.base import PublicFacts, no_progress
+from core.methods.profiles import GENERATOR, ProfilesParams
+from core.methods.projection import GENERATOR as PROJECTION
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy.entropy import public_generator

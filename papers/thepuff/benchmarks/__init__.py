@@ -1,0 +1,1 @@
+"""Tables and measurements: ``python -m papers.thepuff.benchmarks.NAME``."""
