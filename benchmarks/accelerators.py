@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.graphs import community_graph
-from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import Graph
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import noise_generator
 from core.privacy.units import Unit
 
@@ -93,8 +93,8 @@ def ppgsl(nodes: dict[str, int]) -> Callable[[str, Path | None], str]:
 
 def networks(size: str, data: Path | None) -> str:
     """DPGGAN with the paper's networks and decoder, all graphs of one collection in one pass."""
-    from papers.dpggan.benchmarks.rows import PAPERS_DECODER, ROWS, Row, release_together
     from benchmarks.small_graphs import load_labelled
+    from papers.dpggan.benchmarks.rows import PAPERS_DECODER, ROWS, Row, release_together
 
     label = "accelerators: joint"
     few = {"epochs": 2, "steps": 2} if size == SMALL else {}
@@ -127,8 +127,8 @@ def hetesdg(size: str, data: Path | None) -> str:
 
 def gin(size: str, data: Path | None) -> str:
     """GIN on graphs of two kinds, in batches of 32."""
-    from papers.dpggan.benchmarks.rows import view
     from core.evaluation.learning.gin import fitted_predictions
+    from papers.dpggan.benchmarks.rows import view
 
     count = {SMALL: 4, CPU: 60, WHOLE: 2_000}[size]
     views = [view(community_graph(60, 90 + 60 * (k % 2))) for k in range(count)]
@@ -139,8 +139,8 @@ def gin(size: str, data: Path | None) -> str:
 
 def seal(size: str, data: Path | None) -> str:
     """SEAL trained on enclosing subgraphs in batches of 128, and its scores of pairs."""
-    from papers.dpggan.benchmarks.rows import view
     from core.evaluation.learning.seal import Seal
+    from papers.dpggan.benchmarks.rows import view
 
     links, pairs = {SMALL: (20, 20), CPU: (100, 200), WHOLE: (2_000, 20_000)}[size]
     of, rng = view(community_graph(3_000, 12_000)), np.random.default_rng(0)

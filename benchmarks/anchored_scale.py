@@ -106,9 +106,9 @@ def release(
     method: str, parameters: dict[str, Any], epsilon: float, delta_atto: int, folder: str, phases: Phases
 ) -> dict[str, Any]:
     """One release under unit ``event``: edges in and out, and CPU seconds by phase."""
+    from core.graphs.store import read_graph
     from core.methods.base import PublicFacts, no_progress
     from core.methods.registry import get
-    from core.graphs.store import read_graph
     from core.privacy.entropy import noise_generator
     from core.privacy.meter import MemoryRecorder, Meter
     from core.privacy.private_graph import PrivateGraph

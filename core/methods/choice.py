@@ -17,12 +17,12 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from core import errors
+from core.graphs.schema import EdgeType
 from core.methods import registry
 from core.methods._shared.flips.worth import WORTH, strength
 from core.methods._shared.frame.plan import cell_nano_epsilon
 from core.methods.base import Generator, PublicFacts, ShardedGenerator
 from core.methods.room import require_room
-from core.graphs.schema import EdgeType
 from core.privacy.events import NANO
 from core.privacy.plan import PrivacyPlan
 from core.privacy.queries import Shape

@@ -32,12 +32,12 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from core import errors
+from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import GraphKinds, Progress, PublicFacts
-from core.graphs.schema import GraphSchema
 from core.privacy.events import NANO, pure_nano_epsilon
 from core.privacy.plan import PrivacyPlan
 from core.privacy.units import edges_of_unit

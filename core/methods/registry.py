@@ -1,4 +1,7 @@
-"""Every generator by name: the modules and packages beside this file that bind ``GENERATOR``."""
+"""Every generator by name: those beside this file, and those that installed packages enter.
+
+A package enters its methods in the group ``graphveil.methods`` of its entry points, each by ``module:name``.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
-from types import MappingProxyType, ModuleType
+from importlib.metadata import EntryPoint
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,8 +21,11 @@ import core.methods as package
 from core import errors
 from core.methods.base import Generator, GraphKinds
 from core.privacy.units import Unit
+from core.version import entries
 
 _OWN = frozenset({"base", "choice", "registry", "room", "shares"})
+GROUP = "graphveil.methods"
+"""Where a package enters its methods among its entry points."""
 _NAME = re.compile(r"^[a-z][a-z0-9_-]{0,62}$")
 _ASSURANCES = frozenset({"proven", "reviewed", "experimental"})
 
@@ -60,32 +67,50 @@ def refusals(candidate: Any) -> list[str]:
     return found
 
 
-def collect(modules: Iterable[ModuleType]) -> dict[str, Generator]:
-    """Collect the generators of ``modules`` by name, in name order.
+def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Generator]:
+    """Collect generators by name, in name order; ``candidates``: where each comes from, and the object.
 
-    Raises TypeError for an incomplete generator, a module without one, or a name used twice.
+    Raises TypeError for an incomplete generator, or a name used twice.
     """
     found: dict[str, Generator] = {}
-    for module in modules:
-        candidate = getattr(module, "GENERATOR", None)
+    for origin, candidate in candidates:
         if candidate is None:
-            raise TypeError(f"{module.__name__} binds no GENERATOR")
+            raise TypeError(f"{origin} binds no GENERATOR")
         if problems := refusals(candidate):
-            raise TypeError(f"{module.__name__} is not a complete generator: {'; '.join(problems)}")
+            raise TypeError(f"{origin} is not a complete generator: {'; '.join(problems)}")
         if candidate.name in found:
-            raise TypeError(f"two generators are named {candidate.name!r}")
+            raise TypeError(f"two generators are named {candidate.name!r}; one is of {origin}")
         found[candidate.name] = candidate
     return dict(sorted(found.items()))
 
 
+def built_in() -> Iterator[tuple[str, Any]]:
+    """Yield what the modules and packages beside this file bind to ``GENERATOR``."""
+    for entry in pkgutil.iter_modules(package.__path__):
+        if entry.name not in _OWN and not entry.name.startswith("_"):
+            name = f"{package.__name__}.{entry.name}"
+            yield name, getattr(importlib.import_module(name), "GENERATOR", None)
+
+
+def entered() -> Iterator[tuple[str, Any]]:
+    """Yield what the entry points of installed packages name."""
+    for entry in entries(GROUP):
+        try:
+            yield entry.value, entry.load()
+        except ModuleNotFoundError as error:
+            # A package may be taken away whole or in part, by an image say, while its metadata stay.
+            if not _names(entry, error.name):
+                raise
+
+
+def _names(entry: EntryPoint, module: str | None) -> bool:
+    """Tell whether the missing module is the one that the entry names, or a package around it."""
+    return module is not None and f"{entry.module}.".startswith(f"{module}.")
+
+
 @cache
 def _discovered() -> MappingProxyType[str, Generator]:
-    names = [
-        entry.name
-        for entry in pkgutil.iter_modules(package.__path__)
-        if entry.name not in _OWN and not entry.name.startswith("_")
-    ]
-    return MappingProxyType(collect(importlib.import_module(f"{package.__name__}.{name}") for name in names))
+    return MappingProxyType(collect((*built_in(), *entered())))
 
 
 def generators() -> dict[str, Generator]:

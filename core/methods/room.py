@@ -14,8 +14,8 @@ from core.privacy import limits
 from core.privacy.plan import GuaranteeKind
 
 if TYPE_CHECKING:
-    from core.methods.base import Generator
     from core.graphs.schema import GraphSchema
+    from core.methods.base import Generator
     from core.privacy.plan import PlannedRead, PrivacyPlan
 
 OF_NODES = frozenset({"degrees", "sorted_degrees", "group_degrees"})

@@ -44,8 +44,8 @@ from core.methods._shared.values.share import ValueParameters
 from core.methods.base import GraphKinds
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
     from core.graphs.schema import GraphSchema
+    from core.methods._shared.frame.columns import Columns
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import PrivacyPlan
     from core.privacy.private_graph import PrivateCell

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from core.methods.base import Progress
 from papers._shared.defences.defence import Defence
 from papers._shared.defences.visible import Altered, DefenceParams, Visible
-from core.methods.base import Progress
 
 if TYPE_CHECKING:
     import numpy as np

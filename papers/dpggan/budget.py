@@ -21,8 +21,8 @@ from core.privacy.plan import Allotment, CellKey, PrivacyPlan
 from core.privacy.queries import Shape, slot_count
 
 if TYPE_CHECKING:
-    from papers.dpggan.params import LinkParams
     from core.graphs.schema import EdgeType, GraphSchema
+    from papers.dpggan.params import LinkParams
 
 FRAME, COUNT = "degrees and triangles", "edge count"
 HAT, LINKS = "noisy graph", "decoder"

@@ -21,12 +21,12 @@ from torch import nn
 from torch.func import vmap
 from torch.nn.functional import embedding
 
+from core.privacy.dp_sgd import DpSgd
+from core.privacy.gradients import DpSgdSession, Gradient, Sampled
 from papers.dpggan import closed_form
 from papers.dpggan.backbone import Backbone
 from papers.dpggan.networks import Decoder
 from papers.dpggan.union import Union, partition
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.gradients import DpSgdSession, Gradient, Sampled
 
 MLP_RATE = 0.03
 FIT_RATE = 0.05

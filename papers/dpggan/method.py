@@ -19,18 +19,18 @@ from core.methods.base import (
     PublicFacts,
     require_accepted,
 )
+from core.methods.room import require_nodes
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
 from papers.dpggan import paper
 from papers.dpggan.budget import composition, make_plan, shares_of_hat
 from papers.dpggan.idle import idle
 from papers.dpggan.params import BackboneParams, LinkParams
-from core.methods.room import require_nodes
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from papers.dpggan.model import LinkModel
     from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
+    from papers.dpggan.model import LinkModel
 
 USEFUL_NODES = 1_000
 """A GPU is useful to networks of so many nodes, all graphs of a collection together; smaller ones are some

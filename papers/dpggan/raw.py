@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from papers._shared.progress import Ticks
+from core.learning.devices import seeded
 from core.methods.base import Parameters, Progress
+from core.privacy.entropy import noise_generator
+from core.privacy.plan import CellKey
+from papers._shared.progress import Ticks
 from papers.dpggan import backbone as networks
 from papers.dpggan import paper
 from papers.dpggan.algorithm1 import Published, published
@@ -17,9 +20,6 @@ from papers.dpggan.model import LinkModel
 from papers.dpggan.params import GanBackboneParams, GanParams, LinkParams
 from papers.dpggan.scores import latent_weights
 from papers.dpggan.union import Union
-from core.learning.devices import seeded
-from core.privacy.entropy import noise_generator
-from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import torch
 
+from core.learning.devices import seeded
+from core.privacy.entropy import Generator as Rng
 from papers.dpggan.draw import Scores
 from papers.dpggan.link_decoder import symmetric_scores
 from papers.dpggan.networks import Decoder
-from core.learning.devices import seeded
-from core.privacy.entropy import Generator as Rng
 
 BILINEAR, LATENT = "bilinear", "latent"
 

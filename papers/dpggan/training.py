@@ -12,8 +12,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from papers._shared.progress import Ticks
+from core.learning.devices import seeded
 from core.methods.base import Progress
+from core.privacy.dp_sgd import DpSgd
+from core.privacy.entropy import Generator as Rng
+from core.privacy.entropy import public_generator
+from papers._shared.progress import Ticks
 from papers.dpggan import backbone as networks
 from papers.dpggan import link_decoder
 from papers.dpggan.budget import LINKS
@@ -23,10 +27,6 @@ from papers.dpggan.params import GanParams, LinkParams
 from papers.dpggan.scores import bilinear_weights, latent_weights
 from papers.dpggan.spectral import directions
 from papers.dpggan.union import Union
-from core.learning.devices import seeded
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.entropy import Generator as Rng
-from core.privacy.entropy import public_generator
 
 Open = Callable[..., link_decoder.DpSgdSession]
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from core import errors
 from core.methods._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, besides, divide, plan_of
 from core.methods.base import PublicFacts
-from papers.hetesdg.params import HeteParams
-from papers.hetesdg.sides import SMALL, Sides, has_protected_rows, paths_of
 from core.privacy import limits
 from core.privacy.dp_sgd import DpSgd, noise_multiplier
 from core.privacy.events import Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
 from core.privacy.plan import Allotment, PrivacyPlan, rows_of
 from graphveil.models.reports import ROWS
+from papers.hetesdg.params import HeteParams
+from papers.hetesdg.sides import SMALL, Sides, has_protected_rows, paths_of
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema

@@ -18,17 +18,17 @@ from core.methods.base import (
     PublicFacts,
     require_accepted,
 )
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
 from papers.hetesdg.budget import make_plan, require_room
 from papers.hetesdg.idle import idle
 from papers.hetesdg.params import HeteParams
 from papers.hetesdg.published import paper
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from papers.hetesdg.model import HeteModel
     from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
+    from papers.hetesdg.model import HeteModel
 
 USEFUL_NODES = 1_000
 """A GPU is useful to the link predictor from here on: 11,605 nodes (IMDB) took 49 CPU seconds."""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.graphs.graph import EdgeTable, Graph
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, load_stored
 from core.methods.base import Parameters, Progress, Training
+from core.privacy.entropy import Generator as Rng
 from papers.hetesdg.params import HeteParams
 from papers.hetesdg.sides import Sides, sides_of
 from papers.hetesdg.sound.joining import joined, joined_within
@@ -20,8 +22,6 @@ from papers.hetesdg.sound.joint import together
 from papers.hetesdg.sound.profiles import drawn_profiles, held_to, with_degrees
 from papers.hetesdg.sound.sums import pair_products
 from papers.hetesdg.sound.tables import Table, expected, mix
-from core.graphs.graph import EdgeTable, Graph
-from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

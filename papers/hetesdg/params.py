@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from core.methods._shared.values.share import ValueParameters
 from core.graphs.schema import Name
+from core.methods._shared.values.share import ValueParameters
 
 MAX_PATHS = 32
 

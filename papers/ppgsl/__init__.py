@@ -61,10 +61,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from core import errors
-from papers._shared.defences.defence import Defence
-from papers._shared.defences.visible import Altered, Visible
 from core.methods._shared.frame.heeded import require_heeded
 from core.methods.base import Accelerator, Progress
+from papers._shared.defences.defence import Defence
+from papers._shared.defences.visible import Altered, Visible
 from papers.ppgsl.params import PpgslParams, idle, require_few
 
 if TYPE_CHECKING:

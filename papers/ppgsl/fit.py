@@ -8,17 +8,17 @@ from functools import partial
 import numpy as np
 import torch
 
+from core.learning.devices import seeded
+from core.methods.base import Progress, Training
+from core.privacy.entropy import Generator as Rng
 from papers._shared.defences.absent import absent_pairs, room
 from papers._shared.defences.visible import Altered, Visible
-from core.methods.base import Progress, Training
 from papers.ppgsl.informed import traces_of
 from papers.ppgsl.inputs import features_of
 from papers.ppgsl.learner import Learned, Problem, learn
 from papers.ppgsl.params import PpgslParams, Target, require_few
 from papers.ppgsl.search import asked, search, steps_of
 from papers.ppgsl.sparse import Pattern
-from core.learning.devices import seeded
-from core.privacy.entropy import Generator as Rng
 
 HELD_OUT = 0.1
 """Share of the visible links that a target for links is measured on."""

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from core.privacy.entropy import Generator as Rng
 from papers._shared.defences.absent import absent_pairs
 from papers._shared.defences.visible import Visible
 from papers.ppgsl.sparse import Pattern
 from papers.ppgsl.surrogate import Features, Identity, Smoothed
-from core.privacy.entropy import Generator as Rng
 
 WIDTH, DIRECTIONS, POOL, CHUNK = 64, 16, 50, 65_536
 """Columns of projected features, directions of a step, random pairs to choose a reference pair from, and

@@ -7,10 +7,10 @@ import pyarrow as pa
 import scipy.sparse as sp
 import torch
 
-from papers.ppgsl.surrogate import Features, Identity
 from core.graphs.graph import NodeTable
 from core.graphs.schema import AttributeKind, NodeType, Protection
 from core.learning.sparse import Sparse
+from papers.ppgsl.surrogate import Features, Identity
 
 FEWEST_COLUMNS = 16
 """Fewer columns say less of a node than its links do: a row learned for each node serves better."""

@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from core.errors import NotAccepted
-from papers._shared.defences.visible import DefenceParams
 from core.methods._shared.frame.heeded import Idle
 from core.methods.base import Parameters
+from papers._shared.defences.visible import DefenceParams
 
 MOST_STEPS = 10_000
 FULL_NODES = 3_000

@@ -10,11 +10,11 @@ from functools import partial
 import numpy as np
 import torch
 
+from core.privacy.entropy import Generator as Rng
 from papers._shared.defences.absent import absent_pairs
 from papers.ppgsl.learner import Learned, Problem, learn
 from papers.ppgsl.params import PpgslParams, Target
 from papers.ppgsl.surrogate import Surrogate, train
-from core.privacy.entropy import Generator as Rng
 
 LEAST_ALPHA, MOST_ALPHA = 0.01, 10.0
 RESTART_SHARE = 0.4

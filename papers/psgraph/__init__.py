@@ -61,18 +61,18 @@ from core.methods.base import (
     StreamGenerator,
     require_accepted,
 )
-from papers.psgraph.budget import PSGraphParams, divide, idle, step_reads
 from core.methods.room import require_groups
 from core.privacy.events import pure_nano_epsilon
 from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
+from papers.psgraph.budget import PSGraphParams, divide, idle, step_reads
 
 if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
+    from core.privacy.private_graph import PrivateGraph
     from papers.psgraph.model import PSGraphModel
     from papers.psgraph.state import PSGraphState
     from papers.psgraph.step import Memory, StepModel
-    from core.graphs.schema import GraphSchema
-    from core.privacy.private_graph import PrivateGraph
 
 
 class PSGraphEdges:
@@ -159,9 +159,9 @@ def _run(
     progress: Progress,
 ) -> tuple[PSGraphModel, dict[str, Memory]]:
     """Fit every cell of the plan in the order of time; each relation starts from its memory ``before``."""
+    from core.privacy.entropy import noise_generator
     from papers.psgraph.model import PSGraphModel
     from papers.psgraph.step import fit_step
-    from core.privacy.entropy import noise_generator
 
     rng = noise_generator()
     cells: dict[tuple[str, int | None], StepModel] = {}

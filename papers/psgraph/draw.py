@@ -6,9 +6,9 @@ import numpy as np
 
 from core.methods._shared.blocks.reconstruct import Blocks, Layout, capacity, reconstruct, top_up
 from core.methods._shared.degrees.counts import fill, integers
+from core.privacy.entropy import Generator as Rng
 from papers.psgraph.budget import PSGraphParams
 from papers.psgraph.step import StepModel
-from core.privacy.entropy import Generator as Rng
 
 
 def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:

@@ -16,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.graphs.graph import Graph
+from core.graphs.schema import GraphSchema
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.frame.model import drawn_by_cell
 from core.methods.base import Progress
+from core.privacy.entropy import Generator as Rng
 from papers.psgraph.budget import PSGraphParams
 from papers.psgraph.draw import draw
 from papers.psgraph.step import StepModel
-from core.graphs.graph import Graph
-from core.graphs.schema import GraphSchema
-from core.privacy.entropy import Generator as Rng
 
 FORMAT = 1
 _LABELS = pa.schema([("label", pa.int32())])

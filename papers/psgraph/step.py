@@ -11,11 +11,11 @@ from core.methods._shared.blocks.estimates import Estimate, all_past, norm_sub_g
 from core.methods._shared.blocks.partition import noisy_blocks, private_partition, streamed_partition
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.degrees.tails import Ends, Tails, counted_tails, public_thresholds, tails_tell
-from papers.psgraph.budget import PSGraphParams, StepBudget, between_communities
-from papers.psgraph.degrees import deconvolved, heavy_tailed, with_tails
 from core.privacy import limits
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
+from papers.psgraph.budget import PSGraphParams, StepBudget, between_communities
+from papers.psgraph.degrees import deconvolved, heavy_tailed, with_tails
 
 if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateCell

@@ -62,16 +62,16 @@ from core.methods.base import (
     require_accepted,
 )
 from core.methods.room import require_nodes
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
 from papers.thepuff import paper
 from papers.thepuff.budget import make_plan, true_shares_of
 from papers.thepuff.params import ThepuffParams, idle
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from papers.thepuff.model import ThepuffModel
     from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
+    from papers.thepuff.model import ThepuffModel
 
 USEFUL_NODES = 1_000
 """A GPU is useful from here on: 2,625 nodes (MovieLens-100k) took 88 CPU seconds. The networks' steps are

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from papers._shared.walks.layout import Layout
-from papers.thepuff.assembler import Scores
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
+from papers._shared.walks.layout import Layout
+from papers.thepuff.assembler import Scores
 
 INSTANCES_AN_EDGE = 20
 """Most meta-path instances that are drawn for each edge that is wanted: scored pairs may be too few."""

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from core import errors
+from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.plan import besides, plan_of
 from core.methods.base import PublicFacts
-from papers.thepuff.params import ThepuffParams
-from core.graphs.schema import GraphSchema
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.events import Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
 from core.privacy.plan import Allotment, CellKey, PrivacyPlan
 from core.privacy.queries import Shape, slot_count
+from papers.thepuff.params import ThepuffParams
 
 FLIPS = "perturbed graph"
 DEGREES = "edge count and degrees"

@@ -10,8 +10,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from papers.thepuff.assembler import Scores
     from core.privacy.plan import CellKey
+    from papers.thepuff.assembler import Scores
 
 MISSING = 0.1
 """A generator has collapsed when it leaves more than this share of all edges to be made without it."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers.thepuff.snapshots import Snapshots
-from papers.thepuff.walks import Walks, just
 from core.learning.skip_gram import skip_gram
 from core.privacy.entropy import Generator
+from papers.thepuff.snapshots import Snapshots
+from papers.thepuff.walks import Walks, just
 
 WALKS_A_ROW = 3
 FEWEST_WALKS = 3_000  # a small graph takes more walks to be learned at all

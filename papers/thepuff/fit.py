@@ -12,14 +12,18 @@ from core.methods._shared.degrees.counts import noisy_count
 from core.methods._shared.degrees.sides import summing_to
 from core.methods._shared.flips.balanced import balanced_about
 from core.methods._shared.frame.model import same_columns
-from papers._shared.progress import Ticks
 from core.methods._shared.relations.budget import is_static, shares
 from core.methods._shared.relations.draw import Relation as Base
 from core.methods._shared.relations.fit import fit_relation
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods._shared.slots.evidence import MAX_MATERIALISED, additions
-from papers._shared.walks.layout import Layout, keys_of
 from core.methods.base import Progress
+from core.privacy.entropy import Generator as Rng
+from core.privacy.entropy import noise_generator
+from core.privacy.plan import CellKey, PrivacyPlan
+from core.privacy.queries import Shape
+from papers._shared.progress import Ticks
+from papers._shared.walks.layout import Layout, keys_of
 from papers.thepuff import paper
 from papers.thepuff.budget import UTILITY, Granted, granted
 from papers.thepuff.model import ThepuffModel
@@ -29,10 +33,6 @@ from papers.thepuff.schedule import Settings, batches_an_epoch
 from papers.thepuff.snapshots import Snapshots
 from papers.thepuff.training import Trained, train
 from papers.thepuff.utility import Metered, Raw
-from core.privacy.entropy import Generator as Rng
-from core.privacy.entropy import noise_generator
-from core.privacy.plan import CellKey, PrivacyPlan
-from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

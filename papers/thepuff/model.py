@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from papers._shared import tensor_files
+from core.graphs.graph import Graph
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, edge_table, load_stored
-from papers._shared.progress import Ticks
 from core.methods._shared.relations.draw import Relation as Base
 from core.methods._shared.relations.params import AnchoredParams
-from papers._shared.walks.layout import Layout
 from core.methods.base import Progress, Training
+from core.privacy.entropy import Generator as Rng
+from papers._shared import tensor_files
+from papers._shared.progress import Ticks
+from papers._shared.walks.layout import Layout
 from papers.thepuff.algorithm4 import assembled_as_published
 from papers.thepuff.assembler import Scores, assembled
 from papers.thepuff.collapse import Collapse, collapse_of
 from papers.thepuff.params import ThepuffParams
 from papers.thepuff.schedule import Settings
 from papers.thepuff.training import Trained
-from core.graphs.graph import Graph
-from core.privacy.entropy import Generator as Rng
 
 WEIGHTS = "weights.safetensors"
 WALKS_AT_ONCE = 2**20

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 
 from core.errors import InvalidInput
-from papers._shared import tensor_files
 from core.methods._shared.frame.model import StoredCells, load_stored
+from core.privacy.plan import CellKey
+from papers._shared import tensor_files
 from papers._shared.walks.layout import Layout
 from papers.thepuff.params import ThepuffParams
 from papers.thepuff.snapshots import Snapshots
-from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

@@ -17,8 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
-from papers._shared.walks.layout import Layout
 from core.privacy.plan import CellKey
+from papers._shared.walks.layout import Layout
 
 
 @dataclass(frozen=True)

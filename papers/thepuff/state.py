@@ -10,8 +10,10 @@ import numpy as np
 import torch
 
 from core.errors import InvalidInput
-from papers._shared import tensor_files as files
+from core.learning.devices import reseed
 from core.methods.base import Progress
+from core.privacy.entropy import public_generator
+from papers._shared import tensor_files as files
 from papers.thepuff import utility as utilities
 from papers.thepuff.embedding import Candidates, Embedding, candidates, embed, type_weights
 from papers.thepuff.networks import Discriminator, Generator
@@ -20,8 +22,6 @@ from papers.thepuff.schedule import Settings, seed_of
 from papers.thepuff.snapshots import Snapshots
 from papers.thepuff.utility import Metered, Raw, Viewer, steps_drawn
 from papers.thepuff.walks import edge_started
-from core.learning.devices import reseed
-from core.privacy.entropy import public_generator
 
 EMBEDDING, UTILITY, ADVERSARIAL = range(3)
 """The phases, each with seeds of its own."""

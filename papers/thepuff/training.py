@@ -16,17 +16,17 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from papers._shared import tensor_files as files
+from core.learning.devices import reseed, seeded
 from core.methods.base import Progress, no_progress
+from core.privacy.entropy import Generator as Rng
+from core.privacy.entropy import public_generator
+from papers._shared import tensor_files as files
 from papers.thepuff.networks import Shown
 from papers.thepuff.schedule import Settings, seed_of
 from papers.thepuff.snapshots import Snapshots
 from papers.thepuff.state import ADVERSARIAL, State, generator_of, vocabulary_of
 from papers.thepuff.utility import Metered, Raw, steps_drawn
 from papers.thepuff.walks import edge_started
-from core.learning.devices import reseed, seeded
-from core.privacy.entropy import Generator as Rng
-from core.privacy.entropy import public_generator
 
 STEPS_A_BATCH = 1  # two cost a quarter more, and on MovieLens-100k gave nothing for it
 PENALTY = 1.0

@@ -16,14 +16,14 @@ import torch
 from torch.nn import functional
 
 from core.methods.base import Progress
-from papers.thepuff.embedding import Candidates, Embedding
-from papers.thepuff.networks import Discriminator, Shown
-from papers.thepuff.snapshots import Snapshots
-from papers.thepuff.walks import Walks, edge_anchored, edge_started, middles
 from core.privacy import entropy
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.gradients import DpSgdSession, Sampled
 from core.privacy.plan import CellKey
+from papers.thepuff.embedding import Candidates, Embedding
+from papers.thepuff.networks import Discriminator, Shown
+from papers.thepuff.snapshots import Snapshots
+from papers.thepuff.walks import Walks, edge_anchored, edge_started, middles
 
 CLIP = 1.0
 LEARNING_RATE = 5e-3

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from papers.thepuff.snapshots import Snapshots
 from core.privacy.entropy import Generator
+from papers.thepuff.snapshots import Snapshots
 
 STAY = 0.5
 """JUST's alpha: how readily a walk stays among nodes of one type (Hussein et al. 2018, section 4.2)."""

@@ -15,8 +15,6 @@ import pyarrow as pa
 import pytest
 
 from core import errors
-from core.methods import registry
-from core.methods.base import LearnedModel, PublicFacts, VectorModel, WeightedModel, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import (
@@ -28,6 +26,8 @@ from core.graphs.schema import (
     Protection,
     TimeGrid,
 )
+from core.methods import registry
+from core.methods.base import LearnedModel, PublicFacts, VectorModel, WeightedModel, no_progress
 from core.privacy import mechanisms
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.methods import registry
-from core.methods.base import PublicFacts, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import (
@@ -23,6 +21,8 @@ from core.graphs.schema import (
     NodeType,
     TimeGrid,
 )
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.privacy import limits, randomised_response
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind, PrivacyPlan

@@ -12,11 +12,6 @@ import torch
 from torch.nn import functional
 
 from core.errors import PrivacyViolation
-from papers.dpggan.link_decoder import Bilinear
-from papers.dpggan.networks import LATENT, Decoder
-from papers.hetesdg.sound.topo import Predictor
-from papers.thepuff import utility
-from papers.thepuff.networks import Discriminator
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy import gradients, rounding
@@ -26,6 +21,11 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.dpggan.link_decoder import Bilinear
+from papers.dpggan.networks import LATENT, Decoder
+from papers.hetesdg.sound.topo import Predictor
+from papers.thepuff import utility
+from papers.thepuff.networks import Discriminator
 
 NODES = 96
 TRAINING = DpSgd(Fraction(1, 2), Fraction(2), 8)

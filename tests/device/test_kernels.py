@@ -11,6 +11,10 @@ from scipy import stats
 from core.evaluation.learning import gin
 from core.evaluation.learning.seal import Seal
 from core.evaluation.view import UndirectedView
+from core.graphs.graph import Cell
+from core.graphs.schema import EdgeType
+from core.learning.devices import seeded
+from core.learning.sparse import Sparse
 from papers._shared.walks.links import reverse
 from papers._shared.walks.network import Candidates, Network, turned
 from papers.dpggan.closed_form import Networks, Rival
@@ -18,10 +22,6 @@ from papers.dpggan.networks import Decoder, Discriminator, Encoder, Smoothed
 from papers.dpggan.union import Union, partition
 from papers.ppgsl.sparse import Pattern
 from papers.thepuff.sampled_softmax import drawn
-from core.graphs.graph import Cell
-from core.graphs.schema import EdgeType
-from core.learning.devices import seeded
-from core.learning.sparse import Sparse
 
 RARE = 1e-4
 """A draw of the right law is refused once in so many looks, and is looked at three times."""

@@ -76,6 +76,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from core import errors
+from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.plan import cell_plan
 from core.methods._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
 from core.methods._shared.relations.params import AnchoredParams
@@ -88,7 +89,6 @@ from core.methods.base import (
     PublicFacts,
     require_accepted,
 )
-from core.graphs.schema import GraphSchema
 from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from core import errors
+from core.graphs.schema import GraphSchema
 from core.methods._shared.relations.budget import (
     evidence_of,
     is_static,
@@ -14,7 +15,6 @@ from core.methods._shared.relations.budget import (
 )
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods.anchored.allotted import granted
-from core.graphs.schema import GraphSchema
 from core.privacy.plan import PlannedRead, PrivacyPlan
 from core.privacy.queries import Shape
 from core.privacy.units import edges_of_unit

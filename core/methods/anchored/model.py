@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.graphs.graph import Graph
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.methods._shared.relations.draw import Relation
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods.base import Progress
-from core.graphs.graph import Graph
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:

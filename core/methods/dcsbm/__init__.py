@@ -79,12 +79,12 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from core.graphs.parts import Part
+    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel
     from core.methods._shared.shards.law import StripLaw
     from core.methods.base import Progress, PublicFacts
-    from core.graphs.parts import Part
-    from core.graphs.schema import GraphSchema
     from core.privacy.counted import CountedSession, PrivateParts
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import CellKey, PrivacyPlan

@@ -73,11 +73,11 @@ from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel
     from core.methods.keyframe.state import KeyframeState
     from core.methods.keyframe.step import Memory
-    from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
 
 

@@ -63,10 +63,10 @@ from core.privacy.units import Unit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.values.stage import ValuedModel
     from core.methods.profiles.model import ProfilesModel
-    from core.graphs.schema import GraphSchema
     from core.privacy.plan import CellKey, PlannedRead
     from core.privacy.private_graph import PrivateGraph
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from core import errors
+from core.graphs.schema import EdgeType, GraphSchema, Protection
 from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.plan import plan_of
 from core.methods._shared.values.share import NUMBERS_SHARE, carrying
 from core.methods.base import PublicFacts
 from core.methods.profiles.params import ProfilesParams
-from core.graphs.schema import EdgeType, GraphSchema, Protection
 from core.privacy import dp_sgd
 from core.privacy.events import GaussianEvent
 from core.privacy.plan import WHOLE_GRAPH, Allotment, PlannedRead, PrivacyPlan

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from core.methods.profiles.budget import thing_of
 from core.graphs.schema import EdgeType, GraphSchema
+from core.methods.profiles.budget import thing_of
 from core.privacy.entropy import public_generator
 from core.privacy.people_things import PeopleAndThings
 from core.privacy.private_graph import PrivateGraph

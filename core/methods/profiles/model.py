@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.graphs.graph import EdgeTable, Graph
+from core.graphs.schema import GraphSchema
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, load_stored
@@ -15,8 +17,6 @@ from core.methods.base import Progress
 from core.methods.profiles.draw import Drawing, Frame, persons_of
 from core.methods.profiles.params import ProfilesParams
 from core.methods.profiles.persons import active_bins, spread_over_steps
-from core.graphs.graph import EdgeTable, Graph
-from core.graphs.schema import GraphSchema
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 

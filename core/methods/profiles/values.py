@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.graphs.records import asked_for
+from core.graphs.value_bins import bins_of
 from core.methods._shared.frame.model import StoredCells
 from core.methods._shared.values.bins import Division, divided
 from core.methods._shared.values.fit import PERIODS, columns_of, rates_of, shares_of, shares_told
 from core.methods._shared.values.memory import Nodes
 from core.methods._shared.values.stage import ValuedModel, paid_cells
 from core.methods.profiles.budget import RECORDS, VALUES, Read
-from core.graphs.records import asked_for
-from core.graphs.value_bins import bins_of
 from core.privacy.people_things import Edges, Noisy, PeopleAndThings, clipped_totals
 
 if TYPE_CHECKING:
+    from core.graphs.tables import EdgeTable
     from core.methods._shared.frame.columns import Columns
     from core.methods.profiles.model import ProfilesModel
-    from core.graphs.tables import EdgeTable
     from core.privacy.entropy import Generator as Rng
 
 _RADIUS = 2**20

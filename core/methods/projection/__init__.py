@@ -56,9 +56,9 @@ from core.privacy.public_groups import group_attribute
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.model import CellsModel
     from core.methods._shared.values.stage import ValuedModel
-    from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
 
 LEAST_NANO_EPSILON = 1_000_000

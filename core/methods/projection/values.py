@@ -28,9 +28,9 @@ from core.methods.projection.params import HISTOGRAM
 from core.privacy.entropy import noise_generator
 
 if TYPE_CHECKING:
+    from core.graphs.tables import EdgeTable
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel
-    from core.graphs.tables import EdgeTable
     from core.privacy.bounded_values import BoundedValues
     from core.privacy.people import People
 

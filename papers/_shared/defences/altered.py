@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.errors import PrivacyViolation
-from papers._shared.defences.visible import REASON, Altered, DefenceParams, Visible, merged
-from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
-from papers._shared.progress import Ticks
-from core.methods._shared.matching.pairs import pack
-from core.methods.base import Parameters, Progress, Training
 from core.graphs.graph import Graph
 from core.graphs.sensitive import SensitiveLinks, drawn_share, stored_links, write_sensitive
+from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
+from core.methods._shared.matching.pairs import pack
+from core.methods.base import Parameters, Progress, Training
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import noise_generator
+from papers._shared.defences.visible import REASON, Altered, DefenceParams, Visible, merged
+from papers._shared.progress import Ticks
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

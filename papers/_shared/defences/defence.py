@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from papers._shared.defences.visible import REASON, Altered, DefenceParams, Visible
 from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
     Assurance,
@@ -23,11 +22,12 @@ from core.methods.base import (
 )
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from papers._shared.defences.visible import REASON, Altered, DefenceParams, Visible
 
 if TYPE_CHECKING:
-    from papers._shared.defences.altered import AlteredModel
     from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateGraph
+    from papers._shared.defences.altered import AlteredModel
 
 
 class Defence(ABC):

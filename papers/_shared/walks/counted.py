@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers._shared.walks.links import BACK, Labels
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
+from papers._shared.walks.links import BACK, Labels
 
 
 @dataclass

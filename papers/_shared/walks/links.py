@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from papers._shared.walks.layout import Layout, Relation
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
+from papers._shared.walks.layout import Layout, Relation
 
 NEITHER, FORWARD, BACK = range(3)
 """Directions of a label: ``3 * group + direction``. The reverse of FORWARD is BACK, NEITHER is its own."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from core import errors
 from core.methods._shared.frame.plan import unprotected_plan
-from papers._shared.walks.params import WalkParams
 from core.methods.base import (
     Accelerator,
     Assurance,
@@ -19,10 +18,11 @@ from core.methods.base import (
 )
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from papers._shared.walks.params import WalkParams
 
 if TYPE_CHECKING:
-    from papers._shared.walks.model import WalkModel
     from core.privacy.private_graph import PrivateGraph
+    from papers._shared.walks.model import WalkModel
 
 USEFUL_NODES = 10_000
 MOST_CELLS = 1_000

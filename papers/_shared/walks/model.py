@@ -11,20 +11,20 @@ import numpy as np
 import torch
 from torch import nn
 
-from papers._shared import tensor_files
+from core.graphs.graph import Graph
+from core.learning.devices import seeded
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, edge_table, load_stored
+from core.methods.base import Progress, Training
+from core.privacy.entropy import Generator as Rng
+from core.privacy.entropy import noise_generator
+from papers._shared import tensor_files
 from papers._shared.progress import Ticks
 from papers._shared.walks.counted import Counted
 from papers._shared.walks.layout import Layout, keys_of
 from papers._shared.walks.links import Labels, Links
 from papers._shared.walks.network import Candidates, Network, network_of
 from papers._shared.walks.params import WalkParams
-from core.methods.base import Progress, Training
-from core.graphs.graph import Graph
-from core.learning.devices import seeded
-from core.privacy.entropy import Generator as Rng
-from core.privacy.entropy import noise_generator
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

@@ -1,22 +1,22 @@
 """What privacy costs: our defaults by epsilon, beside ceilings without a guarantee and a random graph.
 
-    python -m papers.comparators.benchmarks.ceilings RESULTS.jsonl --data FOLDER                every family, the missing runs
+    python -m papers.comparators.benchmarks.ceilings RESULTS.jsonl --data FOLDER  # every missing run
     python -m papers.comparators.benchmarks.ceilings RESULTS.jsonl --data FOLDER --family plain --runs 1
     python -m papers.comparators.benchmarks.ceilings RESULTS.jsonl --table
     python -m papers.comparators.benchmarks.ceilings RESULTS.jsonl --typed TYPED.jsonl --to docs/pictures
 
 Families: ``plain``, Cora's links; ``attributed``, the same with the papers' fields as a protected class;
 ``collection``, DPGGAN's 68 networks of DBLP in one release. ``typed`` has the runs of
-``papers.thepuff.benchmarks.tables``, whose file TYPED is read. Rows: ``default`` is what ``method: auto`` takes at
-that epsilon (of the collection ``dpggan``, with a delta of 1e-5); ``random graph`` has the original's number
-of edges, by chance, and its classes dealt anew; the others carry no guarantee.
+``papers.thepuff.benchmarks.tables``, whose file TYPED is read. Rows: ``default`` is what ``method: auto``
+takes at that epsilon (of the collection ``dpggan``, with a delta of 1e-5); ``random graph`` has the
+original's number of edges, by chance, and its classes dealt anew; the others carry no guarantee.
 
 Figures of plain graphs as in ``benchmarks.static_tables``, of classes as in ``benchmarks.attribute_tables``,
-of collections as in ``papers.dpggan.benchmarks.networks``. "true edges": share of the released edges that are the
-original's. "told apart": AUC with which someone who knows which node is whose, and a release of a random half
-of the edges, tells that half from the other, by whether a pair is linked and by resource allocation; .5 is
-chance. CPU seconds of fit and draw, without the attack; MB: the most memory of the process, imports and
-evaluation included. Every run has a process of its own, which makes a small release first.
+of collections as in ``papers.dpggan.benchmarks.networks``. "true edges": share of the released edges that
+are the original's. "told apart": AUC with which someone who knows which node is whose, and a release of a
+random half of the edges, tells that half from the other, by whether a pair is linked and by resource
+allocation; .5 is chance. CPU seconds of fit and draw, without the attack; MB: the most memory of the process,
+imports and evaluation included. Every run has a process of its own, which makes a small release first.
 """
 
 from __future__ import annotations
@@ -35,10 +35,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.attribute_tables import carried, protected
-from papers.dpggan.benchmarks.attacks import keeping, squashed
-from papers.dpggan.benchmarks.networks import COLUMNS, FEWEST_NODES
-from papers.dpggan.benchmarks.networks import figures as of_network
-from papers.dpggan.benchmarks.rows import gnm, release_together, row_of, view
 from benchmarks.graphs import community_graph
 from benchmarks.line_plots import Point, panels
 from benchmarks.load import load_static
@@ -49,11 +45,15 @@ from benchmarks.static_tables import release
 from core.evaluation.attacks import scoring
 from core.evaluation.attacks.heuristics import proximity
 from core.evaluation.attacks.pairs import are_linked
+from core.graphs.graph import Graph, NodeTable
 from core.methods.base import PublicFacts
 from core.methods.choice import choose
-from core.graphs.graph import Graph, NodeTable
 from core.privacy.entropy import noise_generator
 from core.privacy.units import Unit
+from papers.dpggan.benchmarks.attacks import keeping, squashed
+from papers.dpggan.benchmarks.networks import COLUMNS, FEWEST_NODES
+from papers.dpggan.benchmarks.networks import figures as of_network
+from papers.dpggan.benchmarks.rows import gnm, release_together, row_of, view
 
 EPSILONS = {
     "plain": (0.5, 1.0, 2.0, 4.0, 8.0),

@@ -8,9 +8,9 @@ import numpy as np
 
 from core.methods._shared.degrees.counts import fill, integers
 from core.methods._shared.matching.pairs import distinct, pack
+from core.privacy.entropy import Generator as Rng
 from papers.comparators.der.params import DERParams
 from papers.comparators.der.regions import rooms, starts
-from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

@@ -11,10 +11,10 @@ import numpy as np
 
 from core.methods._shared.blocks.estimates import norm_sub_groups
 from core.methods._shared.frame.plan import divide
-from papers.comparators.der.params import DERParams
-from papers.comparators.der.regions import children, place, rooms
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
+from papers.comparators.der.params import DERParams
+from papers.comparators.der.regions import children, place, rooms
 
 if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateCell

@@ -1,4 +1,4 @@
-"""The compiled part of :mod:`papers.comparators.dgg.draw`: the pairs that are linked inside affinity blocks."""
+"""Compiled kernels of :mod:`papers.comparators.dgg.draw`: pairs that are linked inside affinity blocks."""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
+from core.graphs.node_bins import synthesised_in
 from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
     Accelerator,
@@ -45,14 +46,13 @@ from core.methods.base import (
     PublicFacts,
     require_accepted,
 )
-from papers.comparators.diffusion.params import REASON, DiffusionParams
-from core.graphs.node_bins import synthesised_in
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from papers.comparators.diffusion.params import REASON, DiffusionParams
 
 if TYPE_CHECKING:
-    from papers.comparators.diffusion.model import DiffusionModel
     from core.privacy.private_graph import PrivateGraph
+    from papers.comparators.diffusion.model import DiffusionModel
 
 USEFUL_NODES = 4_000
 

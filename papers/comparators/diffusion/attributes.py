@@ -9,10 +9,10 @@ import pyarrow as pa
 import torch
 from torch import nn
 
-from papers.comparators.diffusion.edges import LEARNING_RATE
 from core.graphs.graph import NodeTable
 from core.graphs.schema import AttributeKind, NodeType, Protection
 from core.privacy.entropy import Generator as Rng
+from papers.comparators.diffusion.edges import LEARNING_RATE
 
 STEPS = 16
 HIDDEN = 64

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from papers.comparators.diffusion.denoiser import EXACT_COLUMNS, Denoiser, Partial, adjacency, candidates
 from core.graphs.networkit import networkit
 from core.privacy.entropy import Generator as Rng
+from papers.comparators.diffusion.denoiser import EXACT_COLUMNS, Denoiser, Partial, adjacency, candidates
 
 BATCH = 256
 """Removed edges that one training step looks at."""

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from core.graphs.graph import Graph
+from core.graphs.node_bins import node_bins, places_of, synthesised
+from core.graphs.schema import GraphSchema, NodeType
+from core.learning.devices import seeded
+from core.methods.base import Progress
+from core.privacy.entropy import noise_generator
 from papers._shared import tensor_files
 from papers._shared.progress import Ticks
-from core.methods.base import Progress
 from papers.comparators.diffusion.attributes import ValueDenoiser, learned, marginals, public_inputs
 from papers.comparators.diffusion.denoiser import Denoiser
 from papers.comparators.diffusion.edges import Whole, communities, trained
 from papers.comparators.diffusion.model import DiffusionModel, coded, families
 from papers.comparators.diffusion.params import REASON, DiffusionParams
-from core.graphs.graph import Graph
-from core.graphs.node_bins import node_bins, places_of, synthesised
-from core.graphs.schema import GraphSchema, NodeType
-from core.learning.devices import seeded
-from core.privacy.entropy import noise_generator
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

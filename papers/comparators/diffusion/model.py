@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from papers._shared import tensor_files
-from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
-from core.methods._shared.node_values.stage import with_values
-from core.methods.base import Parameters, Progress, Training
-from papers.comparators.diffusion.attributes import ValueDenoiser, dealt, one_hot
-from papers.comparators.diffusion.denoiser import Denoiser
-from papers.comparators.diffusion.edges import drawn
 from core.graphs.graph import Graph
 from core.graphs.node_bins import node_bins, synthesised
 from core.graphs.schema import GraphSchema
 from core.learning.devices import one_thread
+from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
+from core.methods._shared.node_values.stage import with_values
+from core.methods.base import Parameters, Progress, Training
 from core.privacy.entropy import Generator as Rng
+from papers._shared import tensor_files
+from papers.comparators.diffusion.attributes import ValueDenoiser, dealt, one_hot
+from papers.comparators.diffusion.denoiser import Denoiser
+from papers.comparators.diffusion.edges import drawn
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

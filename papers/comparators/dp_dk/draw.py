@@ -15,8 +15,8 @@ from core.methods._shared.matching.exact import matched, one_block
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from papers.comparators.dp_dk.params import DKParams
     from core.privacy.private_graph import PrivateCell
+    from papers.comparators.dp_dk.params import DKParams
 
 
 def fit(

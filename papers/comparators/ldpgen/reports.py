@@ -17,8 +17,8 @@ from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from papers.comparators.ldpgen.params import LDPGenParams
     from core.privacy.private_graph import PrivateCell
+    from papers.comparators.ldpgen.params import LDPGenParams
 
 ITERATIONS = 50
 STARTS = 3

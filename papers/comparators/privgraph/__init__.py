@@ -40,9 +40,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from core.methods._shared.frame.percell import Parts, PerCell
-from papers.comparators.privgraph.params import PrivGraphParams
 from core.methods.room import require_nodes
 from core.privacy.units import Unit
+from papers.comparators.privgraph.params import PrivGraphParams
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema

@@ -15,8 +15,8 @@ from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from papers.comparators.privgraph.params import PrivGraphParams
     from core.privacy.private_graph import PrivateCell
+    from papers.comparators.privgraph.params import PrivGraphParams
 
 
 def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: PrivGraphParams, rng: Rng) -> Columns:

@@ -12,12 +12,12 @@ from core.methods._shared.blocks.partition import compact, super_nodes, upper_tr
 from core.methods._shared.degrees.counts import integers, to_total
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.matching.pairs import distinct, pack, triangle
-from papers.comparators.privhrg.markov_chain import fitted
 from core.privacy.entropy import Generator as Rng
+from papers.comparators.privhrg.markov_chain import fitted
 
 if TYPE_CHECKING:
-    from papers.comparators.privhrg.params import PrivHRGParams
     from core.privacy.private_graph import PrivateCell
+    from papers.comparators.privhrg.params import PrivHRGParams
 
 
 def fit(

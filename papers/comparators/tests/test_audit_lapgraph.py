@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from papers.comparators.lapgraph import GENERATOR
 from core.graphs.schema import EdgeType
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.largest_slots import largest
 from core.privacy.queries import Shape
+from papers.comparators.lapgraph import GENERATOR
 from tests.support.auditing import SOUND, caught
 from tests.support.generating import NANO, drawn, graph_of, rows_of
 

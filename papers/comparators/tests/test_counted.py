@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy.entropy import public_generator
 from papers._shared.walks.counted import Counted, _systematic
 from papers._shared.walks.layout import Layout
 from papers._shared.walks.links import BACK, FORWARD, Labels
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.entropy import public_generator
 
 USERS, FILMS = 6, 8
 SEES, FOLLOWS, JOB = "sees", "follows", "works"

@@ -10,21 +10,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import PrivacyViolation
-from papers.comparators import ppne
-from core.methods import registry
-from papers._shared.defences.absent import absent_pairs, room
-from papers._shared.defences.defence import Defence
-from papers._shared.defences.visible import Altered, Visible
-from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.graphs.sensitive import SensitiveLinks, stored_links, write_sensitive
 from core.graphs.store import write_graph
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import release
+from papers._shared.defences.absent import absent_pairs, room
+from papers._shared.defences.defence import Defence
+from papers._shared.defences.visible import Altered, Visible
+from papers.comparators import ppne
 from tests.support.attacked_graphs import clustered
 from tests.support.publishing import spec
 

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from core.graphs.schema import EdgeType
 from core.methods._shared.matching.pairs import distinct
+from core.privacy.queries import Shape, ask
+from core.privacy.units import Unit
 from papers.comparators.der import GENERATOR, DERParams
 from papers.comparators.der.draw import pair_at
 from papers.comparators.der.regions import children, place, rooms, starts
 from papers.comparators.der.tree import _agree, _explore, depth_of
-from core.graphs.schema import EdgeType
-from core.privacy.queries import Shape, ask
-from core.privacy.units import Unit
 from tests.support.generating import NANO, drawn, fit, graph_of, random_pairs, rows_of
 
 SIDES = [1, 2, 3, 5, 8, 13, 20]

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods._shared.frame.plan import divide
 from core.methods.base import PublicFacts, no_progress
-from papers.comparators.dgg import GENERATOR, DGGParams
-from papers.comparators.dgg.draw import affinity_blocks, draw
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
 from core.privacy.events import pure_nano_epsilon
 from core.privacy.units import Unit
+from papers.comparators.dgg import GENERATOR, DGGParams
+from papers.comparators.dgg.draw import affinity_blocks, draw
 from tests.support.metered_outputs import fit_static, static_graph
 
 HUGE = 900.0

@@ -11,10 +11,6 @@ import pytest
 import torch
 
 from core import errors
-from core.methods import registry
-from core.methods.base import PublicFacts, no_progress
-from papers.comparators.diffusion import denoiser, edges
-from papers.comparators.diffusion.model import DiffusionModel
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import (
     Attribute,
@@ -26,11 +22,15 @@ from core.graphs.schema import (
     NodeType,
     Protection,
 )
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.values import value_notices
+from papers.comparators.diffusion import denoiser, edges
+from papers.comparators.diffusion.model import DiffusionModel
 
 METHOD = registry.get("diffusion")
 QUICK = {"training_steps": 100, "steps": 24}

@@ -6,11 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from core.methods.base import no_progress
-from papers.comparators.dp_dk import GENERATOR, DKParams
-from papers.comparators.dp_dk.draw import _ascending, degree_class, thresholds
 from core.privacy import mechanisms
 from core.privacy.entropy import public_generator
 from core.privacy.events import pure_nano_epsilon
+from papers.comparators.dp_dk import GENERATOR, DKParams
+from papers.comparators.dp_dk.draw import _ascending, degree_class, thresholds
 from tests.support.metered_outputs import fit_static, static_graph
 
 HUGE = 900.0

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from papers.comparators.lapgraph import GENERATOR, LapGraphParams
 from core.privacy.units import Unit
+from papers.comparators.lapgraph import GENERATOR, LapGraphParams
 from tests.support.generating import NANO, drawn, fit, graph_of, kept_log_ratio, random_pairs, rows_of
 
 

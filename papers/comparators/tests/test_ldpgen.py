@@ -8,16 +8,16 @@ from pydantic import ValidationError
 from scipy import stats
 
 from core import errors
-from core.methods._shared.degrees.counts import integers
-from core.methods.base import PublicFacts, no_progress
-from papers.comparators.ldpgen import GENERATOR, LDPGenParams
-from papers.comparators.ldpgen.reports import group, totals
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods._shared.degrees.counts import integers
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.comparators.ldpgen import GENERATOR, LDPGenParams
+from papers.comparators.ldpgen.reports import group, totals
 
 NANO = 10**9
 NODES = 90

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from papers._shared.walks.layout import Layout, keys_of
-from papers._shared.walks.links import BACK, FORWARD, NEITHER, Labels, Links, reverse
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
+from papers._shared.walks.layout import Layout, keys_of
+from papers._shared.walks.links import BACK, FORWARD, NEITHER, Labels, Links, reverse
 
 STEPS = 3
 

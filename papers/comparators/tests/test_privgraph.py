@@ -6,15 +6,15 @@ from pydantic import ValidationError
 from scipy import stats
 
 from core import errors
-from core.methods._shared.frame.plan import divide
-from core.methods.base import PublicFacts, no_progress
-from papers.comparators.privgraph import GENERATOR, PrivGraphParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods._shared.frame.plan import divide
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.comparators.privgraph import GENERATOR, PrivGraphParams
 
 NANO = 10**9
 COMMUNITIES, SIZE = 5, 24

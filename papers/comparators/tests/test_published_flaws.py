@@ -20,19 +20,19 @@ import pytest
 from pydantic import BaseModel
 
 from core.errors import NotAccepted
-from papers.comparators import dp_dk
+from core.graphs.graph import Graph
 from core.methods import edgerand, registry, tmf
 from core.methods._shared.degrees import counts
 from core.methods._shared.frame.percell import PerCell
 from core.methods.base import PublicFacts, StreamGenerator, no_progress
 from core.methods.keyframe import step as keyframe_step
-from core.graphs.graph import Graph
 from core.privacy import mechanisms
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
+from papers.comparators import dp_dk
 from tests.support.decoys import repeat_chance
 from tests.support.generating import NANO, drawn, graph_of, random_pairs
 

@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from core import errors
-from papers._shared.walks import model, network
-from core.methods.base import PublicFacts, no_progress
-from core.methods.registry import get
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.entropy import public_generator
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers._shared.walks import model, network
 
 METHODS = ("temporal_walks", "heterogeneous_walks")
 USERS, FILMS, STEPS = 40, 60, 3

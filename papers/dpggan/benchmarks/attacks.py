@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 
-from papers.dpggan.benchmarks.rows import FREE, ROWS, Row, fitted, view
 from benchmarks.graphs import static_graph
 from benchmarks.small_graphs import load
 from core.evaluation.attacks import scoring
@@ -37,9 +36,10 @@ from core.evaluation.attacks.degree_alignment import DegreeAlignment
 from core.evaluation.attacks.heuristics import proximity
 from core.evaluation.attacks.negatives import uniform
 from core.evaluation.attacks.pairs import are_linked
-from core.methods.base import no_progress
 from core.graphs.graph import EdgeTable, Graph
+from core.methods.base import no_progress
 from core.privacy.entropy import Generator, noise_generator
+from papers.dpggan.benchmarks.rows import FREE, ROWS, Row, fitted, view
 
 SMALLEST, LARGEST = 80, 260
 HALVES = 6

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from papers.dpggan.benchmarks.rows import FREE, ROWS, release
 from benchmarks.graphs import community_graph
 from benchmarks.load import load_static
+from papers.dpggan.benchmarks.rows import FREE, ROWS, release
 
 SMALL = 60, 120
 

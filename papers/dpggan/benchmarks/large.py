@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import static_tables
-from papers.dpggan.benchmarks.rows import FREE, ROWS, release, view
 from benchmarks.load import load_static
 from benchmarks.small_graphs import keys
+from papers.dpggan.benchmarks.rows import FREE, ROWS, release, view
 
 
 def main() -> None:

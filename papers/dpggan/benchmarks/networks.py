@@ -1,7 +1,7 @@
 """DPGGAN's tables on its own networks: our releases beside plain random graphs and what others report.
 
     python -m papers.dpggan.benchmarks.networks RESULTS.jsonl relabeled_dblp2.jsonl.gz --set dblp
-    python -m papers.dpggan.benchmarks.networks RESULTS.jsonl new_IMDB_MULTI.jsonl.gz --set imdb --epsilon 1 --runs 1
+    python -m papers.dpggan.benchmarks.networks RESULTS.jsonl new_IMDB_MULTI.jsonl.gz --set imdb --epsilon 1
     python -m papers.dpggan.benchmarks.networks RESULTS.jsonl NETWORKS --only dpggan --only gnm --epsilon 1
     python -m papers.dpggan.benchmarks.networks RESULTS.jsonl --table
 
@@ -27,14 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from papers.dpggan.benchmarks.rows import FREE, ROWS, release, release_together, row_of, view
 from benchmarks.small_graphs import FIGURES, keys, load_labelled
 from core.evaluation.metric import Suite
 from core.evaluation.suite import compare
 from core.evaluation.tasks.graph_classification import accuracy
 from core.evaluation.utility import motifs
-from core.methods.base import no_progress
 from core.graphs.graph import Graph
+from core.methods.base import no_progress
+from papers.dpggan.benchmarks.rows import FREE, ROWS, release, release_together, row_of, view
 
 EPSILONS = (0.1, 1.0, 10.0)
 FEWEST_NODES = 10

@@ -15,10 +15,10 @@ import numpy as np
 from benchmarks.graphs import static_graph
 from benchmarks.small_graphs import keys
 from core.evaluation.view import UndirectedView
-from core.methods.base import FittedModel, PublicFacts, no_progress
-from core.methods.registry import get
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
+from core.methods.base import FittedModel, PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph

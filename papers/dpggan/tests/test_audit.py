@@ -11,14 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from papers import dpggan
-from papers.dpggan import dpgvae
-from core.methods.base import PublicFacts, no_progress
-from papers.dpggan import training
-from papers.dpggan.params import GanParams
-from papers.dpggan.union import Union
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods.base import PublicFacts, no_progress
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.entropy import public_generator
@@ -27,6 +22,10 @@ from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers import dpggan
+from papers.dpggan import dpgvae, training
+from papers.dpggan.params import GanParams
+from papers.dpggan.union import Union
 from tests.support.auditing import SOUND, caught
 from tests.support.decoys import answer_about
 from tests.support.generating import NANO, graph_of, random_pairs

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from papers.dpggan import draw as drawing
-from papers.dpggan.draw import by_score, draw, largest
-from papers.dpggan.params import LinkParams
 from core.graphs.schema import EdgeType
 from core.privacy.entropy import public_generator
 from core.privacy.queries import Shape
 from core.privacy.randomised_response import Flips
+from papers.dpggan import draw as drawing
+from papers.dpggan.draw import by_score, draw, largest
+from papers.dpggan.params import LinkParams
 
 NODES = 60
 SHAPE = Shape(EdgeType(), NODES, NODES)

@@ -5,15 +5,15 @@ import pytest
 import torch
 from torch.func import functional_call, grad
 
+from core.privacy.dp_sgd import DpSgd
+from core.privacy.entropy import public_generator
+from core.privacy.gradients import DpSgdSession
+from core.privacy.queries import Shape
 from papers.dpggan import link_decoder, spectral
 from papers.dpggan.backbone import Weights, trained, untrained
 from papers.dpggan.networks import LATENT, Decoder, Discriminator, Encoder, Smoothed
 from papers.dpggan.scores import latent_weights, scores_of
 from papers.dpggan.union import Union, partition
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.entropy import public_generator
-from core.privacy.gradients import DpSgdSession
-from core.privacy.queries import Shape
 from tests.support.generating import graph_of, random_pairs
 
 CPU = torch.device("cpu")

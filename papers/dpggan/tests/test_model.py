@@ -5,18 +5,18 @@ import pytest
 import torch
 
 from core.errors import InvalidInput
-from papers import dpggan
-from papers.dpggan import dpgvae
-from core.methods import registry
-from core.methods.base import PublicFacts, no_progress
-from papers.dpggan.algorithm1 import published
-from papers.dpggan.union import Union
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers import dpggan
+from papers.dpggan import dpgvae
+from papers.dpggan.algorithm1 import published
+from papers.dpggan.union import Union
 from tests.support.generating import NANO, graph_of, random_pairs, rows_of
 from tests.support.heeded import heeded
 

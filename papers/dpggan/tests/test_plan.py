@@ -4,16 +4,15 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
-from papers import dpggan
-from papers.dpggan import dpgvae
-from papers.comparators import ggan, gvae
-from core.methods.base import PublicFacts
-from papers.dpggan import paper
-from papers.dpggan.budget import granted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods.base import PublicFacts
 from core.privacy.events import pure_nano_epsilon
 from core.privacy.plan import GuaranteeKind
 from core.privacy.units import Unit
+from papers import dpggan
+from papers.comparators import ggan, gvae
+from papers.dpggan import dpgvae, paper
+from papers.dpggan.budget import granted
 
 NANO = 10**9
 DELTA = 10**13

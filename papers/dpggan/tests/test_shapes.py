@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from core.methods import degree_triangle
-from papers import dpggan
-from core.methods.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
+from core.methods import degree_triangle
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers import dpggan
 from tests.support.generating import NANO, random_pairs
 from tests.support.heeded import heeded
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.small_graphs import keys
+from papers.dpggan import training
 from papers.dpggan.benchmarks.attacks import needed
 from papers.dpggan.benchmarks.networks import COLUMNS, tables
 from papers.dpggan.benchmarks.rows import ROWS, fitted, reading, release
-from benchmarks.small_graphs import keys
-from papers.dpggan import training
 from tests.support.generating import graph_of, random_pairs
 
 GRAPH = graph_of(random_pairs(30, 0.2), 30)

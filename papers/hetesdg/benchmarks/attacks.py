@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from papers.hetesdg.benchmarks.data import DATASETS, Dataset, classes_of, features_of, load
-from papers.hetesdg.benchmarks.reported import ATTACK
-from papers.hetesdg.benchmarks.rows import DESCRIBERS, FREE_DESCRIBERS, NO_NOISE
 from benchmarks.representations import split_nodes, unit_features
 from benchmarks.results_file import parser_of, read, run_or_print
 from benchmarks.shadow_model import MAJORITY, ClassInference, class_inference, worst
 from core.evaluation.attacks.semantic import CLASSIFIERS
 from core.graphs.graph import EdgeTable, Graph
+from papers.hetesdg.benchmarks.data import DATASETS, Dataset, classes_of, features_of, load
+from papers.hetesdg.benchmarks.reported import ATTACK
+from papers.hetesdg.benchmarks.rows import DESCRIBERS, FREE_DESCRIBERS, NO_NOISE
 
 EPSILONS = (0.01, 1.0, 4.0)
 SEEDS = 5

@@ -1,6 +1,6 @@
 """HeteSDG's synthetic graph beside plain ones: degrees of every relation, paths of length two, class mix.
 
-    python -m papers.hetesdg.benchmarks.graph RESULTS.jsonl --data FOLDER                   all rows, 3 runs each
+    python -m papers.hetesdg.benchmarks.graph RESULTS.jsonl --data FOLDER  all rows, 3 runs each
     python -m papers.hetesdg.benchmarks.graph RESULTS.jsonl --data FOLDER --set acm --only hetesdg --epsilon 1
     python -m papers.hetesdg.benchmarks.graph RESULTS.jsonl --table
 
@@ -27,18 +27,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from papers.hetesdg.benchmarks.data import DATASETS, classes_of, load
-from papers.hetesdg.benchmarks.plain import NANO, opened
-from papers.hetesdg.benchmarks.rows import Row, fitted
 from benchmarks.results_file import parser_of, read, run_or_print
 from benchmarks.typed_metrics import degree_figures
 from core.evaluation.utility.degrees import total_variation
-from core.methods.base import no_progress
-from papers.hetesdg.sound.joining import joined
-from papers.hetesdg.sound.sequences import ascending
 from core.graphs.graph import EdgeTable, Graph
+from core.methods.base import no_progress
 from core.privacy.entropy import noise_generator
 from core.privacy.events import Pure
+from papers.hetesdg.benchmarks.data import DATASETS, classes_of, load
+from papers.hetesdg.benchmarks.plain import NANO, opened
+from papers.hetesdg.benchmarks.rows import Row, fitted
+from papers.hetesdg.sound.joining import joined
+from papers.hetesdg.sound.sequences import ascending
 
 EPSILONS = (0.1, 1.0, 4.0)
 GRAPH = {"release": ("graph",)}

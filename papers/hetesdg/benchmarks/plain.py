@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from benchmarks.representations import unit_features
 from core.evaluation.view import UndirectedView
-from core.methods._shared.degrees.fitted import degree_law, posterior_means
 from core.graphs.graph import Graph
+from core.methods._shared.degrees.fitted import degree_law, posterior_means
 from core.privacy.events import Event, Pure
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import Allotment, PrivacyPlan

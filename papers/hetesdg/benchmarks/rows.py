@@ -12,6 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from core.graphs.graph import Graph
+from core.graphs.schema import GraphSchema, Protection
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import get
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
 from papers.hetesdg.benchmarks.plain import (
     DELTA_ATTO,
     NANO,
@@ -22,14 +29,7 @@ from papers.hetesdg.benchmarks.plain import (
     exact_hops,
     nothing,
 )
-from core.methods.base import PublicFacts, no_progress
 from papers.hetesdg.inputs import WIDTH
-from core.methods.registry import get
-from core.graphs.graph import Graph
-from core.graphs.schema import GraphSchema, Protection
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
-from core.privacy.units import Unit
 
 NO_NOISE = 1000.0
 """An epsilon at which the noise is gone: rows "without noise" are the method itself at this epsilon."""

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.anchored_scale import growth
+from core.graphs.graph import Graph
+from core.methods.base import no_progress
+from core.privacy.entropy import noise_generator
 from papers.hetesdg.benchmarks.data import built, load
 from papers.hetesdg.benchmarks.reported import PROGRAM_SECONDS
 from papers.hetesdg.benchmarks.rows import Row, fitted
-from core.methods.base import no_progress
-from core.graphs.graph import Graph
-from core.privacy.entropy import noise_generator
 
 SIZES = (10_000, 100_000, 1_000_000)
 SMALL = 1_000

@@ -1,7 +1,7 @@
 """HeteSDG's Table 3: node classification and link prediction by epsilon, beside plain rows and the paper's.
 
-    python -m papers.hetesdg.benchmarks.tables RESULTS.jsonl --data FOLDER                    all rows, 5 seeds
-    python -m papers.hetesdg.benchmarks.tables RESULTS.jsonl --data FOLDER --set acm --only hetesdg --epsilon 1
+    python -m papers.hetesdg.benchmarks.tables RESULTS.jsonl --data FOLDER  all rows, 5 seeds
+    python -m papers.hetesdg.benchmarks.tables RESULTS.jsonl --data FOLDER --set acm --only hetesdg
     python -m papers.hetesdg.benchmarks.tables RESULTS.jsonl --table
 
 Links: AUC on a fifth of a relation's links and as many uniform pairs without one, on two splits. leak_free:
@@ -25,9 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from papers.hetesdg.benchmarks.data import DATASETS, classes_of, features_of, load
-from papers.hetesdg.benchmarks.reported import LINKS, NODES, PAPER, PROGRAM
-from papers.hetesdg.benchmarks.rows import DESCRIBERS, FREE_DESCRIBERS, FREE_SCORERS, LINK_SCORERS, PROTECTED
 from benchmarks.link_splits import Split, split_links
 from benchmarks.representations import (
     TRAINING_SHARES,
@@ -36,6 +33,9 @@ from benchmarks.representations import (
 )
 from benchmarks.results_file import parser_of, read, run_or_print
 from core.graphs.graph import Graph
+from papers.hetesdg.benchmarks.data import DATASETS, classes_of, features_of, load
+from papers.hetesdg.benchmarks.reported import LINKS, NODES, PAPER, PROGRAM
+from papers.hetesdg.benchmarks.rows import DESCRIBERS, FREE_DESCRIBERS, FREE_SCORERS, LINK_SCORERS, PROTECTED
 
 EPSILONS = (0.01, 0.1, 1.0, 4.0)
 SEEDS = 5

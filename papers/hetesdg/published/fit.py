@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from papers._shared.progress import Ticks
+from core.graphs.schema import Protection
+from core.learning.devices import seeded
 from core.methods.base import Progress
+from core.privacy.entropy import noise_generator
+from core.privacy.plan import CellKey
+from papers._shared.progress import Ticks
 from papers.hetesdg.inputs import leading, matrix_of
 from papers.hetesdg.model import HeteModel
 from papers.hetesdg.params import HeteParams
@@ -20,14 +24,10 @@ from papers.hetesdg.published.algorithm1 import (
     neighbour_means,
     topology_stage,
 )
-from core.graphs.schema import Protection
-from core.learning.devices import seeded
-from core.privacy.entropy import noise_generator
-from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
     from core.graphs.graph import Graph
+    from core.methods._shared.frame.columns import Columns
     from core.privacy.private_graph import PrivateGraph
 
 Links = dict[str, tuple[torch.Tensor, torch.Tensor]]

@@ -12,6 +12,9 @@ import numpy as np
 
 from core.methods._shared.degrees.counts import noisy_count
 from core.methods.base import Progress
+from core.privacy.events import NANO
+from core.privacy.plan import CellKey, PrivacyPlan
+from core.privacy.queries import slot_count
 from papers.hetesdg.budget import (
     NOISY_ROWS,
     Shares,
@@ -29,9 +32,6 @@ from papers.hetesdg.sound.split import histogram_share
 from papers.hetesdg.sound.sums import read_sums
 from papers.hetesdg.sound.tables import Table, expected
 from papers.hetesdg.sound.vectors import SecondHop, vectors
-from core.privacy.events import NANO
-from core.privacy.plan import CellKey, PrivacyPlan
-from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

@@ -6,8 +6,8 @@ import numpy as np
 
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.matching.exact import SWEEPS, TRIES, completed, matched
-from papers.hetesdg.sound.profiles import ranks
 from core.privacy.entropy import Generator as Rng
+from papers.hetesdg.sound.profiles import ranks
 
 ROUNDS = 30
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from papers.hetesdg.sound.tables import Mix, Table
 from core.privacy.entropy import Generator as Rng
+from papers.hetesdg.sound.tables import Mix, Table
 
 CANDIDATES = 1500
 LEAST_WEIGHT, MOST_WEIGHT = 0.02, 50.0

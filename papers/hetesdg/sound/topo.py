@@ -21,16 +21,16 @@ import torch
 from torch import nn
 from torch.nn.functional import embedding, softplus
 
+from core.learning.devices import seeded
+from core.privacy.dp_sgd import DpSgd
+from core.privacy.gradients import DpSgdSession, Gradient, Sampled
+from core.privacy.rounding import covered
 from papers.hetesdg.inputs import Inputs
 from papers.hetesdg.params import HeteParams
 from papers.hetesdg.sides import Sides
 from papers.hetesdg.sound.attention import standardised
 from papers.hetesdg.sound.pair_gradient import pair_gradient
 from papers.hetesdg.sound.tables import Table, expected
-from core.learning.devices import seeded
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.gradients import DpSgdSession, Gradient, Sampled
-from core.privacy.rounding import covered
 
 HIDDEN, LATENT = 8, 8
 RATE = 0.02

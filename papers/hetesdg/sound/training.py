@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from papers._shared.progress import Ticks
 from core.methods.base import Progress
+from core.privacy.dp_sgd import DpSgd
+from core.privacy.entropy import noise_generator
+from papers._shared.progress import Ticks
 from papers.hetesdg.budget import PREDICTOR
 from papers.hetesdg.inputs import Inputs
 from papers.hetesdg.model import HeteModel, table_of
 from papers.hetesdg.sound.topo import Open, learned, rows_of_ends
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.entropy import noise_generator
 
 
 def with_predictors(

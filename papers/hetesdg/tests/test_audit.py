@@ -11,16 +11,16 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.methods.base import PublicFacts, no_progress
-from papers.hetesdg import GENERATOR
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
+from core.methods.base import PublicFacts, no_progress
 from core.privacy import aggregation
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.hetesdg import GENERATOR
 from papers.hetesdg.tests import toys as hetesdg_toys
 from tests.support.auditing import SOUND, caught
 from tests.support.decoys import answer_about, repeat_chance

@@ -10,15 +10,28 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from papers.hetesdg.benchmarks import attacks as hetesdg_attacks, graph as hetesdg_graph, plain as hetesdg_plain, rows as hetesdg_rows, tables as hetesdg_tables
 from benchmarks import results_file
-from papers.hetesdg.benchmarks.data import DATASETS, FEWEST_MOVIES, acm, amazon, built, classes_of, features_of, imdb
-from papers.hetesdg.benchmarks.reported import LINKS, NODES
-from papers.hetesdg.benchmarks.scale import planted
 from benchmarks.link_splits import Split
-from core.methods.registry import get
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Protection
+from core.methods.registry import get
+from papers.hetesdg.benchmarks import attacks as hetesdg_attacks
+from papers.hetesdg.benchmarks import graph as hetesdg_graph
+from papers.hetesdg.benchmarks import plain as hetesdg_plain
+from papers.hetesdg.benchmarks import rows as hetesdg_rows
+from papers.hetesdg.benchmarks import tables as hetesdg_tables
+from papers.hetesdg.benchmarks.data import (
+    DATASETS,
+    FEWEST_MOVIES,
+    acm,
+    amazon,
+    built,
+    classes_of,
+    features_of,
+    imdb,
+)
+from papers.hetesdg.benchmarks.reported import LINKS, NODES
+from papers.hetesdg.benchmarks.scale import planted
 
 CLASSES = np.array([0, 0, 1, 1])
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from core.privacy.mechanisms import discrete_laplace
 from papers.hetesdg.sound.joint import LARGEST, SUPPORT, rows_of, together
 from papers.hetesdg.sound.tables import Table, expected
-from core.privacy.mechanisms import discrete_laplace
 
 
 def noisy(rows: np.ndarray, epsilon: float) -> Table:

@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from core.methods.base import no_progress
+from core.privacy.entropy import public_generator
 from papers.hetesdg import GENERATOR
 from papers.hetesdg.params import HeteParams
-from core.privacy.entropy import public_generator
 from papers.hetesdg.tests import toys as toys
 from papers.hetesdg.tests.toys import fit, typed
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from core.methods.base import no_progress
-from papers.hetesdg import GENERATOR
 from core.privacy.entropy import public_generator
+from papers.hetesdg import GENERATOR
 from papers.hetesdg.tests import toys as toys
 from papers.hetesdg.tests.toys import distance, fit, typed
 

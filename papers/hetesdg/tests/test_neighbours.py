@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from core.methods.base import PublicFacts
-from papers.hetesdg import GENERATOR
-from papers.hetesdg.sound import topo
-from papers.hetesdg.sound.pair_gradient import pair_gradient
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
+from core.methods.base import PublicFacts
 from core.privacy import queries
 from core.privacy.plan import rows_of
 from core.privacy.units import Unit
+from papers.hetesdg import GENERATOR
+from papers.hetesdg.sound import topo
+from papers.hetesdg.sound.pair_gradient import pair_gradient
 from tests.support.neighbours import compared, fit_of, toggled
 
 NANO, DELTA = 2 * 10**9, 10**13

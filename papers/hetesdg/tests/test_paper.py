@@ -8,11 +8,11 @@ import torch
 
 from core.methods import registry
 from core.methods.base import no_progress
+from core.privacy.entropy import public_generator
+from core.privacy.plan import GuaranteeKind
 from papers.hetesdg import GENERATOR
 from papers.hetesdg.published import paper
 from papers.hetesdg.published.algorithm1 import Adjacency, FeatADP
-from core.privacy.entropy import public_generator
-from core.privacy.plan import GuaranteeKind
 from papers.hetesdg.tests import toys as toys
 from papers.hetesdg.tests.toys import fit, typed
 

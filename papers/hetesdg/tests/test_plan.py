@@ -6,13 +6,13 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
+from core.privacy.dp_sgd import noise_multiplier
+from core.privacy.events import NANO
+from core.privacy.plan import GuaranteeKind, rows_of
 from papers.hetesdg import GENERATOR
 from papers.hetesdg.budget import granted, shares
 from papers.hetesdg.params import HeteParams
 from papers.hetesdg.sides import Sides, paths_of, returning_side, sides_of
-from core.privacy.dp_sgd import noise_multiplier
-from core.privacy.events import NANO
-from core.privacy.plan import GuaranteeKind, rows_of
 from papers.hetesdg.tests import toys as toys
 
 TWO = Sides("paper", "author", "target", "source")

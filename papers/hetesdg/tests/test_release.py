@@ -4,8 +4,8 @@ import json
 
 import pyarrow.parquet as pq
 
-from papers.hetesdg import GENERATOR
 from core.privacy.units import Unit
+from papers.hetesdg import GENERATOR
 from papers.hetesdg.tests.toys import AUTHORS, PAPERS, TOPICS, typed
 from tests.support.publishing import public_of, publish
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from papers.hetesdg.sound.sequences import SINGLES, ascending
 from core.privacy.mechanisms import discrete_laplace
+from papers.hetesdg.sound.sequences import SINGLES, ascending
 from papers.hetesdg.tests.toys import distance
 
 

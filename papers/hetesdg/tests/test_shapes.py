@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from core.methods.base import no_progress
-from papers.hetesdg import GENERATOR
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
+from core.methods.base import no_progress
 from core.privacy.entropy import public_generator
+from papers.hetesdg import GENERATOR
 from papers.hetesdg.tests.toys import fit
 
 DELTA = 10**13

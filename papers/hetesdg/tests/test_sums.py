@@ -7,12 +7,12 @@ from sklearn.metrics import roc_auc_score
 
 from core.errors import NotAccepted
 from core.methods.base import no_progress
+from core.privacy.entropy import public_generator
+from core.privacy.plan import GuaranteeKind
 from papers.hetesdg import GENERATOR
 from papers.hetesdg.budget import granted
 from papers.hetesdg.params import HeteParams
 from papers.hetesdg.sound.sums import CONSTANT, row_of
-from core.privacy.entropy import public_generator
-from core.privacy.plan import GuaranteeKind
 from papers.hetesdg.tests import toys as toys
 from papers.hetesdg.tests.toys import fit, typed
 

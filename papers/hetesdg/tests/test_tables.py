@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from core.privacy.mechanisms import discrete_laplace
 from papers.hetesdg.inputs import grouped, leading, matrix_of
 from papers.hetesdg.sound.attention import neighbour_attention, semantic_weights
 from papers.hetesdg.sound.split import histogram_share
 from papers.hetesdg.sound.tables import Table, expected, gate, laplace_variance, mix
-from core.privacy.mechanisms import discrete_laplace
 
 
 def planted(alike: bool, nodes: int = 3000, size: int = 8) -> np.ndarray:

@@ -8,9 +8,6 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from core.errors import NotAccepted
-from papers.hetesdg import GENERATOR
-from papers.hetesdg.sound import training as predictors
-from papers.hetesdg.sound.topo import LATENT, Predictor
 from core.graphs.graph import Graph
 from core.privacy import mechanisms
 from core.privacy.dp_sgd import DpSgd
@@ -18,6 +15,9 @@ from core.privacy.events import Repeated
 from core.privacy.gradients import DpSgdSession, Gradient
 from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateGraph
+from papers.hetesdg import GENERATOR
+from papers.hetesdg.sound import training as predictors
+from papers.hetesdg.sound.topo import LATENT, Predictor
 from papers.hetesdg.tests import toys as toys
 from papers.hetesdg.tests.toys import fit, typed
 

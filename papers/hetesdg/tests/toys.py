@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from core.methods.base import PublicFacts, no_progress
-from papers.hetesdg import GENERATOR
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.hetesdg import GENERATOR
 
 PAPERS, AUTHORS, TOPICS, CLASSES = 600, 700, 12, 3
 WORDS = Attribute(name="words", kind=AttributeKind.VECTOR, protection=Protection.PUBLIC)

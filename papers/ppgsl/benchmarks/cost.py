@@ -15,15 +15,15 @@ import resource
 import time
 from pathlib import Path
 
-from papers.ppgsl.benchmarks.data import FOLDERS, load, random_graph
-from core.methods.base import PublicFacts, no_progress
-from papers.ppgsl.params import PpgslParams
-from core.methods.registry import get
 from core.graphs.graph import Graph
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.ppgsl.benchmarks.data import FOLDERS, load, random_graph
+from papers.ppgsl.params import PpgslParams
 
 FEW, MORE = 2, 12
 """Steps of the short runs that an estimate is made of."""

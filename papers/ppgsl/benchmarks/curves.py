@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.line_plots import Point, panels
-from papers.ppgsl.benchmarks.tables import ORIGINAL, ROWS, Row, by_cell
 from benchmarks.results_file import Line, read
+from papers.ppgsl.benchmarks.tables import ORIGINAL, ROWS, Row, by_cell
 
 UTILITIES = {"links": "links AUC, %", "nodes": "nodes F1, %"}
 ATTACK = "attack AUC on sensitive links, %"

@@ -2,10 +2,10 @@
 
     python -m papers.ppgsl.benchmarks.frontier RESULTS.jsonl --data FOLDER                  all rows, one seed
     python -m papers.ppgsl.benchmarks.frontier RESULTS.jsonl --data FOLDER --set cora --seeds 2
-    python -m papers.ppgsl.benchmarks.frontier RESULTS.jsonl --table --to docs/pictures     the table, and the plots
+    python -m papers.ppgsl.benchmarks.frontier RESULTS.jsonl --table --to docs/pictures  # and the plots
 
-The protocol of :mod:`papers.ppgsl.benchmarks.tables`, tested links held out. A method with a guarantee gets all
-other links, the sensitive ones among them, as it needs no list. Attackers, AUC in percent:
+The protocol of :mod:`papers.ppgsl.benchmarks.tables`, tested links held out. A method with a guarantee gets
+all other links, the sensitive ones among them, as it needs no list. Attackers, AUC in percent:
 
 - ``proximity``, the best of common neighbours, Adamic-Adar and resource allocation; ``gae``, cosines of a
   graph auto-encoder of the release; ``words``, on graphs with features, cosines of a network of the two
@@ -32,8 +32,6 @@ import torch
 from torch.nn import functional
 
 from benchmarks.line_plots import panels
-from papers.ppgsl.benchmarks.data import FOLDERS, Case, case, load
-from papers.ppgsl.benchmarks.tables import AS_PUBLISHED, FEATURES, ORIGINAL, Row, auc, released
 from benchmarks.results_file import Line, add, parser_of, read, run_or_print
 from core.evaluation.attacks.knowing import DEPTH, LEARNING_RATE, ROUNDS, described, privacy_figure
 from core.evaluation.attacks.targets import LinkTargets
@@ -41,6 +39,8 @@ from core.evaluation.learning.pairs import cosine
 from core.evaluation.learning.tensors import feature_tensor
 from core.evaluation.view import UndirectedView
 from core.learning.devices import seeded
+from papers.ppgsl.benchmarks.data import FOLDERS, Case, case, load
+from papers.ppgsl.benchmarks.tables import AS_PUBLISHED, FEATURES, ORIGINAL, Row, auc, released
 
 if TYPE_CHECKING:
     from core.evaluation.learning.gcn import Features

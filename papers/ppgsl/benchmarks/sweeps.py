@@ -1,12 +1,12 @@
 """What PPGSL's choices do on Cora: protocol, pairs that may be added, how often the surrogate is trained.
 
-    python -m papers.ppgsl.benchmarks.sweeps RESULTS.jsonl --data FOLDER            all rows, and all surrogates
+    python -m papers.ppgsl.benchmarks.sweeps RESULTS.jsonl --data FOLDER  all rows, and all surrogates
     python -m papers.ppgsl.benchmarks.sweeps RESULTS.jsonl --data FOLDER --only "mu = 10"
     python -m papers.ppgsl.benchmarks.sweeps RESULTS.jsonl --table --to docs/pictures
 
-Rows as in `papers.ppgsl.benchmarks.tables`, against the settings k = 1 and mu = 50: k pairs may be added for each
-link; the surrogate is trained anew every mu steps, 100 steps of its own each time. ``alternating``: one
-surrogate, trained on by 8 steps after every step of the learner, as adversarial training goes. The rows
+Rows as in `papers.ppgsl.benchmarks.tables`, against the settings k = 1 and mu = 50: k pairs may be added
+for each link; the surrogate is trained anew every mu steps, 100 steps of its own each time. ``alternating``:
+one surrogate, trained on by 8 steps after every step of the learner, as adversarial training goes. The rows
 ``surrogates``: a release is defended against one attacker and attacked by each. The encoder of either is a
 graph convolution or GraphSAGE, its head cosines, inner products or a network. Means over seeds, in percent.
 """
@@ -22,17 +22,26 @@ import numpy as np
 import torch
 
 from benchmarks.line_plots import panels
-from papers.ppgsl.benchmarks.curves import ATTACK, UTILITIES, means, points
-from papers.ppgsl.benchmarks.data import Case, case, load
-from papers.ppgsl.benchmarks.tables import AS_PUBLISHED, ORIGINAL, Row, auc, judged, released, run_missing, tables
 from benchmarks.results_file import Line, add, parser_of, read, run_or_print
 from core.evaluation.attacks.targets import LinkTargets
 from core.evaluation.view import UndirectedView
+from core.learning.devices import seeded
+from papers.ppgsl.benchmarks.curves import ATTACK, UTILITIES, means, points
+from papers.ppgsl.benchmarks.data import Case, case, load
+from papers.ppgsl.benchmarks.tables import (
+    AS_PUBLISHED,
+    ORIGINAL,
+    Row,
+    auc,
+    judged,
+    released,
+    run_missing,
+    tables,
+)
 from papers.ppgsl.inputs import features_of
 from papers.ppgsl.params import PpgslParams
 from papers.ppgsl.sparse import Pattern
 from papers.ppgsl.surrogate import Surrogate, train
-from core.learning.devices import seeded
 
 ALPHAS = (0.15, 0.25, 0.5)
 ADVERSARIAL = {"protocol": "alternating", "interval": 1, "surrogate_steps": 8}

@@ -1,6 +1,6 @@
 """PPGSL and what it is compared with: what attackers find of sensitive links, and what is left to learn.
 
-    python -m papers.ppgsl.benchmarks.tables RESULTS.jsonl --data FOLDER                          all rows, 5 seeds
+    python -m papers.ppgsl.benchmarks.tables RESULTS.jsonl --data FOLDER  all rows, 5 seeds
     python -m papers.ppgsl.benchmarks.tables RESULTS.jsonl --data FOLDER --set cora --only ppgsl --attacks all
     python -m papers.ppgsl.benchmarks.tables RESULTS.jsonl --table
 
@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from papers.ppgsl.benchmarks.data import FOLDERS, Case, again, case, load
 from benchmarks.results_file import Line, add, parser_of, read, run_or_print
 from core.evaluation.attacks import heuristics, scoring
 from core.evaluation.attacks.knowing import Informed, Shadow, privacy_figure
@@ -38,14 +37,15 @@ from core.evaluation.learning.gcn import Autoencoder, trained_classifier
 from core.evaluation.learning.pairs import cosine
 from core.evaluation.tasks.node_classification import TRAINING_SHARE, f1
 from core.evaluation.view import UndirectedView
+from core.graphs.graph import EdgeTable, Graph
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
-from core.graphs.graph import EdgeTable, Graph
 from core.privacy.entropy import noise_generator, public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.ppgsl.benchmarks.data import FOLDERS, Case, again, case, load
 
 ORIGINAL = "original"
 NANO, DELTA_ATTO = 10**9, 10**13

@@ -7,13 +7,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from papers.ppgsl.benchmarks import cost as ppgsl_cost, sweeps as ppgsl_sweeps
 from benchmarks.line_plots import panels
+from benchmarks.results_file import read
+from papers.ppgsl.benchmarks import cost as ppgsl_cost
+from papers.ppgsl.benchmarks import sweeps as ppgsl_sweeps
 from papers.ppgsl.benchmarks.curves import compared, ended, kept, means, picture, statement
 from papers.ppgsl.benchmarks.data import case, random_graph
 from papers.ppgsl.benchmarks.sweeps import KINDS, matrix, mismatched, reached
 from papers.ppgsl.benchmarks.tables import ORIGINAL
-from benchmarks.results_file import read
 
 
 def at(attack, links, nodes=50.0):

@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from papers.ppgsl.benchmarks.frontier import INFORMED, PUBLISHED, going_together, picture, regrets, tables
-from papers.ppgsl.benchmarks.tables import ORIGINAL
 from core.evaluation.learning.gcn import Features
 from core.evaluation.learning.pairs import cosine
 from core.evaluation.view import UndirectedView
+from papers.ppgsl.benchmarks.frontier import INFORMED, PUBLISHED, going_together, picture, regrets, tables
+from papers.ppgsl.benchmarks.tables import ORIGINAL
 
 
 def line(name, label, value, links, figure, seed=0):

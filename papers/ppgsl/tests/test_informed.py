@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from papers.ppgsl.benchmarks.frontier import told
 from core.evaluation.attacks.knowing import described
 from core.evaluation.attacks.targets import draw_targets
 from core.evaluation.view import UndirectedView
-from papers._shared.defences.visible import Visible
-from core.methods.base import no_progress
-from papers.ppgsl import fit
-from papers.ppgsl.informed import Traces, alike, nearest, traces_of
-from papers.ppgsl.params import PpgslParams
-from papers.ppgsl.surrogate import Identity
 from core.graphs.graph import NodeTable
 from core.graphs.schema import NodeType
 from core.learning.devices import one_thread, seeded
+from core.methods.base import no_progress
 from core.privacy.entropy import public_generator
+from papers._shared.defences.visible import Visible
+from papers.ppgsl import fit
+from papers.ppgsl.benchmarks.frontier import told
+from papers.ppgsl.informed import Traces, alike, nearest, traces_of
+from papers.ppgsl.params import PpgslParams
+from papers.ppgsl.surrogate import Identity
 from papers.ppgsl.tests.test_learning import CPU, QUICK, toy
 
 NODES, HUBS = 300, 60

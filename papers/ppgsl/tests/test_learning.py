@@ -9,19 +9,19 @@ import torch
 from torch.nn import functional
 
 from core import errors
-from papers._shared.defences.visible import Altered, Visible
+from core.graphs.graph import NodeTable
+from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType, Protection
+from core.learning.devices import one_thread, seeded
 from core.methods.base import PublicFacts, no_progress
+from core.privacy.entropy import public_generator
+from core.privacy.units import Unit
+from papers._shared.defences.visible import Altered, Visible
 from papers.ppgsl import GENERATOR, fit, learner, search
 from papers.ppgsl.adam import Adam
 from papers.ppgsl.inputs import features_of
 from papers.ppgsl.params import FULL_NODES, PpgslParams, Target
 from papers.ppgsl.sparse import Pattern
 from papers.ppgsl.surrogate import EMBEDDING, HIDDEN, Surrogate
-from core.graphs.graph import NodeTable
-from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType, Protection
-from core.learning.devices import one_thread, seeded
-from core.privacy.entropy import public_generator
-from core.privacy.units import Unit
 from tests.support.attacked_graphs import clustered
 
 CPU = torch.device("cpu")

@@ -7,11 +7,11 @@ from argparse import Namespace
 import numpy as np
 import pytest
 
+from benchmarks.results_file import read
+from core.evaluation.attacks.pairs import are_linked
 from papers.ppgsl.benchmarks import tables as ppgsl_tables
 from papers.ppgsl.benchmarks.data import again, case, random_graph
 from papers.ppgsl.benchmarks.tables import ROWS, Cell, by_cell, cells, released, run_missing, tables
-from benchmarks.results_file import read
-from core.evaluation.attacks.pairs import are_linked
 
 GRAPH = random_graph(300, 10)
 

@@ -8,10 +8,10 @@ import torch
 from pydantic import ValidationError
 
 from core.methods.base import no_progress
+from core.privacy.entropy import public_generator
 from papers.ppgsl import fit, search
 from papers.ppgsl.learner import Learned
 from papers.ppgsl.params import PpgslParams, Target
-from core.privacy.entropy import public_generator
 from papers.ppgsl.tests.test_learning import QUICK, visible
 
 ROUNDS = 5

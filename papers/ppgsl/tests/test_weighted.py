@@ -15,12 +15,12 @@ import scipy.io
 import scipy.sparse as sp
 
 from core.errors import PrivacyViolation
-from core.methods import registry
-from core.methods.base import no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.sensitive import SensitiveLinks, write_sensitive
 from core.graphs.store import write_graph
+from core.methods import registry
+from core.methods.base import no_progress
 from core.privacy.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing import bundle, release, sample

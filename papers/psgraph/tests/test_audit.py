@@ -15,18 +15,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.methods.base import PublicFacts, no_progress
-from papers.psgraph import GENERATOR
-from papers.psgraph.budget import PSGraphParams, divide
-from papers.psgraph.step import fit_step
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.entropy import public_generator
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.psgraph import GENERATOR
+from papers.psgraph.budget import PSGraphParams, divide
+from papers.psgraph.step import fit_step
 from tests.support.auditing import SOUND, caught
 
 EPSILON = 2.0

@@ -4,12 +4,12 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
+from core.graphs.schema import EdgeType, GraphSchema, TimeGrid
 from core.methods._shared.frame.plan import step_nano_epsilon
 from core.methods.base import PublicFacts
+from core.privacy.units import Unit
 from papers.psgraph import GENERATOR
 from papers.psgraph.budget import PSGraphParams, divide
-from core.graphs.schema import EdgeType, GraphSchema, TimeGrid
-from core.privacy.units import Unit
 
 NANO = 10**9
 

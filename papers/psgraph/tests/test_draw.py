@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from core.methods._shared.blocks.reconstruct import Blocks, Layout, reconstruct, top_up
-from papers.psgraph.postprocess import post_process
 from core.privacy.entropy import public_generator
+from papers.psgraph.postprocess import post_process
 
 
 @pytest.fixture

@@ -5,16 +5,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from core.methods.base import PublicFacts, no_progress
-from papers.psgraph import GENERATOR
-from papers.psgraph.budget import PSGraphParams
-from papers.psgraph.state import load_state
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.psgraph import GENERATOR
+from papers.psgraph.budget import PSGraphParams
+from papers.psgraph.state import load_state
 from tests.support.heeded import heeded
 
 NODES = 60

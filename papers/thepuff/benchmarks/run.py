@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.anchored_scale import child, serve
-from papers.thepuff.benchmarks.scale import DELTA_ATTO, PHASES
 from benchmarks.typed_graphs import DATASETS
+from papers.thepuff.benchmarks.scale import DELTA_ATTO, PHASES
 
 WHOLE = {"variant": "paper", "most_batches": "1000000", "epochs": "5"}
 
 
 def stored(name: str, data: Path, folder: Path) -> tuple[str, str]:
     """A thinned graph and the whole one, in their stored form."""
-    from papers.thepuff.benchmarks.tables import thinned
     from benchmarks.typed_graphs import load_dataset
     from core.graphs.store import write_graph
+    from papers.thepuff.benchmarks.tables import thinned
 
     graph = load_dataset(name, data)
     places = folder / "small", folder / "whole"

@@ -1,6 +1,6 @@
 """CPU seconds of every phase and peak memory of ``thepuff``, by size, with a bounded number of steps.
 
-    python -m papers.thepuff.benchmarks.scale                              both shapes at 1/100, 1/10 and whole
+    python -m papers.thepuff.benchmarks.scale  both shapes at 1/100, 1/10 and whole
     python -m papers.thepuff.benchmarks.scale --shape taobao --share 1 --set most_batches=100
 
 As :mod:`benchmarks.anchored_scale` measures; variant sound with a utility discriminator, 50 adversarial

@@ -1,6 +1,6 @@
 """Typed temporal graphs: THEPUFF, ``anchored`` and plain baselines, on public data under unit ``event``.
 
-    python -m papers.thepuff.benchmarks.tables RESULTS.jsonl --data FOLDER                      every row, 3 runs
+    python -m papers.thepuff.benchmarks.tables RESULTS.jsonl --data FOLDER  every row, 3 runs
     python -m papers.thepuff.benchmarks.tables RESULTS.jsonl --data FOLDER --graph ml-100k \\
         --only anchored --epsilon 4 --runs 1
     python -m papers.thepuff.benchmarks.tables RESULTS.jsonl --data FOLDER --graph ml-100k \\
@@ -35,18 +35,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.results_file import parser_of, read, run_or_print
-from papers.thepuff.benchmarks.report import tables
 from benchmarks.typed_graphs import DATASETS, load_dataset
 from benchmarks.typed_metrics import figures
+from core.graphs.graph import EdgeTable, Graph
 from core.methods._shared.degrees.counts import noisy_count
 from core.methods._shared.matching.pairs import distinct
-from papers._shared.walks.layout import keys_of
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
-from papers.thepuff import fit as fitting
-from papers.thepuff.snapshots import Snapshots
-from papers.thepuff.utility import Raw
-from core.graphs.graph import EdgeTable, Graph
 from core.privacy.entropy import noise_generator
 from core.privacy.events import Pure
 from core.privacy.meter import MemoryRecorder, Meter
@@ -54,6 +49,11 @@ from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.queries import slot_count
 from core.privacy.units import Unit
+from papers._shared.walks.layout import keys_of
+from papers.thepuff import fit as fitting
+from papers.thepuff.benchmarks.report import tables
+from papers.thepuff.snapshots import Snapshots
+from papers.thepuff.utility import Raw
 
 NANO = 1_000_000_000
 DELTA_ATTO = 10**12

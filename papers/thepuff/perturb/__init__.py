@@ -36,14 +36,14 @@ from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
 from core.methods._shared.frame.plan import divide, unprotected_plan
 from core.methods.base import Claimed, GraphKinds, Progress, PublicFacts, require_accepted
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from papers.thepuff import paper
 from papers.thepuff.perturb.params import ThepuffPerturbParams
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
 
 if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
     from core.methods.base import FittedModel
-    from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 

@@ -12,10 +12,10 @@ from core.methods.base import Progress, Training
 from papers.thepuff.paper import cost_notes, perturbed
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from papers.thepuff.perturb.params import ThepuffPerturbParams
     from core.graphs.graph import Graph
+    from core.methods._shared.frame.columns import Columns
     from core.privacy.plan import CellKey
+    from papers.thepuff.perturb.params import ThepuffPerturbParams
 
 
 class PublishedModel(CellsModel):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from papers._shared.walks.layout import Layout
-from papers.thepuff.algorithm4 import assembled_as_published
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
+from papers._shared.walks.layout import Layout
+from papers.thepuff.algorithm4 import assembled_as_published
 
 KINDS = NodeType(name="user", count=3), NodeType(name="film", count=4), NodeType(name="genre", count=2)
 SCHEMA = GraphSchema(

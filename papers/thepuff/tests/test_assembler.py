@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy.entropy import public_generator
 from papers._shared.walks.layout import Layout
 from papers.thepuff import assembler, collapse
 from papers.thepuff.assembler import Scores, assembled
 from papers.thepuff.pair_odds import degree_logs
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.entropy import public_generator
 
 KINDS = (NodeType(name="user", count=4), NodeType(name="film", count=5))
 SIZES = {"user": 4, "film": 5}

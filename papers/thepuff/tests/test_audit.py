@@ -11,13 +11,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from papers import thepuff
-from papers.thepuff import perturb as thepuff_perturb
-from core.methods.base import PublicFacts, no_progress
-from papers.thepuff import fit as fitting
-from papers.thepuff.params import ThepuffParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods.base import PublicFacts, no_progress
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.entropy import public_generator
@@ -26,6 +22,10 @@ from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers import thepuff
+from papers.thepuff import fit as fitting
+from papers.thepuff import perturb as thepuff_perturb
+from papers.thepuff.params import ThepuffParams
 from tests.support.auditing import SOUND, caught
 from tests.support.decoys import answer_about
 from tests.support.generating import NANO, drawn, graph_of, rows_of

@@ -7,13 +7,13 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.common import DifferentialPrivacyParameters
 
 from core import errors
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import PublicFacts
+from core.privacy.plan import GuaranteeKind
+from core.privacy.units import Unit
 from papers.thepuff import budget
 from papers.thepuff.budget import DEGREES, FLIPS, STATIC, UTILITY, granted, make_plan, rate
 from papers.thepuff.params import ThepuffParams
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.plan import GuaranteeKind
-from core.privacy.units import Unit
 
 NANO, DELTA = 10**9, 10**12
 SCHEMA = GraphSchema(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from papers.thepuff.embedding import candidates, embed, learned_degrees, type_weights
-from papers.thepuff.walks import edge_started
 from core.privacy.entropy import public_generator
+from papers.thepuff.embedding import candidates, embed, learned_degrees, type_weights
 from papers.thepuff.tests import toys as toys
+from papers.thepuff.walks import edge_started
 
 CELLS = toys.keys(public_generator(3), blocks=True)
 SNAPSHOTS = toys.snapshots(CELLS)

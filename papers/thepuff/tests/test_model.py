@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from papers._shared.progress import TICKS, Ticks
-from core.methods.base import ClaimingGenerator, LearnedModel, PublicFacts, no_progress
-from papers.thepuff import GENERATOR
-from papers.thepuff.fit import settings_of
-from papers.thepuff.params import ThepuffParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods.base import ClaimingGenerator, LearnedModel, PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers._shared.progress import TICKS, Ticks
+from papers.thepuff import GENERATOR
+from papers.thepuff.fit import settings_of
+from papers.thepuff.params import ThepuffParams
 from tests.support.heeded import heeded
 
 NANO, DELTA = 10**9, 10**12

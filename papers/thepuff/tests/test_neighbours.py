@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 import torch
 
-from papers.thepuff import perturb as thepuff_perturb
-from papers._shared.walks.layout import keys_of
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.schema import EdgeType, GraphSchema
 from core.methods.base import PublicFacts
+from core.privacy import edge_values, gradients, queries
+from core.privacy.dp_sgd import DpSgd
+from core.privacy.gradients import DpSgdSession
+from core.privacy.units import Unit
+from papers._shared.walks.layout import keys_of
 from papers.thepuff import GENERATOR, budget, embedding, state, utility
 from papers.thepuff import fit as reads
+from papers.thepuff import perturb as thepuff_perturb
 from papers.thepuff.networks import Discriminator
 from papers.thepuff.paid import KEYS
 from papers.thepuff.paid import TRAINING as TRAINED
 from papers.thepuff.snapshots import Snapshots
 from papers.thepuff.walks import Walks, edge_anchored
-from core.graphs.edge_attributes import EdgeAttribute
-from core.graphs.schema import EdgeType, GraphSchema
-from core.privacy import edge_values, gradients, queries
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.gradients import DpSgdSession
-from core.privacy.units import Unit
 from tests.support.typed_neighbours import (
     MANY_STEPS,
     built,

@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from core.methods import edgerand
-from papers.thepuff import perturb as thepuff_perturb
-from core.methods.base import ClaimingGenerator, LearnedModel, PublicFacts, no_progress
-from papers.thepuff import paper
-from papers.thepuff.perturb import GENERATOR, ThepuffPerturbParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods import edgerand
+from core.methods.base import ClaimingGenerator, LearnedModel, PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
@@ -20,6 +17,9 @@ from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.randomised_response import WORD
 from core.privacy.units import Unit
+from papers.thepuff import paper
+from papers.thepuff import perturb as thepuff_perturb
+from papers.thepuff.perturb import GENERATOR, ThepuffPerturbParams
 from tests.support.generating import NANO, fit, graph_of, random_pairs, rows_of
 
 PAPER = ThepuffPerturbParams(variant="paper")

@@ -9,16 +9,16 @@ import pytest
 import torch
 
 from core.errors import InvalidInput
-from papers._shared import tensor_files
-from core.methods.base import PublicFacts, no_progress
-from papers.thepuff import GENERATOR, training
-from papers.thepuff.paid import KEYS, TRAINING, load
-from papers.thepuff.params import ThepuffParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers._shared import tensor_files
+from papers.thepuff import GENERATOR, training
+from papers.thepuff.paid import KEYS, TRAINING, load
+from papers.thepuff.params import ThepuffParams
 from papers.thepuff.tests import toys as toys
 
 GIVEN = {"epochs": 100, "most_batches": 10}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from core.learning.devices import seeded
 from papers.thepuff.embedding import Candidates, Embedding
 from papers.thepuff.sampled_softmax import NEAREST, Vocabulary, chosen, distances, drawn
-from core.learning.devices import seeded
 
 NODES, DIMENSIONS = 40, 4
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from papers.thepuff import perturb as thepuff_perturb
 from core.methods.base import PublicFacts
-from papers.thepuff import GENERATOR, embedding, state
 from core.privacy import gradients
 from core.privacy.units import Unit
+from papers.thepuff import GENERATOR, embedding, state
+from papers.thepuff import perturb as thepuff_perturb
 from tests.support.odd_shapes import SHAPES, graph_of, kept_release, require_facts
 
 NANO, DELTA = 10**9, 10**13

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from papers._shared.walks.layout import Layout, keys_of
-from papers.thepuff.snapshots import Snapshots
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from papers._shared.walks.layout import Layout, keys_of
+from papers.thepuff.snapshots import Snapshots
 
 KINDS = (NodeType(name="user", count=3), NodeType(name="film", count=4), NodeType(name="genre", count=2))
 SEES = EdgeType(name="sees", source="user", target="film", directed=True, temporal=True)

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from core.errors import InvalidInput
+from core.privacy.entropy import public_generator
 from papers._shared import tensor_files
 from papers.thepuff import schedule, training, utility
-from core.privacy.entropy import public_generator
 from papers.thepuff.tests import toys as toys
 
 SNAPSHOTS = toys.snapshots(toys.keys(public_generator(3), blocks=True))

@@ -9,13 +9,9 @@ import pytest
 import torch
 from scipy.stats import rankdata
 
-from core.methods.base import no_progress
-from papers.thepuff import utility
-from papers.thepuff.embedding import candidates, embed
-from papers.thepuff.networks import Discriminator
-from papers.thepuff.walks import edge_anchored, edge_started, middles
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.learning.devices import seeded
+from core.methods.base import no_progress
 from core.privacy import gradients
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.entropy import public_generator
@@ -23,7 +19,11 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.thepuff import utility
+from papers.thepuff.embedding import candidates, embed
+from papers.thepuff.networks import Discriminator
 from papers.thepuff.tests import toys as toys
+from papers.thepuff.walks import edge_anchored, edge_started, middles
 
 TRAINING = DpSgd(Fraction(1, 2), Fraction(1, 20), 40)  # the least noise there is
 SHORT = DpSgd(Fraction(1, 2), Fraction(1, 20), 2)

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from papers.thepuff import walks
 from core.privacy.entropy import public_generator
+from papers.thepuff import walks
 from papers.thepuff.tests import toys as toys
 
 CELLS = toys.keys(public_generator(3), blocks=False)
@@ -125,9 +125,9 @@ def test_a_lone_node_is_a_walk_of_its_own():
 
 def test_staying_is_possible_inside_one_type():
     """Nodes of one type only: every step stays."""
+    from core.graphs.schema import EdgeType, GraphSchema, NodeType
     from papers._shared.walks.layout import Layout
     from papers.thepuff.snapshots import Snapshots
-    from core.graphs.schema import EdgeType, GraphSchema, NodeType
 
     schema = GraphSchema(node_types=(NodeType(),), edge_types=(EdgeType(),))
     layout = Layout.of(schema, {"node": 4}, ("edge",))

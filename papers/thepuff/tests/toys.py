@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from papers._shared.walks.layout import Layout
 from papers.thepuff.snapshots import Snapshots
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 
 USERS, ITEMS, KINDS, STEPS = 24, 20, 3, 2
 

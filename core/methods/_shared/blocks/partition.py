@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.methods._shared.blocks.estimates import norm_sub
 from core.graphs.networkit import networkit
+from core.methods._shared.blocks.estimates import norm_sub
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:

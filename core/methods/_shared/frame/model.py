@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.methods._shared.frame.declared import drawn_graph
-from core.methods.base import Parameters, Progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
+from core.methods._shared.frame.declared import drawn_graph
+from core.methods.base import Parameters, Progress
 from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape

@@ -33,10 +33,10 @@ from core.privacy.units import EDGE_WISE
 if TYPE_CHECKING:
     import numpy as np
 
+    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns, Draw
     from core.methods._shared.frame.model import CellsModel
     from core.methods.base import FittedModel
-    from core.graphs.schema import GraphSchema
     from core.privacy.counted import CountedSession
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import CellKey

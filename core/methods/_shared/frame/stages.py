@@ -19,6 +19,7 @@ from core.privacy.plan import GuaranteeKind
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.model import StoredCells
     from core.methods.base import (
         Accelerator,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         PublicFacts,
         StreamState,
     )
-    from core.graphs.schema import GraphSchema
     from core.privacy.plan import Allotment, PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
 

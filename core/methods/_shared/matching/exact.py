@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.methods._shared.blocks.reconstruct import Blocks
 from core.graphs.key_sort import sorted_keys
+from core.methods._shared.blocks.reconstruct import Blocks
 from core.privacy.entropy import Generator as Rng
 
 TRIES = 400  # chances of one pair of ends that fits nowhere to change ends with a placed edge, each time

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from core.graphs.schema import EdgeType
 from core.methods._shared.flips.worth import WORTH, strength
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods._shared.relations.small import small
-from core.graphs.schema import EdgeType
 from core.privacy.queries import Shape
 
 COUNT_SHARE = 0.03

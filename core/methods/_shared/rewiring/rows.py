@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from core.methods._shared.matching.ends import degrees_in, key_of
 from core.graphs.key_sort import sorted_keys
+from core.methods._shared.matching.ends import degrees_in, key_of
 from core.privacy.clustering import Damping, rung_at_hubs, rung_of
 from core.privacy.entropy import Generator as Rng
 

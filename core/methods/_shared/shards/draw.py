@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from core.methods._shared.shards.law import StripLaw
 from core.graphs.parts import Part, part_name, write_part
+from core.methods._shared.shards.law import StripLaw
 from core.privacy import entropy
 
 GUIDE_BITS = 26  # the guide has so many places at most, four bytes each

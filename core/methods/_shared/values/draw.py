@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from core.graphs.graph import Graph
+from core.graphs.joined import joined, parted, relation_of
+from core.graphs.records import number_of_records, with_numbers
+from core.graphs.tables import EdgeValues
+from core.graphs.value_bins import ValueBins, bins_of
 from core.methods._shared.values.bins import SCORE
 from core.methods._shared.values.kernels import (
     chosen,
@@ -27,18 +32,13 @@ from core.methods._shared.values.scored import (
     node_rows,
     tilts_for,
 )
-from core.graphs.graph import Graph
-from core.graphs.joined import joined, parted, relation_of
-from core.graphs.records import number_of_records, with_numbers
-from core.graphs.tables import EdgeValues
-from core.graphs.value_bins import ValueBins, bins_of
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.methods._shared.frame.model import StoredCells
     from core.graphs.schema import EdgeType
     from core.graphs.tables import EdgeTable
+    from core.methods._shared.frame.columns import Columns
+    from core.methods._shared.frame.model import StoredCells
 
 ROUNDS = 3
 """Of raking; nodes begin where they would have what was read, if all others were alike."""

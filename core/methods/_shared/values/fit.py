@@ -25,8 +25,8 @@ from core.methods._shared.values.memory import Memory, Nodes, Pairs
 from core.privacy.events import NANO
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
     from core.graphs.tables import EdgeTable
+    from core.methods._shared.frame.columns import Columns
     from core.privacy.bounded_values import BoundedValues
     from core.privacy.edge_values import EdgeValueReads
 

@@ -27,12 +27,12 @@ from core.methods.base import training_of, vectors_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from core.methods._shared.frame.columns import Columns
-    from core.methods._shared.frame.model import StoredCells
-    from core.methods.base import FittedModel, Parameters, Progress, Training
     from core.graphs.graph import Graph
     from core.graphs.schema import EdgeType, GraphSchema
     from core.graphs.tables import EdgeTable
+    from core.methods._shared.frame.columns import Columns
+    from core.methods._shared.frame.model import StoredCells
+    from core.methods.base import FittedModel, Parameters, Progress, Training
     from core.privacy.edge_values import EdgeValueReads
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import PlannedRead, PrivacyPlan
@@ -176,8 +176,8 @@ def paid_cells(
     of an edge's records. ``drawn``: the relation's edges in a graph that the structure's model drew, as are
     the records.
     """
-    from core.methods._shared.values.draw import drawn_numbers
     from core.graphs.records import with_numbers
+    from core.methods._shared.values.draw import drawn_numbers
 
     table, number, last = drawn.bare(), len(relation.attributes), {}
     if not relation.merged:
@@ -194,8 +194,8 @@ def paid_cells(
 def _value_reads(granted: Mapping[str, int], schema: GraphSchema, unit: Unit) -> list[PlannedRead]:
     """List what each attribute of a relation pays for its margins, and for its values between classes; and
     what the number of an edge's records does, where each is kept."""
-    from core.methods._shared.values.fit import costs_of
     from core.graphs.joined import EVERY, relation_of
+    from core.methods._shared.values.fit import costs_of
     from core.privacy.edge_values import OF_NUMBERS
     from core.privacy.plan import PlannedRead
     from core.privacy.units import charged_together
@@ -255,9 +255,9 @@ def _paid(
     pay: Callable[[EdgeValueReads, EdgeTable, tuple[str, int], int], Columns],
 ) -> StoredCells:
     """Pay for every attribute of every relation: ``pay(reads, drawn edges, cell, nano-epsilon)``."""
+    from core.graphs.joined import joined
     from core.methods._shared.frame.model import StoredCells
     from core.methods.base import no_progress
-    from core.graphs.joined import joined
     from core.privacy.entropy import noise_generator
 
     rng = noise_generator()

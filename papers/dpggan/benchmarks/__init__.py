@@ -1,1 +1,0 @@
-"""Tables and measurements: ``python -m papers.dpggan.benchmarks.NAME``."""
