@@ -140,6 +140,10 @@ class DatasetVersion(CreatedAt, Leased, Base):
     finished_at: Mapped[datetime | None] = mapped_column(default=None)
 
 
+NODES, EDGES = "nodes", "edges"
+"""The parts of an upload."""
+
+
 class DatasetPart(CreatedAt, Base):
     """One uploaded file of a version, encrypted in object storage.
 

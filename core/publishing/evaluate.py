@@ -14,6 +14,7 @@ from core.evaluation.tasks.run import run_tasks
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.stored.whole import read_graph
+from core.graphs.views.pseudonyms import in_id_order
 from core.graphs.views.sensitive import stored_links
 from core.methods.base import Progress
 from core.publishing import bundle
@@ -44,7 +45,9 @@ def run_evaluation(
     )
     progress("load", 1, 2)
     carried = any(each.attributes and not each.public for each in synthetic.schema.edge_types)
-    original = restricted(read_graph(graph_folder, protected_values=carried), synthetic.schema)
+    stored = read_graph(graph_folder, protected_values=carried)
+    # The order of nodes that the release's fit saw.
+    original = restricted(stored if spec.release.step is not None else in_id_order(stored), synthetic.schema)
     progress("load", 2, 2)
     comparison = suite.compare(original, synthetic, spec.suite, progress)
     shadows = shadow_releases(synthetic, spec, progress)

@@ -16,7 +16,7 @@ from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeIds, Protection
 from core.graphs.stored.whole import read_graph, read_schema
-from core.graphs.views.pseudonyms import Permuter, pseudonymise, sorted_by_id
+from core.graphs.views.pseudonyms import Permuter, in_id_order, pseudonymise, sorted_by_id
 from core.graphs.views.sensitive import FILE as SENSITIVE
 from core.graphs.views.sensitive import read_sensitive
 from core.methods import registry
@@ -73,6 +73,8 @@ def publish(
     progress("load", 0, 1)
     # What edges of protected relations carry is not even read where the method does not synthesise it.
     graph = read_graph(graph_folder, protected_values=carries_values(generator, agreed.params))
+    if spec.step is None:  # a stream's snapshots have one order, that of its first
+        graph = in_id_order(graph)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
     private = PrivateGraph(graph, meter, partial(read_sensitive, graph_folder, graph))

@@ -1,10 +1,12 @@
 """How many edges a release paid to know of, with the interval of each number. Paid numbers alone are read.
 
 One number of everything that was paid and tells of it: each answer from which the number of edges follows
-linearly weighs as one over the variance of its noise, which leaves the least variance where no read's noise
-follows from an earlier answer. Noises are independent, each drawn for its own answer; how wide they are is
-public or paid for. A table that is cut off (degrees above a threshold, the first records of a pair) is
-biased, and left out.
+linearly weighs as one over the variance of its noise, which leaves the least variance. Noises are
+independent, each drawn for its own answer; how wide they are is public or paid for. Where an answer decides
+how wide later noise is, such weights would lean on its own noise, and the number to one side. They go by the
+noise that is usual after it, which follows from public facts (``Measurement.decides``), so that the number is
+not biased. A table that is cut off (degrees above a threshold, the first records of a pair) is biased, and
+left out; so is one at thresholds that earlier answers chose.
 """
 
 from __future__ import annotations
@@ -35,19 +37,30 @@ OF_VALUES = frozenset({"value_histogram", "values_by_step", "values_by_classes",
 
 
 class _Known(NamedTuple):
-    """A number of edges: the truth and a weighted sum of noises."""
+    """A number of edges: the truth and a weighted sum of noises.
+
+    ``after``: the variance that later answers usually leave, of one that decides their noise; else None.
+    ``usual``: the variance by which it is weighed, where that of its noises follows from an earlier answer.
+    """
 
     value: float
     noises: tuple[Noise, ...]
     queries: tuple[str, ...]
+    after: float | None = None
+    usual: float | None = None
 
     @property
     def within(self) -> float:
         return weighted_within(self.noises, CONFIDENCE)
 
+    @property
+    def variance(self) -> float:
+        return math.fsum(noise.variance for noise in self.noises) if self.usual is None else self.usual
+
     def times(self, factor: float) -> _Known:
         noises = (each._replace(factor=each.factor * factor) for each in self.noises)
-        return _Known(self.value * factor, tuple(noises), self.queries)
+        usual = None if self.usual is None else self.usual * factor**2
+        return _Known(self.value * factor, tuple(noises), self.queries, usual=usual)
 
 
 _Region = tuple[tuple[int, bool], ...]
@@ -65,16 +78,16 @@ def totals(released: Graph, measurements: Iterable[Measurement], first_step: int
         relation = relations.get(each.edge_type)
         if relation is None or each.values is None:
             continue
-        times = _times(each, relation, released.nodes[relation.source].count)
+        times = _times(each, relation)
         if times is not None:
             region = tuple((id(part.labels), part.inside) for part in each.parts)
             noise = Noise(1 / times, each.scale, each.size)
-            known = _Known(int(each.values.sum()) / times, (noise,), (each.query,))
+            known = _Known(int(each.values.sum()) / times, (noise,), (each.query,), each.decides)
             found[each.edge_type, each.step][region].append(known)
     return list(islice(_told(released, found, first_step), MAX_TOTALS))
 
 
-def _times(asked: Measurement, relation: EdgeType, nodes: int) -> int | None:
+def _times(asked: Measurement, relation: EdgeType) -> int | None:
     """Say how often every edge counts in the sum of the values; None where not all do, or not alike."""
     numbers = next((name for name, own in OF_NUMBERS.items() if own == asked.query), None)
     query = numbers or asked.query
@@ -86,9 +99,6 @@ def _times(asked: Measurement, relation: EdgeType, nodes: int) -> int | None:
         return None
     if query in AT_NODES or query == "values_by_node":
         return 2 if asked.arguments.get("side", "both") == "both" else 1
-    if query == "tail_counts":  # a node of degree d is in d of them, if none is left out
-        most = (nodes - 1) * (2 if relation.directed else 1)
-        return 2 if np.array_equal(asked.arguments["thresholds"], np.arange(1, most + 1)) else None
     return 1 if query in OF_VALUES else None
 
 
@@ -105,23 +115,36 @@ def _of_region(found: Mapping[_Region, Sequence[_Known]], region: _Region = ()) 
 
 def _added(parts: Sequence[_Known]) -> _Known:
     """Add up numbers of disjoint edges."""
+    decided = any(each.usual is not None for each in parts)
     return _Known(
         math.fsum(each.value for each in parts),
         tuple(noise for each in parts for noise in each.noises),
         _named(parts),
+        usual=math.fsum(each.variance for each in parts) if decided else None,
     )
 
 
 def _combined(known: Sequence[_Known]) -> _Known | None:
     """Weigh several numbers of the same edges; the nearest of them where they are no nearer together."""
-    if not known:
-        return None
-    variances = [math.fsum(noise.variance for noise in each.noises) for each in known]
-    if len(known) == 1 or not min(variances):
+    first = next((each for each in known if each.after is not None), None)
+    if first is not None and len(known) > 1:
+        others = _combined([each for each in known if each is not first])
+        assert others is not None
+        return _weighed([first, others._replace(usual=first.after)])
+    if len(known) < 2:
+        return known[0] if known else None
+    return _weighed(known)
+
+
+def _weighed(known: Sequence[_Known]) -> _Known:
+    variances = [each.variance for each in known]
+    if not min(variances):
         return known[int(np.argmin(variances))]
     whole = math.fsum(1 / each for each in variances)
-    weighed = [each.times(1 / own / whole) for each, own in zip(known, variances, strict=True)]
-    return min([_added(weighed), *known], key=lambda each: each.within)
+    weighed = _added([each.times(1 / own / whole) for each, own in zip(known, variances, strict=True)])
+    if weighed.usual is not None:
+        return weighed
+    return min([weighed, *known], key=lambda each: each.within)
 
 
 def _named(parts: Sequence[_Known]) -> tuple[str, ...]:

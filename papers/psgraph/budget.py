@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -259,6 +260,11 @@ class StepBudget:
         """Compute what the perturbation gets in the branch that buys these, and in the others."""
         rest = self.total - self.count - self.triangles - (self.tail if tails else 0)
         return rest - (self.initialise + self.adjust if repartition else 0)
+
+    def usual(self, partition: str) -> int:
+        """Compute the mean of what :meth:`perturb` gives, of its most and its least; 0 where it is one."""
+        most, least = self.perturb(False, False), self.perturb(partition != "single", bool(self.tail))
+        return math.isqrt(most * least) if least < most else 0
 
 
 def between_communities(params: PSGraphParams, nano_epsilon: int) -> tuple[int, int]:

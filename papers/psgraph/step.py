@@ -10,6 +10,7 @@ import numpy as np
 from core.methods._shared.blocks.estimates import Estimate, all_past, norm_sub_groups, two_steps
 from core.methods._shared.blocks.partition import noisy_blocks, private_partition, streamed_partition
 from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.degrees.counts import summed_variance
 from core.methods._shared.degrees.tails import Ends, Tails, counted_tails, public_thresholds, tails_tell
 from core.privacy import limits
 from core.privacy.accounting.events import NANO
@@ -82,7 +83,9 @@ def fit_step(
     of the graph.
     O(n log n + m + S^2 + k^2).
     """
-    noisy_count = cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count")
+    usual = budget.usual(params.partition)
+    decides = summed_variance(nodes, usual, cell.multiplicity) if usual else None
+    noisy_count = cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count", decides=decides)
     edges = int(np.clip(noisy_count[0], 0, nodes * (nodes - 1) // 2))
     method = _partition_method(params, budget, nodes, edges)
     anew = memory is None or _changed(params, memory, nodes, edges, method)

@@ -121,6 +121,13 @@ def test_gradients_are_those_of_double_precision_but_for_their_rounding(
     assert float(off.max()) <= chain / (1 - chain) * rounding.MOST_CANCELLING
 
 
+def test_what_cancels_was_measured_up_to_the_largest_network_that_is_taken() -> None:
+    """What lies in a network's size is computed of it; how far its sums cancel is measured, on these."""
+    sizes = [[tuple(each.shape) for each in case(4)[0].parameters()] for case in CASES]
+    assert max(map(len, sizes)) == rounding.MOST_TENSORS
+    assert all(map(rounding.covered, sizes))
+
+
 def test_sums_on_the_grid_are_exact_on_every_device(place: torch.device) -> None:
     torch.manual_seed(2)
     module, loss, rows = decoder(700)

@@ -52,7 +52,7 @@ def graph(seed: int, node_ids: NodeIds = NodeIds.PSEUDONYMOUS) -> Graph:
     rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
     people = NodeTable(
         USERS,
-        pa.array([f"person-{i}@example.org" for i in range(USERS)]),
+        pa.array([f"person-{i:02}@example.org" for i in range(USERS)]),
         {
             "region": pa.array([f"region-{i}" for i in range(USERS)]),
             "diagnosis": pa.array([SECRET] * USERS),

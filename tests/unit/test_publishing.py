@@ -162,7 +162,7 @@ def test_one_synthetic_graph_gives_one_public_part_whatever_the_original(tmp_pat
 def test_public_ids_are_kept(tmp_path):
     publish(Fixed(graph(2, NodeIds.PUBLIC)), graph(1, NodeIds.PUBLIC), tmp_path)
     nodes = pq.read_table(tmp_path / "job" / "release" / "nodes.parquet").to_pylist()
-    assert [row["id"] for row in nodes[:USERS]] == sorted(f"person-{i}@example.org" for i in range(USERS))
+    assert [row["id"] for row in nodes[:USERS]] == sorted(f"person-{i:02}@example.org" for i in range(USERS))
 
 
 def test_pseudonyms_are_fresh_each_time_unless_a_public_dataset_seeds_them(tmp_path):

@@ -98,7 +98,7 @@ def test_public_ids_stay(tmp_path: Path):
     out = drawn(Fixed(graph(3, NodeIds.PUBLIC)), source, tmp_path / "again", schema(NodeIds.PUBLIC))
     nodes = pq.read_table(out / "release" / "nodes.parquet")
     users = nodes.filter(pa.compute.equal(nodes["type"], "user"))["id"].to_pylist()
-    assert users == sorted(f"person-{i}@example.org" for i in range(USERS))
+    assert users == sorted(f"person-{i:02}@example.org" for i in range(USERS))
 
 
 def test_what_is_refused(tmp_path: Path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.graphs.columns.arrays import as_text, codes_of, integers_of, numbers_of, vectors_of
-from core.graphs.graph import NodeTable
+from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType
+from core.graphs.uploads.batches import Batch
 from core.graphs.uploads.files import VECTOR_SEPARATOR, IngestLimits
-from core.graphs.uploads.findings import shown
+from core.graphs.uploads.findings import reject, shown
 from core.graphs.uploads.rows import Fault, Kinds, Resolved, type_codes
 
 _CONTROL = r"[\x00-\x1f\x7f]"
@@ -252,3 +253,23 @@ def _counted(
 def indices(schema: GraphSchema, tables: Mapping[str, NodeTable]) -> dict[str, NodeIndex]:
     """Make a lookup for each node type."""
     return {t.name: NodeIndex(t, tables[t.name].count, tables[t.name].ids) for t in schema.node_types}
+
+
+def require_listed(document: Iterable[Batch], graph: Graph) -> None:
+    """Reject a document that lists nodes of its own which the uploaded node list, in its place, lacks."""
+    declared, missing, seen = indices(graph.schema, graph.nodes).values(), list[tuple[int, str]](), 0
+    for batch in document:
+        assert batch.table is not None  # documents are read as columns
+        ids = as_text(batch.table["id"])
+        known = np.any([each.lookup(ids) >= 0 for each in declared], axis=0)
+        missing += [(seen + row + 1, ids[row].as_py()) for row in np.flatnonzero(~known).tolist()]
+        seen += len(ids)
+    if missing:
+        line, first = missing[0]
+        more = f" and {len(missing) - 1} more nodes" if len(missing) > 1 else ""
+        reject(
+            "edges",
+            f"the document lists {shown(first)}{more}, missing in the node list that was uploaded with it; "
+            "add what is missing to the list, or remove it from the document",
+            line=line,
+        )

@@ -16,6 +16,7 @@ from core.errors import InvalidInput
 from core.graphs import formats
 from core.graphs.ingest.assemble import Assembled, Sources, assemble_batches
 from core.graphs.ingest.proposal import SchemaProposal, propose
+from core.graphs.ingest.universe import require_listed
 from core.graphs.schema import GRAPH_ID, GraphSchema
 from core.graphs.stored.fingerprint import fingerprint
 from core.graphs.stored.whole import write_graph
@@ -67,6 +68,8 @@ def canonicalise(
 
     sources = _sources(files, opened, schema, proposal, limits)
     built = assemble_batches(schema, sources, limits, advance)
+    if "nodes" in opened and opened["edges"][0].carries_nodes:
+        require_listed(_read({"edges": files["edges"]}, opened, schema, limits).nodes or (), built.graph)
     tell("fingerprint", 0, 1)
     digest = None if fingerprint_key is None else fingerprint(built.graph, fingerprint_key)
     tell("store", 0, 1)

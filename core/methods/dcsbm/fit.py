@@ -10,7 +10,7 @@ import numpy as np
 
 from core.errors import NotAccepted
 from core.methods._shared.blocks.estimates import norm_sub
-from core.methods._shared.degrees.counts import noisy_count
+from core.methods._shared.degrees.counts import noisy_count, summed_variance
 from core.methods._shared.degrees.fitted import (
     DegreeLaw,
     Evidence,
@@ -65,8 +65,12 @@ def fit(
     O(n k + m + n * grid + triangles' count) time, O(n k + m) memory.
     """
     budget, most = shares(params, nano_epsilon), max(1, limits.MAX_VALUES // nodes)
-    count = noisy_count(cell, budget["count"]) if "count" in budget else None
     asked = params.groups if isinstance(params.groups, int) else None
+    # An answer says how many labels there are, and with that how much noise the rest has.
+    of_degrees, of_blocks = usual_variances(budget, nodes, cell.multiplicity)
+    decides = told is None and asked is None
+    both = 1 / (1 / of_degrees + 1 / of_blocks)
+    count = noisy_count(cell, budget["count"], both if decides else None) if "count" in budget else None
     groups = None  # until it is known
     if told is not None:
         groups = int(told.max(initial=0)) + 1
@@ -75,7 +79,12 @@ def fit(
         groups = min(asked or groups_of(count, nodes, budget["label"], nano_epsilon), most)
         if groups == 1:
             budget = without_labels(budget)
-    noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
+    noisy = cell.laplace(
+        "degrees",
+        nano_epsilon=budget["degree"],
+        purpose="degrees",
+        decides=of_blocks if decides and count is None else None,
+    )
     if groups is None:
         groups = min(asked or groups_for(noisy, budget["label"]), most)
     tails = counted_tails(cell, thresholds(noisy), budget["tail"]) if "tail" in budget else None
@@ -166,6 +175,16 @@ def block_counts(
     if sum_of_blocks:
         blocks = blocks * (edges / sum_of_blocks)
     return blocks, Ends(2 * edges, 4 * variance * other / (variance + other))
+
+
+def usual_variances(budget: Mapping[str, int], nodes: int, multiplicity: int) -> tuple[float, float]:
+    """Compute the variances of the number of edges, by degrees and by blocks, between one label and most."""
+    degree = math.isqrt(budget["degree"] * without_labels(budget)["degree"])
+    blocks = math.isqrt(MOST_GROUPS * (MOST_GROUPS + 1) // 2)
+    return (
+        summed_variance(nodes, degree, multiplicity),
+        summed_variance(blocks, budget["block"], multiplicity),
+    )
 
 
 def groups_of(count: int, nodes: int, label: int, nano_epsilon: int) -> int:

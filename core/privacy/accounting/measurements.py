@@ -36,7 +36,8 @@ class Measurement:
 
     ``arguments`` are the query's, public or paid for, and so are the cuts in ``parts``, of which the answer
     counts the edges that lie in all. ``values`` is None where there are too many to keep, ``size`` says how
-    many.
+    many. ``decides``: where the noise of later answers follows from this one, the variance that they usually
+    leave of the number of edges; None where none does.
     """
 
     edge_type: str
@@ -48,6 +49,7 @@ class Measurement:
     size: int
     values: np.ndarray | None
     purpose: str
+    decides: float | None = None
 
 
 class Measurements:
@@ -72,6 +74,7 @@ class Measurements:
         scale: Fraction,
         values: np.ndarray,
         purpose: str,
+        decides: float | None = None,
     ) -> None:
         """Keep a copy of the answer that a paid read has just given."""
         fits = values.size <= min(MOST_VALUES, self._room)
@@ -81,7 +84,7 @@ class Measurements:
         given = {
             name: copy(value) for name, value in arguments.items()
         }  # what was asked, whatever becomes of it
-        self._kept.append(Measurement(*cell, query, given, parts, scale, values.size, own, purpose))
+        self._kept.append(Measurement(*cell, query, given, parts, scale, values.size, own, purpose, decides))
 
 
 def deviation(scale: Fraction) -> float:

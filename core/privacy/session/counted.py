@@ -124,13 +124,17 @@ class CountedCell:
         """Edges that one unit may have in this cell. Public."""
         return edges_of_unit(self._meter.plan.unit, self.shape.edge_type)
 
-    def laplace(self, query: str, *, nano_epsilon: int, purpose: str, **public_args: Any) -> np.ndarray:
+    def laplace(
+        self, query: str, *, nano_epsilon: int, purpose: str, decides: float | None = None, **public_args: Any
+    ) -> np.ndarray:
         """Measure the query with discrete Laplace noise of scale sensitivity / epsilon; int64.
 
         Sensitivity: the query's declared L1. Unit: one edge of the cell (times the edges that a unit may
         have in it).
         Proof: :func:`core.privacy.mechanisms.noise.discrete_laplace`. ``public_args`` are public or already
-        paid for.
+        paid for. ``decides``: where later noise follows from this answer, the variance that later answers
+        usually leave of the number of edges, by public facts; weights in totals go by that
+        (:mod:`core.publishing.totals`).
         """
         question = queries.ask(query, self.shape, public_args)
         self._charge(Pure(nano_epsilon, f"discrete_laplace/{query}"), purpose)
@@ -138,7 +142,7 @@ class CountedCell:
         sensitivity = question.l1_sensitivity * self.multiplicity
         noisy = mechanisms.discrete_laplace(values, sensitivity, nano_epsilon)
         cell, scale = (self.shape.edge_type.name, self.step), Fraction(sensitivity * NANO, nano_epsilon)
-        self._meter.measurements.keep(cell, query, public_args, self._parts, scale, noisy, purpose)
+        self._meter.measurements.keep(cell, query, public_args, self._parts, scale, noisy, purpose, decides)
         return noisy
 
     def gaussian(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy.orm import Session
 
 from core.datasets import repository
-from core.datasets.models import Dataset, DatasetPart
+from core.datasets.models import EDGES, NODES, Dataset, DatasetPart, DatasetVersion
 from core.graphs import formats
 from core.graphs.ingest.read_off import marks_of, still_read_off
 from core.graphs.schema import Derived, GraphSchema
@@ -34,6 +34,19 @@ def marked_universe(
     if Derived.NODE_LIST in marks or schema.counted or listed:
         return list(marks)
     return [str(Derived.NODE_LIST), *marks]
+
+
+def marks_on(version: DatasetVersion, parts: Iterable[DatasetPart]) -> tuple[Derived, ...]:
+    """List the marks of a version with these ``parts``; that of a document's own node list is looked for.
+
+    A version may have been accepted before such lists were marked.
+    """
+    own = {part.part: part for part in parts if part.version_id == version.id}
+    marks: Sequence[str] = version.derived
+    if version.graph_schema is not None and EDGES in own:
+        schema = GraphSchema.model_validate(version.graph_schema)
+        marks = marked_universe(marks, schema, own[EDGES], own.get(NODES))
+    return tuple(map(Derived, marks))
 
 
 def inherited(session: Session, dataset: Dataset) -> list[str]:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.datasets import objects
-from core.datasets.models import DatasetPart
+from core.datasets.models import EDGES, NODES, DatasetPart
 from core.graphs import formats
 from core.storage.sealed import seal
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest_work import IngestWork, alive, content_key
-from core.workflows.datasets.upload import EDGES, NODES
 
 _READ_BYTES = 2**20
 

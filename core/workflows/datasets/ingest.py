@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.datasets import lineage, objects, repository, service, vault
-from core.datasets.models import INGESTS, Dataset, DatasetVersion, VersionState
+from core.datasets.models import EDGES, INGESTS, NODES, Dataset, DatasetVersion, VersionState
 from core.datasets.service import Event
 from core.errors import InvalidInput, LeaseLost, NotFound
 from core.graphs.schema import GraphSchema
@@ -39,7 +39,7 @@ from core.workflows.datasets.ingest_work import (
     lay_out,
     sealed_parts,
 )
-from core.workflows.datasets.upload import EDGES, NODES, discard, receive_part, recover_uploads
+from core.workflows.datasets.upload import discard, receive_part, recover_uploads
 from core.workflows.webhooks import announcements
 
 __all__ = [

@@ -16,7 +16,7 @@ from core.datasets import repository, service
 from core.datasets.models import Dataset as Row
 from core.datasets.models import DatasetPart, DatasetVersion
 from core.graphs.ingest.read_off import words_for
-from core.graphs.schema import Derived, GraphSchema
+from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import pace
@@ -27,6 +27,7 @@ from core.ledger.statement import entry_of
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.policies import policy_of, rules_of
+from core.workflows.datasets.derivations import marks_on
 from graphveil.models.datasets import Dataset, Datasets, Part, ReadOff, Version
 from graphveil.models.ledger import Budget, LedgerPage
 
@@ -187,8 +188,9 @@ def _view(
 
 
 def _version(dataset: Row, version: DatasetVersion, parts: Iterable[DatasetPart]) -> Version:
+    own = [row for row in parts if row.version_id == version.id]
     seen = version.graph_schema or dataset.proposed_schema or dataset.graph_schema
-    marks = [Derived(mark) for mark in version.derived] if seen is not None else []
+    marks = marks_on(version, own) if seen is not None else ()
     schema = GraphSchema.model_validate(seen) if marks else GraphSchema()
     return Version(
         id=version.id,
@@ -202,8 +204,7 @@ def _version(dataset: Row, version: DatasetVersion, parts: Iterable[DatasetPart]
                 sha256=row.sha256,
                 received_at=row.created_at,
             )
-            for row in parts
-            if row.version_id == version.id
+            for row in own
         ),
         ingest_report=version.ingest_report,
         findings=version.findings,

@@ -19,7 +19,7 @@ from core import ids
 from core.datasets import objects, service, vault
 from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as lists
-from core.datasets.models import Dataset, DatasetState, DatasetVersion, ListState, SensitiveList
+from core.datasets.models import EDGES, Dataset, DatasetState, DatasetVersion, ListState, SensitiveList
 from core.errors import DatasetNotReady, LinksNotNamed, NotAccepted
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -29,7 +29,7 @@ from core.outbox.models import Topic
 from core.storage.sealed import seal
 from core.workflows.common.context import Services
 from core.workflows.common.declared import declared_schema
-from core.workflows.datasets.upload import EDGES, Counted, check_file, discard, too_large
+from core.workflows.datasets.upload import Counted, check_file, discard, too_large
 from graphveil.models.datasets import ListInUse, ListUpload, SensitiveLinks
 
 log = get_logger(__name__)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from sqlalchemy import func
 
 from core.datasets import objects, repository, service, vault
-from core.datasets.models import Dataset, DatasetPart, DatasetVersion, VersionState
+from core.datasets.models import EDGES, NODES, Dataset, DatasetPart, DatasetVersion, VersionState
 from core.datasets.service import Event
 from core.errors import InvalidInput, LeaseLost, PayloadTooLarge, StorageError
 from core.graphs import formats
@@ -32,7 +32,6 @@ from graphveil.models.datasets import Received
 
 log = get_logger(__name__)
 
-NODES, EDGES = "nodes", "edges"
 MAX_OPTIONS_BYTES = 16 * 2**10
 
 

@@ -24,7 +24,7 @@ from core.datasets import repository as datasets
 from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
-from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
+from core.graphs.schema import MAX_TYPES, GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
@@ -57,6 +57,7 @@ from core.workflows.common.policies import (
     policy_of,
 )
 from core.workflows.common.schema_rules import check_cells
+from core.workflows.datasets.derivations import marks_on
 from core.workflows.datasets.sensitive_links import require_named
 from core.workflows.jobs import repository
 from core.workflows.jobs.assumed import Assume
@@ -263,7 +264,7 @@ def prepare(
             # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
             named_links=isinstance(generator, LinkHidingGenerator) and not dataset.public,
             measurements=policy_of(dataset).measurements,
-            derived=tuple(map(Derived, version.derived)),
+            derived=marks_on(version, datasets.parts(session, [version.id])),
         ),
         # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the
         # graph.

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from core import clock
 from core.datasets import vault
+from core.datasets.models import EDGES
 from core.errors import InvalidInput, NotAccepted, SnapshotConflict
 from core.failpoints import reach
 from core.identity.models import Role
@@ -29,7 +30,7 @@ from core.streams.service import Arrival, Content
 from core.workflows.common.context import Services
 from core.workflows.common.sweeps import each
 from core.workflows.datasets.ingest_work import fingerprint_key
-from core.workflows.datasets.upload import EDGES, Counted, check_file, discard, too_large
+from core.workflows.datasets.upload import Counted, check_file, discard, too_large
 from core.workflows.jobs import turns
 from core.workflows.jobs.prepare import ready_dataset
 from core.workflows.streams.queries import views

@@ -210,6 +210,24 @@ def test_a_dataset_says_when_to_ask_again_until_it_has_settled(tenant: Tenant):
     assert (ready.json()["state"], "Retry-After" in ready.headers) == ("ready", False)
 
 
+@pytest.mark.parametrize(("count", "kept"), [(None, ["node_list"]), (50, [])])
+def test_a_schema_that_is_sent_is_asked_nothing_about_and_answered_what_of_it_was_read_off(
+    tenant: Tenant, count: int | None, kept: list[str]
+):
+    """Whoever sends one may have written it; what it shares with the proposal is marked on releases."""
+    path = f"/datasets/{tenant.register(graph_schema=None)['id']}"
+    version = tenant.upload(path.rpartition("/")[2]).json()["id"]
+    tenant.work(Topic.INGEST, version)
+    schema = tenant.call("GET", path).json()["proposed_schema"]
+    schema["node_types"][0]["count"] = count
+    answer = tenant.call("PUT", f"{path}/schema", json=schema)
+    assert answer.status_code == 200
+    assert [each["part"] for each in answer.json()["version"]["read_off"]] == kept
+    tenant.work(Topic.INGEST, version)
+    ready = tenant.call("GET", path).json()
+    assert [each["part"] for each in ready["version"]["read_off"]] == kept
+
+
 @pytest.mark.parametrize(
     ("query", "field", "says"),
     [

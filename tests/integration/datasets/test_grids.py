@@ -138,3 +138,18 @@ def test_a_documents_nodes_are_marked_until_a_list_takes_their_place(curator: Cu
     assert listed.state == "ready"
     assert listed.node_counts == {"node": 3}
     assert marks(curator, listed) == []
+
+
+def test_a_document_that_was_accepted_before_marks_is_marked_all_the_same(
+    curator: Curator, services: Services, principal: Principal
+) -> None:
+    dataset = curator.register(name="document", graph_schema=GraphSchema(), unit="edge")
+    document = b'{"nodes": [{"id": "0"}, {"id": "1"}], "links": [{"source": "0", "target": "1"}]}'
+    version = curator.send(dataset, document, format="node_link")
+    assert curator.validate(version).state == "ready"
+    with services.db.transaction() as session:
+        session.get_one(DatasetVersion, version.id).derived = []
+    shown = queries.get_dataset(services, principal, dataset.id).version
+    assert shown is not None
+    assert [each.part for each in shown.read_off] == ["node_list"]
+    assert queued_job(services, principal, dataset.id).spec["release"]["derived"] == ["node_list"]

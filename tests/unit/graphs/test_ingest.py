@@ -386,6 +386,16 @@ def test_documents_carry_their_nodes(bench: Bench) -> None:
     bad = Bench(bench.folder / "bad")
     missing = bad.findings(json.dumps(content), LISTED, "id\na\n", form="node_link")[0]
     assert "the target '3' is no node" in missing["message"], "a declared list takes the document's place"
+    for listed, message in (
+        ("id\n3\na\n", "lists 'lonely', missing in the node list that was"),
+        ("id\na\n3\nelse\n", "lists 'lonely', missing"),
+    ):
+        (dropped,) = bad.findings(json.dumps(content), LISTED, listed, form="node_link")
+        assert message in dropped["message"]
+        assert (dropped["file"], dropped["line"]) == ("edges", 3)
+    content["nodes"].append({"id": "b"})
+    (dropped,) = bad.findings(json.dumps(content), LISTED, "id\n3\na\n", form="node_link")
+    assert "lists 'lonely' and 1 more nodes, missing" in dropped["message"]
     content["links"][0]["weight"] = 2
     assert "weight" in bad.findings(json.dumps(content), LISTED, form="node_link")[0]["message"]
 

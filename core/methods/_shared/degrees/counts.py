@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import slot_count
 
@@ -18,13 +19,22 @@ if TYPE_CHECKING:
 BISECTIONS = 64  # past the last bit of any shift
 
 
-def noisy_count(cell: CountedCell, nano_epsilon: int) -> int:
+def noisy_count(cell: CountedCell, nano_epsilon: int, decides: float | None = None) -> int:
     """The cell's number of edges with discrete Laplace noise, held within 0..slots.
 
     Sensitivity: 1. Unit: one edge of the cell. Costs ``nano_epsilon``; the limits are public.
+    ``decides``: as of ``laplace``.
     """
-    noisy = cell.laplace("edge_count", nano_epsilon=nano_epsilon, purpose="edge count")
+    noisy = cell.laplace("edge_count", nano_epsilon=nano_epsilon, purpose="edge count", decides=decides)
     return int(np.clip(noisy[0], 0, slot_count(cell.shape)))
+
+
+def summed_variance(numbers: int, nano_epsilon: int, multiplicity: int) -> float:
+    """Compute the variance of the number of edges in a sum of so many counts; of degrees, half their sum.
+
+    ``multiplicity``: edges that a unit may have in the cell.
+    """
+    return 2 * numbers * (multiplicity * NANO / nano_epsilon) ** 2
 
 
 def to_total(values: np.ndarray, total: float, most: np.ndarray | float | None = None) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.methods._shared.degrees.active_steps import over_steps
+from core.methods._shared.degrees.counts import summed_variance
 from core.methods._shared.degrees.fitted import fitted_degrees
 from core.methods._shared.degrees.sides import fitted_sides, summing_to
 from core.methods._shared.degrees.tails import Ends, counted_tails, law_with_tails, tails_tell, thresholds
@@ -47,7 +48,12 @@ def fit_relation(
         parts = static_shares(shape, nano_epsilon, cells[0].multiplicity, params)
         return [static.fit(cell, parts, rng, deconvolve=params.deconvolve) for cell in cells]
     budget = shares(shape, nano_epsilon, cells[0].multiplicity, params)
-    counts = [cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count") for cell in cells]
+    usual = summed_variance(shape.source_count, budget.source, cells[0].multiplicity)
+    decides = usual if budget.tail else None
+    counts = [
+        cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count", decides=decides)
+        for cell in cells
+    ]
     if not tails_tell(shape.source_count, float(np.mean(counts)), budget.tail):
         budget = replace(budget, source=budget.source + budget.tail, tail=0)
     sides = ("both",) if shape.undirected else ("source", "target")
