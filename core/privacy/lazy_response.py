@@ -89,14 +89,14 @@ def beginning(edge_type: str, step: int | None) -> bytes:
 
 
 @njit(cache=True, nogil=True)
-def flipped(state, threshold, u, v):
+def flipped(state: np.ndarray, threshold: np.uint64, u: int, v: int) -> bool:
     """Tell whether the slot (u, v) is flipped: its word lies below ``threshold``. 0 <= u, v < 2^32."""
     word = (np.uint64(u) << _ENDS_BITS) | np.uint64(v)
     return siphash.after_word(state, word, _CLOSING) < threshold
 
 
 @njit(cache=True, nogil=True)
-def _flips(state, threshold, source, target):
+def _flips(state: np.ndarray, threshold: np.uint64, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     coins = np.empty(source.size, np.bool_)
     for i in range(source.size):
         coins[i] = flipped(state, threshold, source[i], target[i])

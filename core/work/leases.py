@@ -90,7 +90,8 @@ def lost(session: Session, kind: Kind[Row], row_id: str, states: Collection[str]
 
 def _lost(kind: Kind[Row], states: Collection[str] | None) -> ColumnElement[bool]:
     held: Collection[str] = (kind.running,) if states is None else states
-    return kind.model.state.in_(held) & (kind.model.lease_expires_at < func.now())
+    holds: ColumnElement[bool] = kind.model.state.in_(held)
+    return holds & (kind.model.lease_expires_at < func.now())
 
 
 def waiting_ids(

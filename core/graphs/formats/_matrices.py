@@ -14,7 +14,8 @@ from pydantic import Field
 from core.errors import NotAccepted
 from core.graphs.findings import reject
 from core.graphs.formats._base import Batch, Options, RawGraph, ReadRequest, columnar
-from core.graphs.schema import GraphSchema, Name
+from core.graphs.names import Name
+from core.graphs.schema import GraphSchema
 
 if TYPE_CHECKING:
     import numpy as np
