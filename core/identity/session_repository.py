@@ -24,7 +24,7 @@ def add(session: Session, row: ConsoleSession) -> None:
     session.refresh(row, ["created_at", "seen_at", "ends_at"])
 
 
-def live(session: Session, token_hash: bytes, idle_seconds: int) -> Row[Any] | None:
+def live(session: Session, token_hash: bytes, idle_seconds: int) -> Row[*tuple[Any, ...]] | None:
     """Load the session of that hash, unless it has ended, stood idle, or its key opens nothing any more.
 
     One look-up in an index, by PostgreSQL's clock. Columns: id, tenant, key_id, name, person, team, roles,

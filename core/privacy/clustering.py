@@ -156,7 +156,7 @@ def _weighed(start: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.nd
 @njit(cache=True, nogil=True)
 def _largest_sum(
     start: np.ndarray, others: np.ndarray, weight: np.ndarray, ahead: np.ndarray, order: np.ndarray
-) -> int:
+) -> np.int64:
     """The largest sum of ``weight`` over the common neighbours of two nodes.
 
     ``ahead`` is the sum over all neighbours of a node, which no pair of that node exceeds; it descends in
@@ -198,7 +198,7 @@ def _sum_of_first(
     weight: np.ndarray,
     order: np.ndarray,
     counts: tuple[np.ndarray, np.ndarray],
-) -> int:
+) -> np.int64:
     """The largest sum of ``weight`` over the common neighbours of one of ``order`` and any node."""
     best = np.int64(0)
     for u in order:
@@ -213,8 +213,8 @@ def _walked(
     weight: np.ndarray,
     u: int,
     counts: tuple[np.ndarray, np.ndarray],
-    best: int,
-) -> int:
+    best: np.int64,
+) -> np.int64:
     """The most that u shares with a node of ``onward``, or ``best``.
 
     ``onward``: (begin, end, large), where ``large[begin[v]:end[v]]`` are the neighbours of v that count.

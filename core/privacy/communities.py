@@ -151,7 +151,8 @@ def _pick(
     many untouched communities do not drown the touched ones in refusals.
     """
     if touched == 0:
-        return alive[below(rng, living)]
+        only: int = alive[below(rng, living)]
+        return only
     untouched = living - touched
     power = min(MAX_POWER, _gamma_floor(best, numerator, denominator))
     # weights as integers over 8^power; smaller powers once the untouched ones weigh less than the touched
@@ -167,9 +168,11 @@ def _pick(
         if r < touched * up:
             c = alive[r // up]
             if _accept(best - score[c], numerator, denominator, rng):
-                return c
+                near: int = c
+                return near
         elif _accept_untouched(best, j, numerator, denominator, rng):
-            return alive[touched + (r - touched * up) // low]
+            far: int = alive[touched + (r - touched * up) // low]
+            return far
 
 
 @njit(cache=True)

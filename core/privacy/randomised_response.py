@@ -297,7 +297,7 @@ _binomial = lru_cache(maxsize=64)(_Binomial)
 
 def _power(base: int, exponent: int, scale: int) -> int:
     """Compute (base / 2^scale) ** exponent in units of 2^-scale, rounded down at each product."""
-    result = 2**scale
+    result: int = 2**scale
     while exponent:
         if exponent & 1:
             result = result * base >> scale

@@ -31,13 +31,13 @@ def below(rng: Generator, n: int) -> int:
     where no word needs rejecting, until the draw lies below n.
     """
     if n <= PLAIN:
-        return rng.integers(0, n)
+        return int(rng.integers(0, n))
     power = PLAIN
     while power < n:
         power *= 2
-    x = rng.integers(0, power)
+    x = int(rng.integers(0, power))
     while x >= n:
-        x = rng.integers(0, power)
+        x = int(rng.integers(0, power))
     return x
 
 

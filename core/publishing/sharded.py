@@ -18,9 +18,8 @@ from core.evaluation.suite import degree_statistics
 from core.generators import registry
 from core.generators.base import Progress
 from core.graphs.graph import Graph, NodeTable
-from core.graphs.partable import require_partable
+from core.graphs.partable import Part, require_partable
 from core.graphs.parted import read_parted
-from core.graphs.partable import Part
 from core.graphs.schema import GraphSchema
 from core.graphs.store import read_schema
 from core.privacy.counted import PrivateParts

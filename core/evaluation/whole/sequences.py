@@ -108,7 +108,9 @@ class MetaPaths:
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
         self._lengths = meta_paths.lengths_of(len(names))
-        self._tables: dict[int, tuple[list, list]] = {length: ([], []) for length in self._lengths}
+        self._tables: dict[int, tuple[list[np.ndarray], list[np.ndarray]]] = {
+            length: ([], []) for length in self._lengths
+        }
 
     def add(self, original: Layer, synthetic: Layer) -> None:
         for length, tables in self._tables.items():

@@ -16,7 +16,7 @@ _STRIDE = 4
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
-def _ones(x: np.uint64) -> int:
+def _ones(x: np.uint64) -> np.int64:
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
