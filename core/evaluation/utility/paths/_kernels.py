@@ -123,7 +123,7 @@ def _settle(
     counting = len(arrived) > 0
     for i in range(count):
         x = touched[i]
-        here = 0
+        here = np.int64(0)
         for k in range(WORDS):
             new = following[x, k] & ~seen[x, k]
             following[x, k] = new
