@@ -42,7 +42,7 @@ def within_degrees(
 
 
 @njit(cache=True, nogil=True)
-def _taken(first, second, left):
+def _taken(first: np.ndarray, second: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Take pairs in turn where both ends have some of ``left``, which is used up; bool."""
     taken = np.zeros(first.size, np.bool_)
     for i in range(first.size):

@@ -53,7 +53,7 @@ def _in_order(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _parts(keys, mass, size, parts):
+def _parts(keys: np.ndarray, mass: np.ndarray, size: np.ndarray, parts: int) -> np.ndarray:
     """Number the part of every node: of a run of equal values that of its first one's middle; int64."""
     found = np.empty(keys.size, np.int64)
     group, value, before, part = np.int64(-1), np.int64(-1), 0.0, np.int64(0)

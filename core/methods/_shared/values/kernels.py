@@ -22,7 +22,11 @@ MOST_LEAN = 0.9
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _places(ends, where, edge):
+def _places(
+    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
+    where: tuple[np.ndarray, np.ndarray, int, np.ndarray],
+    edge: int,
+) -> tuple[int, int, int, int]:
     """Return an edge's nodes, pair of classes and period."""
     u, v = ends[0][edge], ends[1][edge]
     pair = where[0][u] * where[2] + where[1][v]
@@ -30,7 +34,16 @@ def _places(ends, where, edge):
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
-def _weigh(u, v, pair, period, factors, score, power, weight):
+def _weigh(
+    u: int,
+    v: int,
+    pair: int,
+    period: int,
+    factors: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    score: np.ndarray,
+    power: np.ndarray,
+    weight: np.ndarray,
+) -> float:
     """Write the weights of one edge, and return their sum."""
     of_source, of_target, of_pair, of_period = factors
     total = 0.0
@@ -47,7 +60,12 @@ def _weigh(u, v, pair, period, factors, score, power, weight):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def expected_of_nodes(ends, where, factors, score):
+def expected_of_nodes(
+    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
+    where: tuple[np.ndarray, np.ndarray, int, np.ndarray],
+    factors: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    score: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """Expected numbers of each bin, by source and by target, (nodes, bins) each; of values without order."""
     bins = factors[2].shape[1]
     sources, targets = np.zeros(factors[0].shape, np.float64), np.zeros(factors[1].shape, np.float64)
@@ -64,7 +82,14 @@ def expected_of_nodes(ends, where, factors, score):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def expected_of(by_pair, ends, where, factors, score, stride):
+def expected_of(
+    by_pair: bool,
+    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
+    where: tuple[np.ndarray, np.ndarray, int, np.ndarray],
+    factors: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    score: np.ndarray,
+    stride: int,
+) -> np.ndarray:
     """Expected numbers of each bin by pair of classes, else by period, of every ``stride``-th edge; (groups,
     bins)."""
     bins = factors[2].shape[1]
@@ -81,7 +106,14 @@ def expected_of(by_pair, ends, where, factors, score, stride):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def chosen(ends, where, factors, score, owed, uniform):
+def chosen(
+    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
+    where: tuple[np.ndarray, np.ndarray, int, np.ndarray],
+    factors: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    score: np.ndarray,
+    owed: tuple[np.ndarray, np.ndarray],
+    uniform: np.ndarray,
+) -> np.ndarray:
     """One bin for each edge, by its weights; ``uniform`` in [0, 1).
 
     ``owed``: (of sources, of targets), (nodes, bins) each: how many edges more of a bin a node should have so
