@@ -25,12 +25,11 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.graphs.graph import Graph
-    from core.graphs.parts import Part as GraphPart
+    from core.graphs.partable import Part as GraphPart
     from core.graphs.sensitive import SensitiveLinks
     from core.privacy.counted import PrivateParts
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.guarantee import GuaranteeKind
-    from core.privacy.plan import PlannedRead, PrivacyPlan
+    from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
 
 Assurance = Literal["proven", "reviewed", "experimental"]

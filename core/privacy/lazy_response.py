@@ -89,7 +89,7 @@ def beginning(edge_type: str, step: int | None) -> bytes:
 
 
 @njit(cache=True, nogil=True)
-def flipped(state: np.ndarray, threshold: np.uint64, u: int, v: int) -> np.bool:
+def flipped(state: np.ndarray, threshold: np.uint64, u: int | np.int64, v: int | np.int64) -> np.bool:
     """Tell whether the slot (u, v) is flipped: its word lies below ``threshold``. 0 <= u, v < 2^32."""
     word = (np.uint64(u) << _ENDS_BITS) | np.uint64(v)
     return siphash.after_word(state, word, _CLOSING) < threshold

@@ -127,7 +127,8 @@ def _instances(
 def _drawn(mass: np.ndarray, low: int, high: int, rng: Rng) -> int:
     """Draw an entry of low..high - 1 with probability in proportion to its count."""
     at = mass[low] + int(rng.random() * (mass[high] - mass[low]))
-    return min(low + np.searchsorted(mass[low : high + 1], at, side="right") - 1, high - 1)
+    entry: int = min(low + np.searchsorted(mass[low : high + 1], at, side="right") - 1, high - 1)
+    return entry
 
 
 @njit(cache=True, nogil=True)

@@ -70,4 +70,5 @@ def degree_logs(first: np.ndarray, second: np.ndarray, times: np.ndarray, degree
         factor = np.where(degrees > 0, np.clip(factor * np.sqrt(wanted), LEAST, MOST), 0.0)
     with np.errstate(divide="ignore"):
         logs = np.log(factor)
-    return logs[first] + logs[second]
+    sums: np.ndarray = logs[first] + logs[second]
+    return sums

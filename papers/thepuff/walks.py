@@ -118,9 +118,8 @@ def just(
     Cudre-Mauroux, "Are meta-paths necessary?", CIKM 2018, with a memory of one type).
     O(walks * length * types * log degree).
     """
-    return _just(
-        snapshots.start, snapshots.others, snapshots.layout.offsets, steps, starts, length, STAY, rng
-    )
+    offsets: np.ndarray = snapshots.layout.offsets
+    return _just(snapshots.start, snapshots.others, offsets, steps, starts, length, STAY, rng)
 
 
 @njit(cache=True, nogil=True)

@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from core.graphs.parts import Part
+    from core.graphs.partable import Part
     from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel

@@ -117,9 +117,9 @@ def _settle(
     following: np.ndarray,
     queue: np.ndarray,
     arrived: np.ndarray,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, np.int64]:
     """Keep in ``following`` what is new, and queue its nodes: their number, degrees and bits."""
-    length, work, arrivals = 0, 0, 0
+    length, work, arrivals = 0, 0, np.int64(0)
     counting = len(arrived) > 0
     for i in range(count):
         x = touched[i]

@@ -70,4 +70,5 @@ def posterior_means(size: int, zero: int, mass: np.ndarray, ratio: float) -> np.
     for d in range(mass.size):
         spread[zero + d] = mass[d]
         first[zero + d] = mass[d] * d
-    return filtered(first, ratio) / np.maximum(filtered(spread, ratio), TINY)
+    estimated: np.ndarray = filtered(first, ratio) / np.maximum(filtered(spread, ratio), TINY)
+    return estimated

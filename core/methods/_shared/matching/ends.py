@@ -85,7 +85,7 @@ def key_of(u: Int, v: Int, nodes: Int) -> np.int64:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def change_ends(left: np.ndarray, right: np.ndarray, mine: Int, side: int, theirs: Int, other: int) -> None:
+def change_ends(left: np.ndarray, right: np.ndarray, mine: Int, side: Int, theirs: Int, other: Int) -> None:
     """Swap one end of edge ``mine`` (its left where ``side`` is 0) with one of edge ``theirs``."""
     given = left[mine] if side == 0 else right[mine]
     taken = left[theirs] if other == 0 else right[theirs]

@@ -151,7 +151,7 @@ def _has(state: State, key: Int) -> bool:
 @njit(cache=True, nogil=True)
 def _within(ordered: np.ndarray, key: Int) -> bool:
     place = np.searchsorted(ordered, key)
-    return place < ordered.size and ordered[place] == key
+    return bool(place < ordered.size and ordered[place] == key)
 
 
 @njit(cache=True, nogil=True)

@@ -40,6 +40,7 @@ def balance(
     """
     start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
+    x: Int
     nodes, made = start.size - 1, 0
     marks, found = np.zeros(nodes, np.uint8), room_for(start)
     pairs = np.empty((VISIT, 2), np.int32)
@@ -97,7 +98,8 @@ def balance(
 def _least(weight: np.ndarray, closed: np.ndarray, move: Move) -> float:
     """What the triangles that a move gives up weigh at least: the ends of their edges."""
     x, y, a, b, place_a, place_b = move
-    return closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
+    least: float = closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
+    return least
 
 
 @njit(cache=True, nogil=True, inline="always")

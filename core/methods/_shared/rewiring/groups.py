@@ -122,7 +122,7 @@ def filled(
     products: Products,
     most: int,
     rng: Generator,
-) -> tuple[int, Int]:
+) -> tuple[int, int]:
     """Links the nodes of each group, with its probability; the edges put in, about ``most`` at most, and the
     product sum.
 
@@ -156,7 +156,7 @@ def filled(
 
 
 @njit(cache=True, nogil=True)
-def gathered(rows: Arrays, products: Products, wanted: int, tries: int, rng: Generator) -> tuple[Int, int]:
+def gathered(rows: Arrays, products: Products, wanted: int, tries: int, rng: Generator) -> tuple[int, int]:
     """Links nodes of one circle in place of nodes of two, until there are ``wanted`` more such edges; the
     product sum and the tries made, ``tries`` at most.
 
@@ -207,7 +207,7 @@ def _shift(start: np.ndarray, x: Int, y: Int, a: Int, b: Int) -> int:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _astray(product: Int, shift: Int, aim: float, band: float) -> bool:
+def _astray(product: int, shift: int, aim: int, band: int) -> bool:
     """Whether a move leads away from the aim, and out of the band."""
     return abs(product + shift - aim) > max(band, abs(product - aim))
 

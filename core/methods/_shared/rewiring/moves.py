@@ -31,8 +31,8 @@ HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)  # of a random word: each half c
 
 @njit(cache=True, nogil=True)
 def shift_product(
-    rows: Arrays, product: Int, aim: float, band: float, proposals: int, rng: Generator
-) -> tuple[Int, int]:
+    rows: Arrays, product: int, aim: int, band: int, proposals: int, rng: Generator
+) -> tuple[int, int]:
     """Swaps ends of equal label at random where that brings the product sum nearer to ``aim``, until it is
     within ``band``; the product sum, and the proposals made. Triangles are counted afterwards.
 
@@ -71,7 +71,7 @@ def close_triangles(
     products: Products,
     proposals: int,
     rng: Generator,
-) -> tuple[Int, float, Int, int]:
+) -> tuple[Int, float, int, int]:
     """Moves that add triangles until there are as many as aimed at; triangles, clustering, product sum and
     the proposals made.
 
@@ -163,7 +163,7 @@ def closing(
     heaviest: float,
     products: Products,
     rng: Generator,
-) -> tuple[Move, Int]:
+) -> tuple[Move, int]:
     """A move that links x with y, if no neighbour yet, where ``pair`` is (v, y) as :func:`near` met them, and
     what it does to the product sum; its entries are -1 where there is none.
 
@@ -213,7 +213,7 @@ def open_triangles(
     products: Products,
     proposals: int,
     rng: Generator,
-) -> tuple[Int, Int, int]:
+) -> tuple[Int, int, int]:
     """Random swaps that lose triangles, until there are as many as aimed at or fewer; triangles, product sum
     and the proposals made."""
     start, others = rows[0], rows[1]
@@ -236,7 +236,7 @@ def open_triangles(
 
 
 @njit(cache=True, nogil=True)
-def swapping(rows: Arrays, products: Products, rng: Generator) -> tuple[Move, Int]:
+def swapping(rows: Arrays, products: Products, rng: Generator) -> tuple[Move, int]:
     """A move of any edges (x, a) and (y, b), x and b of one label, no two nodes the same, and what it does to
     the product sum; its entries are -1 where those that were met may not be moved, or are in no triangle."""
     start, others, back, first, labels, closed = rows[:6]
@@ -246,7 +246,7 @@ def swapping(rows: Arrays, products: Products, rng: Generator) -> tuple[Move, In
     label = labels[x]
     two = first[label] + np.int64(rng.random() * (first[label + 1] - first[label]))
     b, y = np.int64(others[back[two]]), np.int64(others[two])
-    nothing = (x, x, x, x, np.int64(-1), np.int64(-1)), np.int64(0)
+    nothing = (x, x, x, x, np.int64(-1), np.int64(-1)), 0
     if not closed[place_a] + closed[two]:
         return nothing
     if x == y or x == b or a == y or a == b:  # noqa: SIM109 (compiled)
@@ -272,7 +272,7 @@ def _poorest(
     """Of so many random entries in v's row, the one whose edge is in the fewest triangles, by their number or
     as a share of those that it could be in."""
     degree = degree_of(start, v)
-    best = start[v] + np.int64(rng.random() * degree)
+    best: Int = start[v] + np.int64(rng.random() * degree)
     room = 0
     for _ in range(looks - 1):
         if not closed[best]:

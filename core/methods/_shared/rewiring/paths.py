@@ -60,7 +60,7 @@ def closed_around(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) -
 @njit(cache=True, nogil=True, inline="always")
 def _is_ahead(start: np.ndarray, v: Int, w: Int) -> bool:
     more = degree_of(start, w) - degree_of(start, v)
-    return more > 0 or (more == 0 and w > v)
+    return more > 0 or bool(more == 0 and w > v)
 
 
 @njit(cache=True, nogil=True, inline="always")

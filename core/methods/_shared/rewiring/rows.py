@@ -32,7 +32,7 @@ Arrays = tuple[
 """start, others, back, first, labels, closed, circles, hub and begin of :class:`Rows`."""
 Move = tuple[Int, Int, Int, Int, Int, Int]
 """x, y, a, b and two entries: see :mod:`core.methods._shared.rewiring.exchange`."""
-Products = tuple[Int, float, float, bool]
+Products = tuple[int, int, int, bool]
 """The sum of degree products over edges: now, its aim, the band around that, and whether to steer."""
 
 
@@ -223,7 +223,8 @@ def _count(start: np.ndarray, others: np.ndarray, back: np.ndarray, found: np.nd
 
 @njit(cache=True, nogil=True, inline="always")
 def degree_of(start: np.ndarray, v: Int) -> int:
-    return start[v + 1] - start[v]
+    degree: int = start[v + 1] - start[v]
+    return degree
 
 
 @njit(cache=True, nogil=True)
@@ -254,7 +255,7 @@ def clear(start: np.ndarray, others: np.ndarray, marks: np.ndarray, v: Int, bit:
 @njit(cache=True, nogil=True)
 def place_of(start: np.ndarray, others: np.ndarray, v: Int, w: Int) -> int:
     """Where w, a neighbour of v, stands in v's row."""
-    i = start[v]
+    i: int = start[v]
     while others[i] != w:
         i += 1
     return i

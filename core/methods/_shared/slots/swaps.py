@@ -124,8 +124,22 @@ def run(
 
 @njit(cache=True, nogil=True)
 def _turn(
-    edges: np.ndarray, i: Int, j: Int, k: Int, targets: int, homogeneous: bool, known: np.ndarray, dense: bool, lazy: bool, prf_key: np.ndarray, threshold: np.uint64, ratio: float, left: np.ndarray, right: np.ndarray, rng: Generator,
-) -> None:  # fmt: skip
+    edges: np.ndarray,
+    i: Int,
+    j: Int,
+    k: Int,
+    targets: int,
+    homogeneous: bool,
+    known: np.ndarray,
+    dense: bool,
+    lazy: bool,
+    prf_key: np.ndarray,
+    threshold: np.uint64,
+    ratio: float,
+    left: np.ndarray,
+    right: np.ndarray,
+    rng: Generator,
+) -> None:
     """Propose to turn the targets of three edges round: the first gets the second's, the second the third's.
 
     A slot that another edge of the three would leave counts as occupied, in both directions.

@@ -17,14 +17,17 @@ from numba import njit
 from core.methods._shared.values.bins import SCORE
 from core.methods._shared.values.scored import powers
 
+Where = tuple[np.ndarray, np.ndarray, int, np.ndarray]
+"""Classes of sources and of targets, the number of these, and the period of each step."""
+
 MOST_LEAN = 0.9
 """How much more or less likely a bin becomes by what nodes are owed of it."""
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _places(
-    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
-    where: tuple[np.ndarray, np.ndarray, int, np.ndarray],
+    ends: tuple[np.ndarray, ...],
+    where: Where,
     edge: int,
 ) -> tuple[int, int, int, int]:
     """Return an edge's nodes, pair of classes and period."""
@@ -39,7 +42,7 @@ def _weigh(
     v: int,
     pair: int,
     period: int,
-    factors: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    factors: tuple[np.ndarray, ...],
     score: np.ndarray,
     power: np.ndarray,
     weight: np.ndarray,
@@ -61,9 +64,9 @@ def _weigh(
 
 @njit(cache=True, nogil=True, fastmath=True)
 def expected_of_nodes(
-    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
-    where: tuple[np.ndarray, np.ndarray, int, np.ndarray],
-    factors: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    ends: tuple[np.ndarray, ...],
+    where: Where,
+    factors: tuple[np.ndarray, ...],
     score: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Expected numbers of each bin, by source and by target, (nodes, bins) each; of values without order."""
@@ -84,9 +87,9 @@ def expected_of_nodes(
 @njit(cache=True, nogil=True, fastmath=True)
 def expected_of(
     by_pair: bool,
-    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
-    where: tuple[np.ndarray, np.ndarray, int, np.ndarray],
-    factors: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    ends: tuple[np.ndarray, ...],
+    where: Where,
+    factors: tuple[np.ndarray, ...],
     score: np.ndarray,
     stride: int,
 ) -> np.ndarray:
@@ -107,9 +110,9 @@ def expected_of(
 
 @njit(cache=True, nogil=True, fastmath=True)
 def chosen(
-    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
-    where: tuple[np.ndarray, np.ndarray, int, np.ndarray],
-    factors: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    ends: tuple[np.ndarray, ...],
+    where: Where,
+    factors: tuple[np.ndarray, ...],
     score: np.ndarray,
     owed: tuple[np.ndarray, np.ndarray],
     uniform: np.ndarray,

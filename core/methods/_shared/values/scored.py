@@ -60,7 +60,8 @@ def moments_of(by_score: np.ndarray, reach: float) -> np.ndarray:
 def tilts_for(means: np.ndarray, by_score: np.ndarray, furthest: float) -> np.ndarray:
     """Find the tilts, within ``furthest`` of 0, at which scores of factors ``by_score`` have these means."""
     known = moments_of(by_score[None, :], furthest)[0, :, 0]
-    return np.interp(means, known, np.linspace(-furthest, furthest, GRID + 1))
+    tilts: np.ndarray = np.interp(means, known, np.linspace(-furthest, furthest, GRID + 1))
+    return tilts
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
@@ -84,7 +85,7 @@ def powers(ratio: float, power: np.ndarray) -> None:
 def _looked_up(
     first: int,
     size: int,
-    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ends: tuple[np.ndarray, ...],
     rows: tuple[np.ndarray, np.ndarray],
     where: tuple[int, np.ndarray, int],
     tilt: np.ndarray,
@@ -101,7 +102,7 @@ def _looked_up(
 
 @njit(cache=True, nogil=True, fastmath=True)
 def add_scores(
-    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ends: tuple[np.ndarray, ...],
     rows: tuple[np.ndarray, np.ndarray],
     where: tuple[int, np.ndarray, int],
     moments: np.ndarray,
@@ -159,7 +160,7 @@ def _lean(power: np.ndarray, owed: float) -> float:
 
 @njit(cache=True, nogil=True, fastmath=True)
 def chosen_by_score(
-    ends: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ends: tuple[np.ndarray, ...],
     rows: tuple[np.ndarray, np.ndarray],
     where: tuple[int, np.ndarray, int],
     by_score: np.ndarray,
