@@ -1,4 +1,4 @@
-"""A release is made once, of a committed tree that names one version everywhere; a dry run changes nothing."""
+"""A release is made once, of a committed tree with one version everywhere; a dry run changes nothing."""
 
 from __future__ import annotations
 
