@@ -14,10 +14,10 @@ import torch
 
 from core.learning.devices import seeded
 from core.methods.base import Progress
-from core.privacy.dp_sgd import DpSgd
+from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import public_generator
-from core.privacy.gradients import DpSgdSession
+from core.privacy.mechanisms.gradients import DpSgdSession
 from papers._shared.progress import Ticks
 from papers.dpggan import backbone as networks
 from papers.dpggan import link_decoder

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from core.graphs.formats._base import DelimitedOptions, refuses_none
+from core.graphs.uploads.batches import DelimitedOptions, refuses_none
 
 
 class SemicolonOptions(DelimitedOptions):

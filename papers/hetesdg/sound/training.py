@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from core.methods.base import Progress
-from core.privacy.dp_sgd import DpSgd
+from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.entropy import noise_generator
-from core.privacy.gradients import DpSgdSession
+from core.privacy.mechanisms.gradients import DpSgdSession
 from papers._shared.progress import Ticks
 from papers.hetesdg.budget import PREDICTOR
 from papers.hetesdg.inputs import Inputs

@@ -19,9 +19,8 @@ import pytest
 
 from core.errors import InvalidInput, NotAccepted, UnknownFormat
 from core.graphs import formats
-from core.graphs.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind, Multiplicity
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
-from core.graphs.ingest import UploadedFile, canonicalise
+from core.graphs.ingest.uploaded import UploadedFile, canonicalise
 from core.graphs.schema import (
     Attribute,
     AttributeKind,
@@ -32,6 +31,7 @@ from core.graphs.schema import (
     NodeType,
     TimeGrid,
 )
+from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind, Multiplicity
 
 EXPORTS = tuple(sorted(set(formats.names()).difference(formats.read_names())))
 AMOUNT = EdgeAttribute(name="amount", kind=EdgeAttributeKind.NUMBER, bounds=(0, 10), aggregate=Aggregate.MAX)

@@ -14,7 +14,7 @@ from numba import njit
 from core.methods._shared.matching.keyset import Int
 from core.methods._shared.slots.occupied import MARKED, OCCUPIED, enter, leave, look
 from core.privacy.entropy import Generator
-from core.privacy.lazy_response import flipped
+from core.privacy.mechanisms.lazy_response import flipped
 
 TURN = 16  # in sided cells every 16th proposal turns three edges
 _FIRST, _SECOND = 34, 2

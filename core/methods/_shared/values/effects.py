@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from core.graphs.key_sort import sorted_keys
+from core.graphs.columns.key_sort import sorted_keys
 
 if TYPE_CHECKING:
     from core.methods._shared.values.memory import Nodes
