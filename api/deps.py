@@ -16,7 +16,8 @@ from core.workflows.common.context import Services
 
 async def services_of(request: Request) -> Services:
     """Return the services that the app was created with."""
-    return request.app.state.services
+    services: Services = request.app.state.services
+    return services
 
 
 ServicesDep = Annotated[Services, Depends(services_of)]

@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from celery import Celery, signals
-from kombu import Exchange, Queue
+from kombu.entity import Exchange, Queue
 
 from core import logging
 from core.settings import get_settings

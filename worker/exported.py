@@ -14,6 +14,7 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
+from core.coarse import BOUNDS
 from core.jobs.models import JobState
 from core.jobs.states import TERMINAL
 from core.ledger.kinds import EntryKind
@@ -22,7 +23,7 @@ from core.objectives import OBJECTIVES
 from core.version import package_version
 from core.workflows.operations.gauges import Gauges
 from core.workflows.operations.gauges_budgets import Amounts, BudgetGauge, BudgetGauges
-from core.workflows.operations.gauges_totals import BOUNDS, Counts, cumulative
+from core.workflows.operations.gauges_totals import Counts, cumulative
 from core.workflows.operations.gauges_work import WorkGauges
 from graphveil.amounts import DELTA_DIGITS, EPSILON_DIGITS
 

@@ -6,6 +6,7 @@ hangs must not stop a lease's heartbeat.
 
 from __future__ import annotations
 
+import importlib
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -87,10 +88,10 @@ def _asked(driver: ModuleType, question: Callable[..., Any], *arguments: object)
 @cache
 def driver() -> ModuleType | None:
     """Open NVIDIA's management library; None where there is no driver."""
-    import pynvml  # not above: the relay imports this module without a worker's libraries
-
+    # Not above: the relay imports this module without a worker's libraries.
+    library = importlib.import_module("pynvml")
     try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
+        library.nvmlInit()
+    except library.NVMLError:
         return None
-    return pynvml
+    return library

@@ -137,8 +137,9 @@ def server() -> ForkServer:
         if running.start == start:
             log.warning("fork_server_replaced")
         running.stop()
-    _own.server = ForkServer(start)
-    return _own.server
+    running = ForkServer(start)
+    _own.server = running
+    return running
 
 
 def stop() -> None:

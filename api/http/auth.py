@@ -39,7 +39,8 @@ async def principal_of(
     request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]
 ) -> Principal:
     """Who calls, as it was found before the body was read. Fails on a route that does not ask first."""
-    return request.state.principal
+    principal: Principal = request.state.principal
+    return principal
 
 
 class Guarded(APIRoute):

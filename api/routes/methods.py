@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends
 
-from api.deps import principal_of
-from api.http.auth import Guarded
+from api.http.auth import Guarded, principal_of
 from core.workflows.jobs import queries as job_queries
 from graphveil.models.plans import Methods
 

@@ -26,6 +26,7 @@ from core.workflows.streams import lifecycle as streams
 from core.workflows.streams import queries as stream_queries
 from core.workflows.streams import report as stream_report
 from core.workflows.streams import snapshots
+from core.workflows.streams.requests import StreamRequest
 from graphveil.models.stream_plans import StreamPlan
 from graphveil.models.streams import TERMINAL, Snapshot, Snapshots, Stream, StreamReport, Streams
 
@@ -109,7 +110,7 @@ def create(
     principal: PortalDep,
     request: Request,
     response: Response,
-    body: Annotated[streams.StreamRequest, Body(openapi_examples=_EXAMPLES)],
+    body: Annotated[StreamRequest, Body(openapi_examples=_EXAMPLES)],
     key: IdempotencyKey = None,
     dry_run: Annotated[bool, Query(description="Plan only: nothing is opened, no key is needed.")] = False,
 ) -> Any:

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from core.reports.model import SCHEMA_VERSION, CuratorPart, PublicPart
+from core.reports.evidence import CuratorPart
+from core.reports.model import SCHEMA_VERSION, PublicPart
 
 
 class CuratorReport(CuratorPart):

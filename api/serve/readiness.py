@@ -73,7 +73,8 @@ def _passes(name: str, answer: Future[bool], ends: float) -> bool:
 
 def _database(services: Services) -> bool:
     with services.db.transaction() as session:
-        return session.execute(text("SELECT 1")).scalar_one() == 1
+        answer: int = session.execute(text("SELECT 1")).scalar_one()
+    return answer == 1
 
 
 def _migrations(services: Services) -> bool:

@@ -149,8 +149,10 @@ def _keys(cell: Cell, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Compute ``source * width + target`` of canonical edges."""
     width = max(cell.target_count, 1)
     if cell.edge_type.homogeneous and not cell.edge_type.directed:
-        return np.minimum(source, target) * width + np.maximum(source, target)
-    return source * width + target
+        unordered: np.ndarray = np.minimum(source, target) * width + np.maximum(source, target)
+        return unordered
+    ordered: np.ndarray = source * width + target
+    return ordered
 
 
 def _meta_paths(original: Graph, graphs: Sequence[Graph], suite: Suite) -> dict[str, float | None]:

@@ -1,37 +1,43 @@
-"""Every structural metric by family: what the suites choose from and the documentation prints."""
+"""Every structural metric by family: what the suites choose from and the documentation prints.
+
+A family is a module of :mod:`core.evaluation.utility` that binds ``SCALARS`` or ``DISTANCES``; found, not
+listed.
+"""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from types import ModuleType
 from typing import Any
 
+from core.evaluation import utility
 from core.evaluation.metric import Metric, Suite, of_suite
-from core.evaluation.utility import (
-    assortativity,
-    clustering,
-    communities,
-    components,
-    degrees,
-    edges,
-    eigenvector,
-    inequality,
-    motifs,
-    paths,
-)
 
-# In report order.
-FAMILIES: tuple[ModuleType, ...] = (
-    edges,
-    degrees,
-    inequality,
-    assortativity,
-    clustering,
-    motifs,
-    components,
-    paths,
-    communities,
-    eigenvector,
+REPORTED_FIRST = (
+    "edges",
+    "degrees",
+    "inequality",
+    "assortativity",
+    "clustering",
+    "motifs",
+    "components",
+    "paths",
+    "communities",
+    "eigenvector",
 )
+"""Families in the order of the report; those that are not named here follow by name."""
+
+
+def _families() -> tuple[ModuleType, ...]:
+    """Find every family, in report order."""
+    names = {module.name for module in pkgutil.iter_modules(utility.__path__) if module.name[0] != "_"}
+    ordered = [*(name for name in REPORTED_FIRST if name in names), *sorted(names.difference(REPORTED_FIRST))]
+    modules = [importlib.import_module(f"{utility.__name__}.{name}") for name in ordered]
+    return tuple(module for module in modules if hasattr(module, "SCALARS") or hasattr(module, "DISTANCES"))
+
+
+FAMILIES = _families()
 SCALAR_FAMILIES = tuple(family for family in FAMILIES if hasattr(family, "SCALARS"))
 DISTANCE_FAMILIES = tuple(family for family in FAMILIES if hasattr(family, "DISTANCES"))
 SCALARS: tuple[Metric, ...] = tuple(metric for family in SCALAR_FAMILIES for metric in family.SCALARS)

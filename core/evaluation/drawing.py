@@ -69,7 +69,8 @@ def layout(nodes: int, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         places[alone] = far * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     low, high = places.min(axis=0), places.max(axis=0)
     width = max(float((high - low).max()), 1e-9)
-    return np.clip((places - (low + high) / 2) / width + 0.5, 0.0, 1.0)
+    inside: np.ndarray = np.clip((places - (low + high) / 2) / width + 0.5, 0.0, 1.0)
+    return inside
 
 
 def _spring(start: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -194,7 +194,8 @@ def _bins(attribute: Attribute) -> tuple[Any, ...]:
 def _shares(places: np.ndarray, count: int) -> np.ndarray:
     """Shares of each place; zeros where there is none."""
     found = np.bincount(places[places >= 0], minlength=count).astype(np.float64)
-    return found / max(found.sum(), 1.0)
+    shares: np.ndarray = found / max(found.sum(), 1.0)
+    return shares
 
 
 def _row(ours: _Side, theirs: _Side) -> dict[str, Any]:

@@ -81,7 +81,8 @@ def _edge_values(graph: Graph, asked: Measurement) -> np.ndarray | None:
             one, other = np.minimum(one, other), np.maximum(one, other)
         keys = [one * (int(np.max(given["targets"])) + 1) + other]
     counts = [np.bincount(key.astype(np.int64) * labels + label, minlength=asked.size) for key in keys]
-    return np.sum(counts, axis=0)
+    summed: np.ndarray = np.sum(counts, axis=0)
+    return summed
 
 
 def _ends(source: np.ndarray, target: np.ndarray, side: str) -> tuple[np.ndarray, ...]:

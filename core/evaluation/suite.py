@@ -89,7 +89,7 @@ def degree_statistics(schema: GraphSchema, found: np.ndarray) -> dict[str, Any]:
 def _type_statistics(graph: Graph, edge_type: EdgeType) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     counts: dict[str, list[np.ndarray]] = {}
-    summaries: dict[str, list[dict]] = {}
+    summaries: dict[str, list[dict[str, float | int]]] = {}
     for step in steps_of(graph.schema, edge_type, PUBLISHED):
         view = UndirectedView.of(graph.cell(edge_type.name, step))
         values = scalars_of(view, PUBLISHED)

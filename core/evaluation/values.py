@@ -288,7 +288,10 @@ def _sides(
 
 
 def _degree_class(nodes: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    return np.minimum(np.floor(np.log2(np.maximum(degrees[nodes], 1))).astype(np.int64), DEGREES - 1)
+    classes: np.ndarray = np.minimum(
+        np.floor(np.log2(np.maximum(degrees[nodes], 1))).astype(np.int64), DEGREES - 1
+    )
+    return classes
 
 
 def _joint(one: EdgeAttribute, column: np.ndarray, other: EdgeAttribute, second: np.ndarray) -> np.ndarray:

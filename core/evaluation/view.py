@@ -135,7 +135,8 @@ class UndirectedView:
         """Compute ``compute(self)`` at the first call only: families share triangles and partitions."""
         if compute not in self._found:
             self._found[compute] = compute(self)
-        return self._found[compute]
+        found: T = self._found[compute]
+        return found
 
 
 def slots(cell: Cell) -> int:

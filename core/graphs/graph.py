@@ -149,5 +149,6 @@ def _same(one: object, other: object) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
     if isinstance(one, pa.Array) and isinstance(other, pa.Array):
-        return one.equals(other)
+        equal: bool = one.equals(other)
+        return equal
     return type(one) is type(other) and one == other

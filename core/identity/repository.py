@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Row, extract, func, select, tuple_, update
 from sqlalchemy.orm import Session
@@ -19,7 +20,7 @@ def add(session: Session, key: ApiKey) -> None:
     session.refresh(key, ["created_at", "expires_at"])
 
 
-def usable(session: Session, key_hash: bytes) -> Row | None:
+def usable(session: Session, key_hash: bytes) -> Row[*tuple[Any, ...]] | None:
     """Load the key of that hash, unless it is revoked or, by PostgreSQL's clock, expired. One look-up in an
     index.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Row, delete, extract, func, literal, or_, select, tuple_, update
 from sqlalchemy.orm import Session
@@ -23,7 +24,7 @@ def add(session: Session, row: ConsoleSession) -> None:
     session.refresh(row, ["created_at", "seen_at", "ends_at"])
 
 
-def live(session: Session, token_hash: bytes, idle_seconds: int) -> Row | None:
+def live(session: Session, token_hash: bytes, idle_seconds: int) -> Row[*tuple[Any, ...]] | None:
     """Load the session of that hash, unless it has ended, stood idle, or its key opens nothing any more.
 
     One look-up in an index, by PostgreSQL's clock. Columns: id, tenant, key_id, name, person, team, roles,

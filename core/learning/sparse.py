@@ -22,7 +22,7 @@ class Sparse:
         self.forward, self.backward = (_arrays(each, place) for each in (matrix, sp.csr_array(matrix.T)))
 
     def __matmul__(self, rows: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = _Product.apply(self, rows)
+        found: torch.Tensor = _Product.apply(self, rows)  # type: ignore[no-untyped-call]  # torch's own, untyped
         return found
 
 

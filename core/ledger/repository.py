@@ -223,7 +223,9 @@ def terminal_of(session: Session, reservation_id: str) -> LedgerEntry | None:
 
 def earliest_expiry(session: Session, account_id: str) -> datetime | None:
     """Find when the first of the account's open reservations would run out."""
-    return session.scalar(select(func.min(HOLDS.c.expires_at)).where(HOLDS.c.account_id == account_id))
+    least = func.min(HOLDS.c.expires_at)
+    earliest: datetime | None = session.scalar(select(least).where(HOLDS.c.account_id == account_id))
+    return earliest
 
 
 def hold_expiry(session: Session, reservation_id: str) -> datetime | None:

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.graphs.graph import Graph
-    from core.graphs.stored.parts import Part as GraphPart
+    from core.graphs.schema.partable import Part as GraphPart
     from core.graphs.views.sensitive import SensitiveLinks
-    from core.privacy.accounting.guarantee import GuaranteeKind
-    from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
+    from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import PrivateParts
     from core.privacy.session.private_graph import PrivateGraph

@@ -105,7 +105,8 @@ class EdgeRand(PerCell):
             # A universe whose size the schema leaves open is public all the same; nothing has been read yet.
             counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
             _require_affordable(self.structure_of(plan), graph.schema, counts)
-        return super().fit(graph, plan, params, progress)
+        model: FittedModel = super().fit(graph, plan, params, progress)
+        return model
 
     def require_room(
         self, params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]

@@ -264,7 +264,8 @@ def _square(
 
 def _folded(square: np.ndarray) -> np.ndarray:
     """Count an edge at either order of its ends, and once where both are alike."""
-    return square + square.T - np.diag(np.diag(square))
+    both: np.ndarray = square + square.T - np.diag(np.diag(square))
+    return both
 
 
 def _paid_square(asked: Measurement, count: int) -> np.ndarray:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from core.evaluation.utility import degrees
-from core.graphs.stored.parts import Part, checked_part, require_apart, require_whole
+from core.graphs.schema.partable import Part
+from core.graphs.stored.parts import checked_part, require_apart, require_whole
 from core.privacy.queries import tally
 
 

@@ -81,7 +81,8 @@ def _places(names: pa.ChunkedArray, table: NodeTable) -> np.ndarray:
     places = pc.index_in(names, value_set=table.id_array())
     if places.null_count:
         raise InvalidInput("an edge of the release names a node that it does not list", field="folder")
-    return places.to_numpy().astype(np.int64)
+    indices: np.ndarray = places.to_numpy().astype(np.int64)
+    return indices
 
 
 def _values(relation: EdgeType, rows: pa.Table) -> EdgeValues | None:

@@ -17,9 +17,8 @@ from core.errors import PrivacyViolation
 from core.evaluation.suite import degree_statistics
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
-from core.graphs.schema.partable import require_partable
+from core.graphs.schema.partable import Part, require_partable
 from core.graphs.stored.parted import read_parted
-from core.graphs.stored.parts import Part
 from core.graphs.stored.whole import read_schema
 from core.methods import registry
 from core.methods.base import Progress

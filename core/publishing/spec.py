@@ -21,7 +21,8 @@ from pydantic import (
 )
 
 from core.evaluation.metric import Suite
-from core.graphs.schema import MAX_STEPS, MAX_TYPES, Derived, GraphSchema, Name
+from core.graphs.schema import MAX_STEPS, MAX_TYPES, Derived, GraphSchema
+from core.graphs.schema.names import Name
 from core.methods.base import PublicFacts
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.plan import GuaranteeKind
@@ -191,8 +192,11 @@ class Sample(_Release):
 
 def _type_of(spec: Any) -> str:
     """Tell the type by what only it has: versions that know no types write and read the same."""
-    has = spec.get if isinstance(spec, dict) else lambda name: getattr(spec, name, None)
-    return next((name for name in ("tick", "sample_of", "shard_edges") if has(name) is not None), "plain")
+
+    def said(name: str) -> Any:
+        return spec.get(name) if isinstance(spec, dict) else getattr(spec, name, None)
+
+    return next((name for name in ("tick", "sample_of", "shard_edges") if said(name) is not None), "plain")
 
 
 ReleaseSpec = Annotated[

@@ -56,7 +56,7 @@ class _Reader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, target) -> int:
+    def readinto(self, target: memoryview) -> int:  # type: ignore[override]  # as BufferedReader calls it
         while not self._held:
             chunk = next(self._chunks, None)
             if chunk is None:

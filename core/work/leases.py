@@ -90,7 +90,9 @@ def lost(session: Session, kind: Kind[Row], row_id: str, states: Collection[str]
 
 def _lost(kind: Kind[Row], states: Collection[str] | None) -> ColumnElement[bool]:
     held: Collection[str] = (kind.running,) if states is None else states
-    return kind.model.state.in_(held) & (kind.model.lease_expires_at < func.now())
+    ended: ColumnElement[bool] = kind.model.lease_expires_at < func.now()
+    found: ColumnElement[bool] = kind.model.state.in_(held) & ended
+    return found
 
 
 def waiting_ids(

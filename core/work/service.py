@@ -12,7 +12,7 @@ from core.work import leases
 from core.work.models import Kind, Row
 
 RETRY_SECONDS = 5.0
-RETRY_GROWTH = 4
+RETRY_GROWTH = 4.0
 
 
 def begin(

@@ -55,7 +55,10 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "Paper by paper": ("docs/papers/README.md", "docs/papers/*.md"),
     },
-    "Extend": {"": ("CONTRIBUTING.md",)},
+    "Extend": {
+        "": ("CONTRIBUTING.md",),
+        "Decisions": ("docs/decisions/README.md", "docs/decisions/*.md"),
+    },
 }
 """Tabs, their groups (the unnamed one has no heading), and the pages of each: paths, or patterns."""
 

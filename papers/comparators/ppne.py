@@ -31,6 +31,7 @@ from papers._shared.defences.visible import Altered, DefenceParams, Visible
 
 if TYPE_CHECKING:
     import numpy as np
+    import scipy.sparse as sp
 
     from core.privacy.entropy import Generator as Rng
 
@@ -108,7 +109,7 @@ def flips(
     return -raised, entry**2 * (1 + length[u] + length[v])
 
 
-def smoothed(links: np.ndarray, nodes: int):
+def smoothed(links: np.ndarray, nodes: int) -> sp.csr_array:
     """Compute Y, as a sparse (nodes, nodes) matrix."""
     import numpy as np
     import scipy.sparse as sp
@@ -118,7 +119,7 @@ def smoothed(links: np.ndarray, nodes: int):
     return sp.csr_array(scale @ looped @ scale)
 
 
-def symmetric(keys: np.ndarray, nodes: int):
+def symmetric(keys: np.ndarray, nodes: int) -> sp.csr_array:
     """Build the sparse adjacency of the pairs, with a one in both directions of each."""
     import numpy as np
     import scipy.sparse as sp

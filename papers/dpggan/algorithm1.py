@@ -134,8 +134,10 @@ def _noisy_step(
     """Take a step of Eq. 5: each node's gradient clipped to ``clip``; their sum, noised, over ``size``."""
     values = {name: each.detach() for name, each in decoder.named_parameters()}
 
-    def one(given, z, along):
-        return (functional_call(_Rows(decoder), {f"of.{k}": v for k, v in given.items()}, (z,)) * along).sum()
+    def one(given: dict[str, torch.Tensor], z: torch.Tensor, along: torch.Tensor) -> torch.Tensor:
+        rows = functional_call(_Rows(decoder), {f"of.{k}": v for k, v in given.items()}, (z,))
+        total: torch.Tensor = (rows * along).sum()
+        return total
 
     found = vmap(grad(one), in_dims=(None, 0, 0))(values, latent, of_rows)
     trained = _trained(decoder)

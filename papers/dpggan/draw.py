@@ -90,7 +90,8 @@ def by_score(columns: Columns, shape: Shape, scores: Scores | None, rng: Rng) ->
 
 def _keys(rank: np.ndarray, nodes: int) -> np.ndarray:
     high, low = triangle(rank, rank)
-    return low * np.int64(nodes) + high
+    keys: np.ndarray = low * np.int64(nodes) + high
+    return keys
 
 
 def largest(scores: Scores, nodes: int, wanted: int) -> np.ndarray:

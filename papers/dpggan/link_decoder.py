@@ -40,7 +40,8 @@ Open = Callable[..., DpSgdSession]
 
 def unit_rows(rows: torch.Tensor) -> torch.Tensor:
     """Divide rows by their lengths, a little short of 1 so that rounding cannot clip; zero rows stay."""
-    return rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-6) * (1 - 1e-6)
+    unit: torch.Tensor = rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-6) * (1 - 1e-6)
+    return unit
 
 
 class Bilinear(nn.Module):
@@ -183,7 +184,13 @@ def trained(
         optimiser.free = torch._foreach_mul(slopes, ratio * scale / edges)
         curve.append(float(free.detach()) / edges)
 
-        def gradient_of_edge(values, u, v, z=latent, s=scale):
+        def gradient_of_edge(
+            values: dict[str, torch.Tensor],
+            u: torch.Tensor,
+            v: torch.Tensor,
+            z: torch.Tensor = latent,
+            s: float = scale,
+        ) -> dict[str, torch.Tensor]:
             return Decoder.gradient(values, embedding(u, z), embedding(v, z), -s)
 
         session.step(Gradient(gradient_of_edge), examples)

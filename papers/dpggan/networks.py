@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import nn
@@ -38,7 +39,7 @@ class Smoothed:
         self.matrix = matrix.coalesce()
 
     def __matmul__(self, values: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = _Product.apply(self.matrix, values)
+        found: torch.Tensor = _Product.apply(self.matrix, values)  # type: ignore[no-untyped-call]  # torch's own
         return found
 
 
@@ -46,12 +47,12 @@ class _Product(torch.autograd.Function):
     """A product with a constant symmetric matrix, whose gradient is the same product."""
 
     @staticmethod
-    def forward(ctx, matrix, values):
+    def forward(ctx: Any, matrix: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         ctx.matrix = matrix
         return matrix @ values
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor]:
         return None, ctx.matrix @ gradient.contiguous()
 
 
@@ -95,7 +96,8 @@ class Decoder(nn.Module):
     def forward(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         """Compute (...) logits of pairs."""
         one, other = self.rows(torch.stack([left, right]))
-        return (one * other).sum(-1) + self.offset
+        score: torch.Tensor = (one * other).sum(-1) + self.offset
+        return score
 
     @staticmethod
     def gradient(
@@ -131,7 +133,8 @@ class Discriminator(nn.Module):
     def known(self, graph: Smoothed, at: torch.Tensor | None = None) -> torch.Tensor:
         """Compute g' of a graph, of the nodes ``at`` or of all; (LATENT,)."""
         table = self.table if at is None else self.table[at]
-        return (graph @ self.second(torch.relu(graph @ table))).mean(0)
+        pooled: torch.Tensor = (graph @ self.second(torch.relu(graph @ table))).mean(0)
+        return pooled
 
     def soft(
         self, u: torch.Tensor, v: torch.Tensor, weight: torch.Tensor, at: torch.Tensor | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from core.graphs.graph import Graph
     from core.privacy.session.private_graph import PrivateGraph
 
-Train = Callable[[Union, torch.device, Callable[[int], None]], tuple[dict[str, torch.Tensor], dict]]
+Train = Callable[[Union, torch.device, Callable[[int], None]], tuple[dict[str, torch.Tensor], dict[str, Any]]]
 
 
 def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Progress) -> LinkModel:
@@ -35,7 +35,9 @@ def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Pr
     steps = min(wanted, params.most_steps)
     weight = paper.ADVERSARIAL_WEIGHT if isinstance(params, GanParams) else 0.0
 
-    def train(union, place, tick):
+    def train(
+        union: Union, place: torch.device, tick: Callable[[int], None]
+    ) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         found: Published = published(union, steps, weight, place, tick)
         prior = params.latent == "prior"
         return latent_weights(found.mean, found.spread, found.decoder, prior=prior), found.curves
@@ -54,7 +56,9 @@ def fit_backbone(method: str, graph: PrivateGraph, params: Parameters, progress:
     if isinstance(params, GanBackboneParams):
         weights = networks.Weights(params.structure, params.adversarial)
 
-    def train(union, place, tick):
+    def train(
+        union: Union, place: torch.device, tick: Callable[[int], None]
+    ) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         found = networks.trained(union, weights, epochs, place, tick)
         return latent_weights(found.mean, found.spread, found.decoder), found.curves
 

@@ -17,6 +17,7 @@ from core.methods.base import Progress
 from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import public_generator
+from core.privacy.mechanisms.gradients import DpSgdSession
 from papers._shared.progress import Ticks
 from papers.dpggan import backbone as networks
 from papers.dpggan import link_decoder
@@ -28,7 +29,7 @@ from papers.dpggan.scores import bilinear_weights, latent_weights
 from papers.dpggan.spectral import directions
 from papers.dpggan.union import Union
 
-Open = Callable[..., link_decoder.DpSgdSession]
+Open = Callable[..., DpSgdSession]
 
 
 def learned(
@@ -134,7 +135,7 @@ def _networks(
 def _opened(open_training: Open, members: tuple[str, ...]) -> Open:
     cells = [(name, None) for name in members]
 
-    def opened(**given: object) -> link_decoder.DpSgdSession:
+    def opened(**given: object) -> DpSgdSession:
         return open_training(cells=cells, purpose=LINKS, **given)
 
     return opened

@@ -88,7 +88,8 @@ def _numbers(column: np.ndarray | pa.Array) -> np.ndarray:
     if numbers.ndim == 2:
         return numbers
     spread = numbers.std()
-    return ((numbers - numbers.mean()) / (spread if spread > 0 else 1.0)).reshape(-1, 1)
+    standard: np.ndarray = ((numbers - numbers.mean()) / (spread if spread > 0 else 1.0)).reshape(-1, 1)
+    return standard
 
 
 def _one_hot(values: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from core.graphs.schema import Name
+from core.graphs.schema.names import Name
 from core.methods._shared.values.share import ValueParameters
 
 MAX_PATHS = 32

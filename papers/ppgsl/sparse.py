@@ -48,17 +48,20 @@ class Pattern:
 
     def times(self, values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Multiply the matrix by (nodes, d) rows; differentiable by both."""
-        found: torch.Tensor = _Symmetric.apply(self, values, rows)
+        found: torch.Tensor = _Symmetric.apply(self, values, rows)  # type: ignore[no-untyped-call]  # torch's own
         return found
 
     def dots(self, rows: torch.Tensor) -> torch.Tensor:
         """Compute the inner product of each pair's (nodes, d) rows; differentiable."""
-        found: torch.Tensor = _Dots.apply(self, rows)
+        found: torch.Tensor = _Dots.apply(self, rows)  # type: ignore[no-untyped-call]  # torch's own
         return found
 
     def sampled(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         """Compute left[u].right[v] and left[v].right[u] of the pairs, and left[u].right[u] of the nodes."""
-        return torch.sparse.sampled_addmm(self._empty, left, right.t(), beta=0.0).values()[self.places]
+        products: torch.Tensor = torch.sparse.sampled_addmm(self._empty, left, right.t(), beta=0.0).values()[
+            self.places
+        ]
+        return products
 
 
 class _Symmetric(torch.autograd.Function):

@@ -58,7 +58,8 @@ class Surrogate(nn.Module):
     def embed(self, graph: Smoothed, projected: torch.Tensor) -> torch.Tensor:
         """Embed the nodes, (nodes, EMBEDDING), from the smoothed graph and the inputs times ``first``."""
         hidden = (graph @ projected).add_(self.shift).relu_()
-        return graph @ self.second(hidden)
+        rows: torch.Tensor = graph @ self.second(hidden)
+        return rows
 
     def score(self, rows: torch.Tensor, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Score each pair by a logit: its cosine, inner product, or a network's mean over both orders."""
@@ -66,7 +67,8 @@ class Surrogate(nn.Module):
         left, right = rows.index_select(0, u), rows.index_select(0, v)
         if self.scorer is not None:
             both = self.scorer(torch.cat([left, right], 1)) + self.scorer(torch.cat([right, left], 1))
-            return both.squeeze(1) / 2
+            mean: torch.Tensor = both.squeeze(1) / 2
+            return mean
         return (self._ready(left) * self._ready(right)).sum(1)
 
     def _ready(self, rows: torch.Tensor) -> torch.Tensor:

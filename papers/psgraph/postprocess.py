@@ -45,7 +45,8 @@ def post_process(
         return np.sort(np.concatenate([keys, added]))
     incident = _incidence(low, high, same, nodes, rng)
     kept = _remove(low, high, same, *incident, gap, entries, -missing)
-    return keys[kept]
+    remaining: np.ndarray = keys[kept]
+    return remaining
 
 
 def _degrees(low: np.ndarray, high: np.ndarray, mask: np.ndarray, nodes: int) -> np.ndarray:
@@ -74,7 +75,8 @@ def _next(state: np.ndarray) -> np.uint64:
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    word: np.uint64 = z ^ (z >> np.uint64(31))
+    return word
 
 
 @nb.njit(cache=True)

@@ -281,4 +281,5 @@ def _inside_part(
     own, left = 1 / reading.inside.variance, 1 / reading.outside.variance
     alike = 1 / (1 + (SPREAD * whole) ** 2)
     weighed = own * reading.inside.values + left * (whole - reading.outside.values) + alike * usual
-    return np.clip(weighed / (own + left + alike), 0, whole)
+    expected: np.ndarray = np.clip(weighed / (own + left + alike), 0, whole)
+    return expected

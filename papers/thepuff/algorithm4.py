@@ -81,7 +81,18 @@ class _Rows:
 
 
 @njit(cache=True, nogil=True)
-def _instances(start, column, mass, edge, kinds, paths, first, wanted, tries, rng):
+def _instances(
+    start: np.ndarray,
+    column: np.ndarray,
+    mass: np.ndarray,
+    edge: np.ndarray,
+    kinds: np.ndarray,
+    paths: np.ndarray,
+    first: np.ndarray,
+    wanted: int,
+    tries: int,
+    rng: Rng,
+) -> np.ndarray:
     """Run lines 1 to 9: True for one entry of S of each edge that is added."""
     taken = np.zeros(len(column), np.bool_)
     known = np.zeros(len(column), np.bool_)
@@ -113,14 +124,15 @@ def _instances(start, column, mass, edge, kinds, paths, first, wanted, tries, rn
 
 
 @njit(cache=True, nogil=True)
-def _drawn(mass, low, high, rng):
+def _drawn(mass: np.ndarray, low: int, high: int, rng: Rng) -> int:
     """Draw an entry of low..high - 1 with probability in proportion to its count."""
     at = mass[low] + int(rng.random() * (mass[high] - mass[low]))
-    return min(low + np.searchsorted(mass[low : high + 1], at, side="right") - 1, high - 1)
+    entry: int = min(low + np.searchsorted(mass[low : high + 1], at, side="right") - 1, high - 1)
+    return entry
 
 
 @njit(cache=True, nogil=True)
-def _bound(kinds, column, low, high, kind):
+def _bound(kinds: np.ndarray, column: np.ndarray, low: int, high: int, kind: int) -> int:
     """Find the first entry of low..high whose node is of type ``kind`` or a later one."""
     while low < high:
         middle = (low + high) // 2

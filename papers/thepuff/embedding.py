@@ -58,7 +58,8 @@ def learned_degrees(snapshots: Snapshots, step: int) -> np.ndarray:
     """Compute degrees at a step over the learned cells alone, paid ones if any; (nodes,) float64."""
     rows = snapshots.anchors[snapshots.anchor_start[step] : snapshots.anchor_start[step + 1]]
     seen = np.bincount(rows.ravel(), minlength=snapshots.layout.nodes)
-    return snapshots.node_degrees(step) - (np.diff(snapshots.start[step]) - seen)
+    lacking: np.ndarray = snapshots.node_degrees(step) - (np.diff(snapshots.start[step]) - seen)
+    return lacking
 
 
 def embed(

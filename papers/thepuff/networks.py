@@ -78,7 +78,8 @@ class Discriminator(nn.Module):
         pairs = (left[..., :-1, :] * right[..., 1:, :]).sum(-1, keepdim=True)
         both = weight[..., :-1, :] * weight[..., 1:, :]
         beside = (pairs * both).sum(-2) / both.sum(-2).clamp(min=1)
-        return (self.out(pooled) + beside / math.sqrt(RANK)).squeeze(-1)
+        logits: torch.Tensor = (self.out(pooled) + beside / math.sqrt(RANK)).squeeze(-1)
+        return logits
 
     def _attended(
         self, asked: torch.Tensor, over: torch.Tensor, kinds: torch.Tensor, valid: torch.Tensor
@@ -93,7 +94,8 @@ class Discriminator(nn.Module):
         barred = torch.where(valid, 0.0, -1e9).unsqueeze(-2).unsqueeze(-2)
         scores = query @ key.transpose(-2, -1) / math.sqrt(self.width // HEADS)
         found = torch.softmax(scores + barred, -1) @ value
-        return found.unflatten(-3, (3, HEADS)).sum(-4).transpose(-3, -2).flatten(-2)
+        heads: torch.Tensor = found.unflatten(-3, (3, HEADS)).sum(-4).transpose(-3, -2).flatten(-2)
+        return heads
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def within_degrees(
 
 
 @njit(cache=True, nogil=True)
-def _taken(first, second, left):
+def _taken(first: np.ndarray, second: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Take pairs in turn where both ends have some of ``left``, which is used up; bool."""
     taken = np.zeros(first.size, np.bool_)
     for i in range(first.size):
@@ -70,4 +70,5 @@ def degree_logs(first: np.ndarray, second: np.ndarray, times: np.ndarray, degree
         factor = np.where(degrees > 0, np.clip(factor * np.sqrt(wanted), LEAST, MOST), 0.0)
     with np.errstate(divide="ignore"):
         logs = np.log(factor)
-    return logs[first] + logs[second]
+    sums: np.ndarray = logs[first] + logs[second]
+    return sums

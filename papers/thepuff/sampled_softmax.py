@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,7 +71,8 @@ class Vocabulary:
     def large(self, step: int, kind: int) -> bool:
         """Tell whether a choice of this type at this step is offered a sample only."""
         block = self.block[step][kind]
-        return self.start[block + 1] - self.start[block] > self.exact_up_to
+        many: bool = self.start[block + 1] - self.start[block] > self.exact_up_to
+        return many
 
     def drawn(self, step: int, kind: int, count: int) -> torch.Tensor:
         """Draw ``count`` places of candidates of a type at a step, in proportion to exp(weight)."""
@@ -79,7 +81,8 @@ class Vocabulary:
         begin, end = self._ends[block], self._ends[block + 1]
         at = begin + torch.rand(count, dtype=torch.float64, device=self.place) * (end - begin)
         found = torch.searchsorted(self._mass[low + 1 : high + 1], at, right=True)
-        return low + found.clamp_(max=high - low - 1)
+        places: torch.Tensor = low + found.clamp_(max=high - low - 1)
+        return places
 
     def offered(self, step: int, kind: int) -> Offered:
         """Offer all candidates of a type at a step, or a fresh sample of them."""
@@ -111,7 +114,10 @@ def chosen(
     """
     weights = offered.weights if shift is None else offered.weights + shift
     parts = wanted, weights, offered.values, offered.squares
-    at, vectors = _StraightThrough.apply(*parts) if gradient else _draw(*parts)[:2]
+    if not gradient:
+        at, vectors = _draw(*parts)[:2]
+    else:
+        at, vectors = _StraightThrough.apply(*parts)  # type: ignore[no-untyped-call]  # torch's own
     return at, vectors
 
 
@@ -128,7 +134,9 @@ class _StraightThrough(torch.autograd.Function):
     """The gradient of sum_v p_v h_v with p = softmax(w - |h* - h|), in closed form: four passes, no graph."""
 
     @staticmethod
-    def forward(ctx, wanted, weights, values, squares):
+    def forward(
+        ctx: Any, wanted: torch.Tensor, weights: torch.Tensor, values: torch.Tensor, squares: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         at, vectors, apart, chances = _draw(wanted, weights, values, squares)
         ctx.save_for_backward(wanted, values, apart, chances)
         ctx.mark_non_differentiable(at)
@@ -136,7 +144,9 @@ class _StraightThrough(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, _, slope):
+    def backward(
+        ctx: Any, _: torch.Tensor, slope: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor | None, None, None]:
         wanted, values, apart, chances = ctx.saved_tensors
         slopes = slope @ values.T
         slopes.sub_(torch.linalg.vecdot(slopes, chances).unsqueeze(1)).mul_(chances)

@@ -100,7 +100,7 @@ class Snapshots:
         Over the learned cells of the step and all other relations; what is not paid for is counted in the
         adjacency that was handed in. O(nodes + m of the step).
         """
-        found = np.diff(self.start[step]).astype(np.float64)
+        found: np.ndarray = np.diff(self.start[step]).astype(np.float64)
         rows = self.anchors[self.anchor_start[step] : self.anchor_start[step + 1]]
         paid = {cell: sides for cell, sides in self.degrees.items() if (cell[1] or 0) == step}
         if not paid:

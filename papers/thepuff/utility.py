@@ -176,7 +176,15 @@ def _metered(
     return curve
 
 
-def _loss(call, time, over, kinds, valid, step, label):
+def _loss(
+    call: Callable[..., torch.Tensor],
+    time: torch.Tensor,
+    over: torch.Tensor,
+    kinds: torch.Tensor,
+    valid: torch.Tensor,
+    step: torch.Tensor,
+    label: torch.Tensor,
+) -> torch.Tensor:
     """Compute the logistic loss of one walk."""
     logit = call(time, over, kinds, valid, step)
     return functional.softplus(logit) - label * logit

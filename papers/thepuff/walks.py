@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from core.methods._shared.matching.keyset import Int
 from core.privacy.entropy import Generator
 from papers.thepuff.snapshots import Snapshots
 
@@ -81,7 +82,14 @@ def middles(length: int) -> tuple[int, ...]:
 
 
 @njit(cache=True, nogil=True)
-def _extend(start, others, steps, nodes, place, coins):
+def _extend(
+    start: np.ndarray,
+    others: np.ndarray,
+    steps: np.ndarray,
+    nodes: np.ndarray,
+    place: np.ndarray,
+    coins: np.ndarray,
+) -> None:
     length = nodes.shape[1]
     for walk in range(len(steps)):
         begin = start[steps[walk]]
@@ -92,7 +100,7 @@ def _extend(start, others, steps, nodes, place, coins):
 
 
 @njit(cache=True, nogil=True)
-def _next(begin, others, here, before, coin):
+def _next(begin: np.ndarray, others: np.ndarray, here: int, before: int, coin: float) -> Int:
     low, degree = begin[here], begin[here + 1] - begin[here]
     if degree == 0:
         return before
@@ -110,13 +118,21 @@ def just(
     Cudre-Mauroux, "Are meta-paths necessary?", CIKM 2018, with a memory of one type).
     O(walks * length * types * log degree).
     """
-    return _just(
-        snapshots.start, snapshots.others, snapshots.layout.offsets, steps, starts, length, STAY, rng
-    )
+    offsets: np.ndarray = snapshots.layout.offsets
+    return _just(snapshots.start, snapshots.others, offsets, steps, starts, length, STAY, rng)
 
 
 @njit(cache=True, nogil=True)
-def _just(start, others, offsets, steps, starts, length, stay, rng):
+def _just(
+    start: np.ndarray,
+    others: np.ndarray,
+    offsets: np.ndarray,
+    steps: np.ndarray,
+    starts: np.ndarray,
+    length: int,
+    stay: float,
+    rng: Generator,
+) -> np.ndarray:
     out = np.full((len(starts), length), -1, dtype=np.int64)
     types = len(offsets) - 1
     bounds = np.empty(types + 1, np.int64)

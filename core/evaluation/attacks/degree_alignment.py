@@ -62,4 +62,5 @@ class DegreeAlignment:
             counterpart[side] = start + aligned(self.degrees[side], published.degrees[side], rng)
         source, target = counterpart[source], counterpart[target]
         near = proximity(published, source, target, "resource")
-        return are_linked(published, source, target) + near / (1 + near)
+        scores: np.ndarray = are_linked(published, source, target) + near / (1 + near)
+        return scores

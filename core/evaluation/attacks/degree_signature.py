@@ -16,6 +16,7 @@ A low probability is evidence, not a guarantee: the attack fails on any graph wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def _refine(labels: np.ndarray, degrees: np.ndarray) -> np.ndarray:
 
 def degree_signature(
     original: Graph, published: Graph, steps: Sequence[int | None], direction: str = "both"
-) -> dict:
+) -> dict[str, Any]:
     """Average the attack's success over ``steps``, for one step's degree and for the whole sequence.
 
     Nodes are aligned by index. Returns ``per_step`` (Eq. 23), ``sequence``, ``per_type`` (Eq. 28: victim and

@@ -143,7 +143,8 @@ class PreferentialAttachment:
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
         degrees = published.degrees.astype(np.float64)
-        return degrees[source] * degrees[target]
+        products: np.ndarray = degrees[source] * degrees[target]
+        return products
 
 
 # What they score above a half is the targets' doing; it counts neither for nor against a release.

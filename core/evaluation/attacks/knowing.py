@@ -86,7 +86,8 @@ class Informed:
         )
         machine.fit(np.concatenate(rows), np.concatenate(labels))
         asked = described(published, self.features, source, target, seed)
-        return machine.decision_function(asked).astype(np.float64)
+        scores: np.ndarray = machine.decision_function(asked).astype(np.float64)
+        return scores
 
 
 def shadow_pairs(shadow: Shadow, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -101,11 +101,13 @@ class Densities:
             for a in (0, 1):
                 rows = seen == a
                 logs[c, rows] += _log_density(rest[rows], self.mean[a, c], self.covariance[a, c])
-        return logs[1] - logs[0]
+        ratio: np.ndarray = logs[1] - logs[0]
+        return ratio
 
 
 def _standard(x: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    return np.clip((x[:, 1:] - centre) / scale, -CLIP, CLIP)
+    standard: np.ndarray = np.clip((x[:, 1:] - centre) / scale, -CLIP, CLIP)
+    return standard
 
 
 def _moments(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +124,8 @@ def _log_density(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.
     """Compute a Gaussian's log density, up to the constant that both classes share."""
     factor = np.linalg.cholesky(covariance)
     whitened = np.linalg.solve(factor, (x - mean).T)
-    return -0.5 * (whitened**2).sum(axis=0) - np.log(np.diag(factor)).sum()
+    density: np.ndarray = -0.5 * (whitened**2).sum(axis=0) - np.log(np.diag(factor)).sum()
+    return density
 
 
 Shadow = tuple[UndirectedView, UndirectedView]

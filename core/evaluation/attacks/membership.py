@@ -220,7 +220,8 @@ def _ends(graph: Graph, relation: EdgeType) -> tuple[tuple[str, np.ndarray], tup
 
 
 def _norms(rows: sp.csr_array) -> np.ndarray:
-    return np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    norms: np.ndarray = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    return norms
 
 
 def _cosine(product: np.ndarray, one: np.ndarray, two: np.ndarray) -> np.ndarray:

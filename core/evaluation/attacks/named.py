@@ -188,7 +188,8 @@ class _Asked:
 
     def _auc(self, scorer: LinkScorer, view: UndirectedView) -> dict[str, float]:
         found = scorer.score(view, self.targets.source, self.targets.target, SCORE_SEED)
-        return scoring.score(found, self.targets.label)["auc"]
+        auc: dict[str, float] = scoring.score(found, self.targets.label)["auc"]
+        return auc
 
 
 def _without(view: UndirectedView, keys: np.ndarray) -> UndirectedView:

@@ -82,14 +82,16 @@ def _partners(group: np.ndarray, chosen: np.ndarray, rng: Generator) -> np.ndarr
     """Draw for each chosen place a random place of its group."""
     order = np.argsort(group, kind="stable")
     low, high = (np.searchsorted(group[order], group[chosen], side) for side in ("left", "right"))
-    return order[low + (rng.random(len(chosen)) * (high - low)).astype(np.int64)]
+    drawn: np.ndarray = order[low + (rng.random(len(chosen)) * (high - low)).astype(np.int64)]
+    return drawn
 
 
 def _unfit(view: UndirectedView, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Mark loops, links, and every occurrence of a pair but its first."""
     again = np.ones(len(source), dtype=bool)
     again[np.unique(pair_keys(view.node_count, source, target), return_index=True)[1]] = False
-    return again | (source == target) | are_linked(view, source, target)
+    marked: np.ndarray = again | (source == target) | are_linked(view, source, target)
+    return marked
 
 
 def exchanged(
@@ -123,7 +125,8 @@ def _new_pairs(
     def fits(places: np.ndarray, values: np.ndarray) -> np.ndarray:
         ends = source[places]
         there = contains(present, pair_keys(view.node_count, ends, values))
-        return ~there & (ends != values) & ~are_linked(view, ends, values)
+        fitting: np.ndarray = ~there & (ends != values) & ~are_linked(view, ends, values)
+        return fitting
 
     return fits
 

@@ -11,7 +11,8 @@ Pairs = tuple[np.ndarray, np.ndarray]
 
 def pair_keys(node_count: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Pack each unordered pair into one int64."""
-    return np.minimum(source, target) * node_count + np.maximum(source, target)
+    keys: np.ndarray = np.minimum(source, target) * node_count + np.maximum(source, target)
+    return keys
 
 
 def link_keys(view: UndirectedView) -> np.ndarray:
@@ -23,7 +24,8 @@ def contains(ordered: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Tell whether each key stands in the sorted array, bool."""
     if not len(ordered):
         return np.zeros(len(keys), dtype=bool)
-    return ordered[np.searchsorted(ordered, keys).clip(max=len(ordered) - 1)] == keys
+    among: np.ndarray = ordered[np.searchsorted(ordered, keys).clip(max=len(ordered) - 1)] == keys
+    return among
 
 
 def are_linked(view: UndirectedView, source: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -95,7 +95,8 @@ def _subject(original: Graph, node_type: str, attribute: str, seed: int) -> Subj
 def class_codes(column: np.ndarray | pa.Array) -> np.ndarray:
     """Encode every node's class as int64, -1 where it has none."""
     encoded = pa.array(column).dictionary_encode()
-    return encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes: np.ndarray = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
 
 
 def scores(published: Graph, subject: Subject, relations: Sequence[EdgeType], seed: int) -> dict[str, Any]:

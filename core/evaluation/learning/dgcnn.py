@@ -55,7 +55,8 @@ class Dgcnn(nn.Module):
         hidden = functional.max_pool1d(functional.relu(self.across(kept.flatten(1).unsqueeze(1))), 2)
         hidden = functional.relu(self.along(hidden)).flatten(1)
         hidden = functional.dropout(functional.relu(self.dense(hidden)), 0.5, self.training)
-        return self.out(hidden).squeeze(1)
+        logits: torch.Tensor = self.out(hidden).squeeze(1)
+        return logits
 
     def _sort_pooled(self, values: torch.Tensor, graph: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
         """Pool to (graphs, rows, width): each graph's rows by falling last channel, the first k, or zeros."""

@@ -60,7 +60,8 @@ class Encoder(nn.Module):
         projected = self.first if features is None else features @ self.first
         hidden = functional.relu((step @ projected) + self.shift)
         hidden = functional.dropout(hidden, self.dropout, self.training)
-        return step @ self.second(hidden)
+        scores: torch.Tensor = step @ self.second(hidden)
+        return scores
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ class Autoencoder:
                 loss.backward()
                 optimiser.step()
             with torch.no_grad():
-                return model(step, inputs).cpu().numpy()
+                embedding: np.ndarray = model(step, inputs).cpu().numpy()
+                return embedding
 
 
 def trained_classifier(
@@ -153,4 +155,5 @@ class Classifier:
         """Predict the class of every node, int64, when messages pass along the links of ``view``."""
         with one_thread(), torch.no_grad():
             scores = self.model(Sparse(propagation(view), self.place), self.features)
-            return scores.argmax(dim=1).cpu().numpy()
+            classes: np.ndarray = scores.argmax(dim=1).cpu().numpy()
+            return classes

@@ -44,7 +44,7 @@ class Gin(nn.Module):
     def forward(self, batch: Batch) -> torch.Tensor:
         """Compute (graphs, classes) logits."""
         hidden = functional.one_hot(batch.degrees, MAX_DEGREE + 1).float()
-        logits = self.readouts[0](batch.pool @ hidden)
+        logits: torch.Tensor = self.readouts[0](batch.pool @ hidden)
         for layer, share, readout in zip(self.layers, self.shares, self.readouts[1:], strict=True):
             hidden = layer((1 + share) * hidden + (batch.adjacency @ hidden))
             pooled = readout(batch.pool @ hidden)
@@ -98,4 +98,5 @@ def fitted_predictions(
             schedule.step()
         model.eval()
         with torch.no_grad():
-            return model(Batch.of(tested, place)).argmax(dim=1).cpu().numpy()
+            predicted: np.ndarray = model(Batch.of(tested, place)).argmax(dim=1).cpu().numpy()
+            return predicted

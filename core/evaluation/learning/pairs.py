@@ -42,7 +42,8 @@ def cosine(embedding: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Compute the cosine similarity of each pair's rows, float64; 0 where a row is zero. O(n d + k d)."""
     norms = np.linalg.norm(embedding, axis=1)
     unit = embedding / np.where(norms > 0, norms, 1)[:, None]
-    return np.einsum("ij,ij->i", unit[u], unit[v]).astype(np.float64)
+    cosines: np.ndarray = np.einsum("ij,ij->i", unit[u], unit[v]).astype(np.float64)
+    return cosines
 
 
 def classified(
@@ -61,4 +62,5 @@ def classified(
     first, second, label = training_pairs(view, TRAINING_PAIRS, public_generator(seed))
     machine = make_pipeline(StandardScaler(), LinearSVC(random_state=seed, dual=False))
     machine.fit(embedding[first] * embedding[second], label)
-    return machine.decision_function(embedding[u] * embedding[v]).astype(np.float64)
+    scores: np.ndarray = machine.decision_function(embedding[u] * embedding[v]).astype(np.float64)
+    return scores

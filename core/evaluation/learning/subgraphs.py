@@ -63,7 +63,16 @@ def enclosing(
 
 
 @njit(cache=True, nogil=True)
-def _collect(indptr, indices, source, target, hops, most, mark, rng):
+def _collect(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    source: np.ndarray,
+    target: np.ndarray,
+    hops: int,
+    most: int,
+    mark: np.ndarray,
+    rng: Generator,
+) -> tuple[np.ndarray, np.ndarray]:
     nodes = np.full((len(source), most), -1, dtype=np.int64)
     sizes = np.empty(len(source), dtype=np.int64)
     fresh = np.empty(len(mark), dtype=np.int64)
@@ -92,7 +101,14 @@ def _collect(indptr, indices, source, target, hops, most, mark, rng):
 
 
 @njit(cache=True, nogil=True)
-def _induce(indptr, indices, flat, starts, place, columns):
+def _induce(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    flat: np.ndarray,
+    starts: np.ndarray,
+    place: np.ndarray,
+    columns: np.ndarray,
+) -> np.ndarray:
     """Compute the CSR row pointer of all induced subgraphs, and fill ``columns`` unless that is empty.
 
     ``place`` is -1 before and after.
@@ -118,7 +134,7 @@ def _induce(indptr, indices, flat, starts, place, columns):
 
 
 @njit(cache=True, nogil=True)
-def _label(rows, columns, starts):
+def _label(rows: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> np.ndarray:
     total = starts[-1]
     labels = np.zeros(total, dtype=np.int64)
     near = np.empty((2, total), dtype=np.int64)
@@ -138,7 +154,16 @@ def _label(rows, columns, starts):
 
 
 @njit(cache=True, nogil=True)
-def _distances(rows, columns, low, high, start, barred, out, queue):
+def _distances(
+    rows: np.ndarray,
+    columns: np.ndarray,
+    low: int,
+    high: int,
+    start: int,
+    barred: int,
+    out: np.ndarray,
+    queue: np.ndarray,
+) -> None:
     """Search distances from ``start`` in one subgraph without the node ``barred``; -1: unreached."""
     out[low:high] = -1
     out[start] = 0

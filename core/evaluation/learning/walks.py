@@ -31,7 +31,15 @@ def walks(
 
 
 @njit(cache=True, nogil=True)
-def _walk(indptr, indices, starts, length, back, away, rng):
+def _walk(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    length: int,
+    back: float,
+    away: float,
+    rng: Generator,
+) -> np.ndarray:
     out = np.full((len(starts), length), -1, dtype=np.int32)
     most = max(1.0, back, away)
     for walk in range(len(starts)):
@@ -50,7 +58,9 @@ def _walk(indptr, indices, starts, length, back, away, rng):
 
 
 @njit(cache=True, nogil=True)
-def _weight(indptr, indices, before, follow, back, away):
+def _weight(
+    indptr: np.ndarray, indices: np.ndarray, before: int, follow: int, back: float, away: float
+) -> float:
     if follow == before:
         return back
     low, high = indptr[before], indptr[before + 1]

@@ -77,12 +77,14 @@ def _told(attribute: EdgeAttribute, original: np.ndarray, column: np.ndarray) ->
     if not len(original):
         return np.zeros(len(column), dtype=bool)
     if attribute.categories is not None:
-        return column == np.bincount(original.astype(np.int64)).argmax()
+        common: np.ndarray = column == np.bincount(original.astype(np.int64)).argmax()
+        return common
     low, high = attribute.range
     if low < 0 < high:
         return column < 0
     middle = np.median(original)
-    return column > middle if (original > middle).any() else column >= middle
+    above: np.ndarray = column > middle if (original > middle).any() else column >= middle
+    return above
 
 
 class _Effects:

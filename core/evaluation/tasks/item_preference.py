@@ -135,7 +135,8 @@ def _folded(
     """Place every person at the sum of the factors of the items known, weighted as the adjacency is."""
     own = np.bincount(known[0], minlength=persons)
     weight = 1 / np.sqrt(own[known[0]] * np.maximum(degree, 1)[known[1]].astype(np.float64))
-    return sp.csr_array((weight, known), shape=(persons, len(factors))) @ factors
+    placed: np.ndarray = sp.csr_array((weight, known), shape=(persons, len(factors))) @ factors
+    return placed
 
 
 def _scores(people: np.ndarray, factors: np.ndarray, person: np.ndarray, item: np.ndarray) -> np.ndarray:

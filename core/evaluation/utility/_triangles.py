@@ -7,7 +7,9 @@ import numpy as np
 
 
 @nb.njit(cache=True, nogil=True)
-def oriented(node_count, u, v, rank):
+def oriented(
+    node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Point edges from lower rank x to higher: (start, out), x's in out[start[x]:start[x + 1]]. O(n + m)."""
     start = np.zeros(node_count + 2, dtype=np.int64)
     for e in range(len(u)):
@@ -25,7 +27,7 @@ def oriented(node_count, u, v, rank):
 
 
 @nb.njit(cache=True, nogil=True)
-def through(node_count, u, v, rank):
+def through(node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray) -> np.ndarray:
     """Count triangles through every node, int64, by rank; ``rank`` numbers the nodes by rising degree.
 
     Edges point from the lower rank to the higher, so no node has more than sqrt(2 m) out-neighbours; every

@@ -27,7 +27,8 @@ SCALARS = (
 
 def labels(view: UndirectedView) -> np.ndarray:
     """Label every node's component, 0, 1, ...: int32. O(n + m)."""
-    return connected_components(view.adjacency, directed=False)[1]
+    found: np.ndarray = connected_components(view.adjacency, directed=False)[1]
+    return found
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:

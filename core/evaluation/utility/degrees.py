@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -153,7 +154,7 @@ class Histograms:
             ):
                 counts.append(np.bincount(view.sides[side]))
 
-    def bins(self) -> list[dict]:
+    def bins(self) -> list[dict[str, Any]]:
         """Bin, per side, the mean histograms of both graphs in one row of doubling bins."""
         sides = []
         for side, gathered in self._counts.items():

@@ -60,7 +60,8 @@ def leading(view: UndirectedView) -> np.ndarray | None:
         except spl.ArpackNoConvergence:
             return None
         scores = vectors[:, 0]
-    return np.abs(scores) / np.linalg.norm(scores)
+    unit: np.ndarray = np.abs(scores) / np.linalg.norm(scores)
+    return unit
 
 
 def centrality(view: UndirectedView) -> np.ndarray | None:

@@ -9,7 +9,9 @@ from core.evaluation.utility._triangles import oriented
 
 
 @nb.njit(cache=True, nogil=True)
-def by_types(node_count, u, v, rank, kind, kinds):
+def by_types(
+    node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray, kind: np.ndarray, kinds: int
+) -> np.ndarray:
     """Count triangles whose corners have types ``[a, b, c]``, a <= b <= c, int64.
 
     ``rank`` numbers the nodes by rising degree and ``kind`` is a node's type. Edges point from the lower rank

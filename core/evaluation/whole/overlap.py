@@ -24,7 +24,8 @@ def overlap_rate(original: Layer, synthetic: Layer) -> float | None:
 
 
 def _keys(cell: Cell) -> np.ndarray:
-    return cell.source.astype(np.int64) * max(cell.target_count, 1) + cell.target
+    keys: np.ndarray = cell.source.astype(np.int64) * max(cell.target_count, 1) + cell.target
+    return keys
 
 
 def edge_overlap(

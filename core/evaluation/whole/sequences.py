@@ -102,13 +102,18 @@ def _mmd(x: Sequence[float | None], y: Sequence[float | None]) -> float | None:
     return squared_mmd(*defined)
 
 
+_Shares = dict[tuple[int, ...], float]
+
+
 class MetaPaths:
     """Gathers the meta-path shares of both graphs, one step after the other."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
         self._lengths = meta_paths.lengths_of(len(names))
-        self._tables: dict[int, tuple[list, list]] = {length: ([], []) for length in self._lengths}
+        self._tables: dict[int, tuple[list[_Shares | None], list[_Shares | None]]] = {
+            length: ([], []) for length in self._lengths
+        }
 
     def add(self, original: Layer, synthetic: Layer) -> None:
         for length, tables in self._tables.items():

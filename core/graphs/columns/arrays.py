@@ -21,7 +21,8 @@ _EXACT = 2**53  # a float below it is its own integer part, exactly
 
 def is_text(kind: pa.DataType) -> bool:
     """Tell whether a type is one of strings, of any layout."""
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    text: bool = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return text
 
 
 def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -36,7 +37,8 @@ def codes_of(column: pa.ChunkedArray, values: pa.Array) -> np.ndarray:
     """
     if not pa.types.is_dictionary(column.type):
         found = pc.index_in(column.cast(values.type), value_set=values)
-        return pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        places: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        return places
     column = column.unify_dictionaries()
     if not column.num_chunks:
         return np.empty(0, dtype=np.int64)
@@ -45,7 +47,8 @@ def codes_of(column: pa.ChunkedArray, values: pa.Array) -> np.ndarray:
     place = pc.fill_null(pc.index_in(distinct, value_set=values), -1).to_numpy(zero_copy_only=False)
     place = np.append(place, -1).astype(np.int64)
     parts = [pc.fill_null(chunk.indices, -1).to_numpy(zero_copy_only=False) for chunk in column.chunks]
-    return place[np.concatenate(parts)]
+    of_rows: np.ndarray = place[np.concatenate(parts)]
+    return of_rows
 
 
 def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -73,9 +76,10 @@ def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.nda
 def is_time(kind: pa.DataType) -> bool:
     """Tell whether a type can be a time without being text: numbers, dates, timestamps."""
     types = pa.types
-    return (
+    timely: bool = (
         types.is_integer(kind) or types.is_floating(kind) or types.is_date(kind) or types.is_timestamp(kind)
     )
+    return timely
 
 
 def times_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

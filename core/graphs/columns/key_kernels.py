@@ -7,7 +7,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def in_order(keys, spare, shifts, bits):
+def in_order(keys: np.ndarray, spare: np.ndarray, shifts: np.ndarray, bits: int) -> np.ndarray:
     """Sort by the digits of ``bits`` bits at ``shifts``, the lowest first; returns one of the arrays.
 
     Each pass puts the keys in the order of one digit and keeps, among equal digits, the order that they had.

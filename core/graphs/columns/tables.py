@@ -48,7 +48,10 @@ class NodeTable:
         ids = self.id_array()
         order = pc.sort_indices(ids).to_numpy().astype(np.int64)
         values, valid, _ = integers_of(pa.chunked_array([ids]))
-        return order[np.argsort(values[order], kind="stable")] if bool(np.all(valid)) else order
+        by_number: np.ndarray = (
+            order[np.argsort(values[order], kind="stable")] if bool(np.all(valid)) else order
+        )
+        return by_number
 
     def taken(self, order: np.ndarray) -> NodeTable:
         """Return the nodes in another order, ids and attributes with them."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from core.errors import NotAccepted
-from core.graphs.schema import GraphSchema, Name
+from core.graphs.schema import GraphSchema
+from core.graphs.schema.names import Name
 from core.graphs.uploads.batches import Batch, Options, RawGraph, ReadRequest, columnar
 from core.graphs.uploads.findings import reject
 

@@ -80,7 +80,8 @@ def tables_of(graph: object, nodes: object = None, *, directed: bool | None = No
     for library, name, take in _KNOWN:
         kind = _class(library, name)
         if kind is not None and isinstance(graph, kind):
-            return take(graph, nodes, directed)
+            tables: Tables = take(graph, nodes, directed)
+            return tables
     raise InvalidInput(f"a graph is {TAKEN}; this is {shown(type(graph).__name__)}", field="graph")
 
 

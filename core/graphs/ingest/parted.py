@@ -133,7 +133,8 @@ def _about(file: UploadedFile) -> int:
         import pyarrow.parquet as pq
 
         try:
-            return pq.read_metadata(file.path).num_rows
+            rows: int = pq.read_metadata(file.path).num_rows
+            return rows
         except (pa.ArrowException, OSError):
             return 1  # reading it says what is wrong
     return file.path.stat().st_size // ROW_BYTES

@@ -184,7 +184,10 @@ def _relations(batches: Iterator[Batch], limits: IngestLimits) -> dict[str, _Rel
 
 
 def _are(names: pa.ChunkedArray, name: str | None) -> np.ndarray:
-    return (names.is_null() if name is None else pc.fill_null(pc.equal(names, name), False)).to_numpy()
+    same: np.ndarray = (
+        names.is_null() if name is None else pc.fill_null(pc.equal(names, name), False)
+    ).to_numpy()
+    return same
 
 
 def _usable(name: str | None) -> bool:

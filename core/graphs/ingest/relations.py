@@ -176,6 +176,7 @@ class EdgeCollector:
             return np.zeros(len(rows), dtype=np.int64)
         grid = self.schema.time
         assert grid is not None
+        values: np.ndarray
         values, valid, empty = (column[rows] for column in times)
         end = grid.start + grid.width * grid.count
         information = np.iinfo(np.int64)

@@ -206,7 +206,8 @@ def _within(
     """Clip the numbers to their bounds where that is declared, else find those outside; NaN is missing."""
     low, high = bounds
     if attribute.clip:
-        return np.clip(values, low, high)
+        clipped: np.ndarray = np.clip(values, low, high)
+        return clipped
     outside = (values < low) | (values > high)
     if outside.any():
         name, mend = attribute.name, "mend it, declare wider bounds, or clip"

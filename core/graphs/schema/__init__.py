@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NoReturn, Self
 
 from pydantic import (
     Field,
@@ -106,7 +106,7 @@ class Attribute(Frozen):
     clip: bool = False
 
     @model_serializer(mode="wrap")
-    def _compact(self, write: SerializerFunctionWrapHandler):  # unannotated: it keeps its JSON Schema
+    def _compact(self, write: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # so that it keeps its JSON Schema
         written: dict[str, Any] = write(self)
         for name in ("categories", "bounds", "cuts", "clip"):
             if not written.get(name):
@@ -145,7 +145,7 @@ class NodeType(Frozen):
     degree_bound: Annotated[int, Field(ge=1, le=MAX_DEGREE_BOUND)] | None = None
 
     @model_serializer(mode="wrap")
-    def _compact(self, write: SerializerFunctionWrapHandler):  # unannotated: it keeps its JSON Schema
+    def _compact(self, write: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # so that it keeps its JSON Schema
         written: dict[str, Any] = write(self)
         for name in ("protected", "degree_bound"):
             if not written.get(name):
@@ -218,7 +218,7 @@ class EdgeType(Frozen):
         return type(self)(**kept)
 
     @model_serializer(mode="wrap")
-    def _compact(self, write: SerializerFunctionWrapHandler):  # unannotated: it keeps its JSON Schema
+    def _compact(self, write: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # so that it keeps its JSON Schema
         written: dict[str, Any] = write(self)
         for name in _CARRIED:
             if not self.attributes or not written.get(name):
@@ -304,7 +304,7 @@ class Collection(Frozen):
     overflow: Overflow = Overflow.REFUSE
 
     @model_serializer(mode="wrap")
-    def _compact(self, write: SerializerFunctionWrapHandler):  # unannotated: it keeps its JSON Schema
+    def _compact(self, write: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # so that it keeps its JSON Schema
         written: dict[str, Any] = write(self)
         for name in ("edge_attributes", "multiplicity", "records_per_slot"):
             if not written.get(name):
@@ -405,7 +405,7 @@ class GraphSchema(Frozen):
         return self
 
     @model_serializer(mode="wrap")
-    def _compact(self, write: SerializerFunctionWrapHandler):  # unannotated: it keeps its JSON Schema
+    def _compact(self, write: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # so that it keeps its JSON Schema
         written: dict[str, Any] = write(self)
         for name in ("node_types", "edge_types", "time") if self.collection else ("collection",):
             written.pop(name, None)
@@ -474,5 +474,5 @@ class GraphSchema(Frozen):
         return tuple(range(self.steps)) if self.edge_type(edge_type).temporal else (None,)
 
 
-def _missing(what: str, name: str):
+def _missing(what: str, name: str) -> NoReturn:
     raise KeyError(f"no {what} named {name!r} is declared")

@@ -122,7 +122,7 @@ class EdgeAttribute(Frozen):
         return self.bounds or (0, DAY_SECONDS - 1)
 
     @model_serializer(mode="wrap")
-    def _compact(self, write: SerializerFunctionWrapHandler):  # unannotated: it keeps its JSON Schema
+    def _compact(self, write: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # so that it keeps its JSON Schema
         written: dict[str, Any] = write(self)
         return {name: value for name, value in written.items() if value or name in ("name", "kind")}
 

@@ -63,7 +63,8 @@ def places_of(attribute: Attribute, column: np.ndarray | pa.Array) -> np.ndarray
     if attribute.categories is not None:
         text = (column if isinstance(column, pa.Array) else pa.array(column)).cast(pa.string())
         known = pa.array(attribute.categories, type=pa.string())
-        return pc.fill_null(pc.index_in(text, value_set=known), -1).to_numpy().astype(np.int64)
+        codes: np.ndarray = pc.fill_null(pc.index_in(text, value_set=known), -1).to_numpy().astype(np.int64)
+        return codes
     own = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column
     numbers = np.asarray(own, dtype=np.float64)
     return np.where(np.isnan(numbers), -1, node_bins(attribute).places(np.nan_to_num(numbers)))

@@ -64,7 +64,8 @@ class ValueBins:
         if column.dtype.kind != "i" or not high - low < min(MOST_LISTED, len(column)):
             return self._searched(column)
         of_value = self._searched(np.arange(int(low), int(high) + 1))
-        return of_value[np.clip(column, int(low), int(high)) - int(low)]
+        places: np.ndarray = of_value[np.clip(column, int(low), int(high)) - int(low)]
+        return places
 
     def _searched(self, column: np.ndarray) -> np.ndarray:
         return np.clip(np.searchsorted(self.starts, column, side="right") - 1, 0, self.count - 1)
@@ -74,13 +75,16 @@ class ValueBins:
         every bin holds a ``single`` one, shares are not looked at.
         """
         if self.single:
-            return self.starts.astype(np.int32)[places]
+            starts: np.ndarray = self.starts.astype(np.int32)[places]
+            return starts
         start, width = self.starts[places], self.widths[places]
         low, high = self.attribute.range
         if self.attribute.kind is EdgeAttributeKind.NUMBER:
-            return np.clip(start + shares * width, low, high)
+            values: np.ndarray = np.clip(start + shares * width, low, high)
+            return values
         whole = np.clip(np.floor(shares * width), 0, np.maximum(np.ceil(width) - 1, 0))
-        return np.clip(start + whole, low, high).astype(np.int32)
+        integers: np.ndarray = np.clip(start + whole, low, high).astype(np.int32)
+        return integers
 
 
 def bins_of(attribute: EdgeAttribute) -> ValueBins:

@@ -133,9 +133,11 @@ def _outside(attribute: EdgeAttribute, summed: bool, value: object) -> str:
 
 def _empty(column: pa.ChunkedArray) -> np.ndarray:
     if not (is_text(column.type) or pa.types.is_dictionary(column.type)):
-        return column.is_null().to_numpy()
+        missing: np.ndarray = column.is_null().to_numpy()
+        return missing
     text = pc.utf8_trim_whitespace(pc.fill_null(as_text(column), ""))
-    return pc.equal(text, "").to_numpy()
+    blank: np.ndarray = pc.equal(text, "").to_numpy()
+    return blank
 
 
 def _categories(attribute: EdgeAttribute, column: pa.ChunkedArray) -> Read:

@@ -106,7 +106,8 @@ def _padded(table: pa.Table, known: dict[str, str]) -> bytes:
         with pq.ParquetWriter(sink, COLUMNS, compression="zstd") as writer:
             writer.write_table(table)
             writer.add_key_value_metadata({**known, "padding": padding})
-        return sink.getvalue().to_pybytes()
+        written: bytes = sink.getvalue().to_pybytes()
+        return written
 
     needed = len(written(SALT_DIGITS)) + ROOM
     size = max(PADDED_BYTES, 1 << (needed - 1).bit_length())
@@ -184,4 +185,5 @@ def _keys(graph: Graph, relation: EdgeType, source: np.ndarray, target: np.ndarr
             )
     if relation.homogeneous and not relation.directed:
         source, target = np.minimum(source, target), np.maximum(source, target)
-    return source * counts[1] + target
+    slots: np.ndarray = source * counts[1] + target
+    return slots

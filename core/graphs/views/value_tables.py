@@ -78,7 +78,7 @@ def python_values(edge_type: EdgeType, table: EdgeTable) -> list[dict[str, Any]]
 
 
 def _plain(attribute: EdgeAttribute | None, column: np.ndarray) -> list[Any]:
-    held = column.tolist()
+    held: list[Any] = column.tolist()
     if attribute is not None and attribute.categories is not None:
         return [attribute.categories[code] for code in held]
     if attribute is not None and attribute.kind is EdgeAttributeKind.TIME_OF_DAY:

@@ -55,7 +55,8 @@ def start(popularity: np.ndarray, layers: Sequence[np.ndarray], rng: Rng) -> np.
     if not layers:
         parts.append(rng.standard_normal((len(popularity), SKETCH)))
     rows = np.hstack(parts)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    unit: np.ndarray = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    return unit
 
 
 def measure(
@@ -121,23 +122,27 @@ def _coordinates(
     rows = beyond @ axes[:RANK].T
     lengths = np.linalg.norm(rows, axis=1)
     rows /= max(float(np.quantile(lengths, FULL_NORM)), _TINY)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    unit: np.ndarray = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    return unit
 
 
 def _products(found: Directions, keys: Sequence[np.ndarray], shape: Shape) -> np.ndarray:
     """Sum the outer products over the edges of all steps."""
     source, target = np.divmod(np.concatenate(keys), shape.target_count)
-    return found.source[source].T @ found.target[target]
+    products: np.ndarray = found.source[source].T @ found.target[target]
+    return products
 
 
 def _spread(found: Directions, keys: Sequence[np.ndarray], shape: Shape) -> np.ndarray:
     """Estimate how far a sum of products moves with its weight: the sum of squared products."""
     source, target = np.divmod(np.concatenate(keys), shape.target_count)
     squares = np.square(found.source[source]).T @ np.square(found.target[target])
-    return np.maximum(squares, _TINY + 1e-3 * len(source))
+    spread: np.ndarray = np.maximum(squares, _TINY + 1e-3 * len(source))
+    return spread
 
 
 def _centred(columns: np.ndarray) -> np.ndarray:
     """Standardise columns to mean 0 and standard deviation 1."""
     spread = columns.std(axis=0)
-    return (columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    centred: np.ndarray = (columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return centred

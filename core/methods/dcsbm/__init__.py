@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.graphs.schema import GraphSchema
-    from core.graphs.stored.parts import Part
+    from core.graphs.schema.partable import Part
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel
     from core.methods._shared.shards.law import StripLaw

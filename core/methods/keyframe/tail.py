@@ -70,16 +70,18 @@ def curve(counters: Counters, cap: int, nodes: int) -> np.ndarray:
 
 def _tail(shape: np.ndarray, j: np.ndarray) -> np.ndarray:
     top, scale, power = np.exp(shape)
-    return top * np.exp(-power * np.log1p((j - 1) / scale))
+    tail: np.ndarray = top * np.exp(-power * np.log1p((j - 1) / scale))
+    return tail
 
 
 def _slopes(shape: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Compute derivatives of the curve at ``j`` in its three logarithms; float64 (len(j), 3)."""
     _, scale, power = np.exp(shape)
     far = (j - 1) / scale
-    return _tail(shape, j)[:, None] * np.stack(
+    slopes: np.ndarray = _tail(shape, j)[:, None] * np.stack(
         [np.ones(len(j)), power * far / (1 + far), -power * np.log1p(far)], axis=1
     )
+    return slopes
 
 
 def _fitted(counters: Counters, cap: int, nodes: int) -> np.ndarray:
@@ -109,7 +111,8 @@ def _fitted(counters: Counters, cap: int, nodes: int) -> np.ndarray:
     for scale, power in STARTS:
         start = np.log([np.clip(count[0], 1, nodes), scale, power])
         found.append(least_squares(misses, start, slopes, method="lm", max_nfev=ITERATIONS, args=(start,)))
-    return np.clip(min(found, key=lambda one: one.cost).x, -LARGEST_LOG, LARGEST_LOG)
+    fitted: np.ndarray = np.clip(min(found, key=lambda one: one.cost).x, -LARGEST_LOG, LARGEST_LOG)
+    return fitted
 
 
 def _nodes_of_sum(cap: int) -> tuple[np.ndarray, np.ndarray]:
@@ -138,10 +141,11 @@ def to_total(degrees: np.ndarray, total: float, cap: float) -> np.ndarray:
     Where even the first edges are too many, those are scaled. What the cap leaves over goes to the other
     nodes that have an edge, then to all.
     """
-    result = np.minimum(degrees, min(cap, 1.0))
+    result: np.ndarray = np.minimum(degrees, min(cap, 1.0))
     firsts, excess = result, degrees - result
     if (whole := result.sum()) >= total:
-        return result * (total / whole if whole > 0 else 0.0)
+        scaled: np.ndarray = result * (total / whole if whole > 0 else 0.0)
+        return scaled
     for mass in (excess, firsts, np.ones(len(degrees))):
         if mass.any():
             result = result + fill(mass, cap - result, total - result.sum())

@@ -166,7 +166,8 @@ class Profiles:
         from core.methods._shared.values.stage import with_values
         from core.methods.profiles.model import load
 
-        return with_values(load(folder, self.name), folder, self.name, self.Params)
+        model: ProfilesModel = load(folder, self.name)
+        return with_values(model, folder, self.name, self.Params)
 
     def carries(self, params: ProfilesParams) -> bool:
         """Tell whether the edges of a release carry what the schema declares."""

@@ -131,4 +131,5 @@ def whitened(columns: np.ndarray, popularity: np.ndarray) -> np.ndarray:
     columns = columns[:, kept] / np.sqrt(spread[kept])
     values, vectors = np.linalg.eigh(columns.T * weight @ columns)
     kept = values > FLOOR * values.max()
-    return columns @ (vectors[:, kept] / np.sqrt(values[kept]))
+    white: np.ndarray = columns @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return white

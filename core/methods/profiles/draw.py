@@ -64,7 +64,8 @@ class Frame:
     def keys(self, person: np.ndarray, thing: np.ndarray) -> np.ndarray:
         """Join the ends of pairs to keys."""
         source, target = self.sides(person, thing)
-        return source * self.shape.target_count + target
+        slots: np.ndarray = source * self.shape.target_count + target
+        return slots
 
 
 def persons_of(frame: Frame, columns: Columns, rng: Rng) -> Active:

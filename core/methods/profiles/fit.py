@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -166,7 +166,7 @@ class Relation:
     def _granted(self, what: str) -> Fraction | None:
         return self._noise.get(Read(self._name, what, 0.0).purpose)
 
-    def _paid(self, what: str) -> dict:
+    def _paid(self, what: str) -> dict[str, Any]:
         """Name what a read pays: its noise multiplier, as the plan grants it, and its purpose."""
         purpose = Read(self._name, what, 0.0).purpose
         return {"noise_multiplier": self._noise[purpose], "purpose": purpose}
@@ -180,4 +180,5 @@ def _counts(mean: np.ndarray, variance: np.ndarray, rng: Rng) -> np.ndarray:
     beyond = np.maximum(variance - left, 0.0)
     shape = np.where(beyond > 0, np.square(left) / np.maximum(beyond, 1e-9), 1.0)
     rate = np.where(beyond > 0, rng.gamma(np.maximum(shape, 1e-6)) * left / np.maximum(shape, 1e-6), left)
-    return (certain + rng.poisson(np.minimum(rate, 2.0**40))).astype(np.int64)
+    counts_drawn: np.ndarray = (certain + rng.poisson(np.minimum(rate, 2.0**40))).astype(np.int64)
+    return counts_drawn

@@ -133,7 +133,10 @@ def tail_counts(
     weight = np.exp((off.min() - off) / 2)
     found = (weight @ laws / weight.sum())[begin - first :]
     off = noisy[begin:] - found
-    return np.maximum(found + np.sign(off) * np.maximum(np.abs(off) - SURELY * deviation, 0.0), 0.0)
+    shrunk: np.ndarray = np.maximum(
+        found + np.sign(off) * np.maximum(np.abs(off) - SURELY * deviation, 0.0), 0.0
+    )
+    return shrunk
 
 
 def one_peak(values: np.ndarray) -> np.ndarray:

@@ -54,7 +54,8 @@ def degrees_from(counts: np.ndarray, bounds: np.ndarray, last: int, rng: Rng) ->
     starts = np.repeat(np.cumsum(whole) - whole, whole)
     part = (np.arange(len(low)) - starts + 0.5) / np.maximum(np.repeat(whole, whole), 1)
     found = np.floor((low + 0.5) * ((high + 0.5) / (low + 0.5)) ** part - 0.5 + 1e-9)
-    return np.clip(found, low, np.maximum(high - 1, low)).astype(np.int64)
+    degrees: np.ndarray = np.clip(found, low, np.maximum(high - 1, low)).astype(np.int64)
+    return degrees
 
 
 def activity_counts(

@@ -57,4 +57,5 @@ def fitted_tastes(
         excess = np.einsum("ik,ij,jk->k", axes, moments(), axes) - base
         ratio = wanted / np.maximum(excess, 0.1 * wanted)
         weight = np.minimum(weight * ratio ** (FAST if 2 * turn < ROUNDS else SLOW), MOST_WEIGHT)
-    return attributes @ axes * weight
+    sums: np.ndarray = attributes @ axes * weight
+    return sums

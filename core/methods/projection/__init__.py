@@ -171,7 +171,8 @@ class Projection:
         from core.methods._shared.values.stage import with_values
         from core.methods.projection.draw import draw
 
-        return with_values(load_cells(folder, self.name, self.Params, draw), folder, self.name, self.Params)
+        model = load_cells(folder, self.name, self.Params, draw)
+        return with_values(model, folder, self.name, self.Params)
 
     def carries(self, params: ProjectionParams) -> bool:
         """Tell whether the edges of a release carry what the schema declares."""

@@ -201,7 +201,8 @@ def most_triangles(law: DegreeLaw, nodes: int, edges: float, bound: int | None) 
     """At most so many triangles have room in a graph of that law, or of so many edges; 1 at least."""
     pairs = nodes * float(law.grid * (law.grid - 1.0) @ law.mass) / 2  # of neighbours: a triangle takes three
     found = min((2 * edges) ** 1.5 / 6, pairs / 3)
-    return max(found if bound is None else min(found, edges * (bound - 1) / 3), 1.0)
+    most: float = max(found if bound is None else min(found, edges * (bound - 1) / 3), 1.0)
+    return most
 
 
 def counted_triangles(people: People, full: float, nano_epsilon: int) -> np.ndarray:

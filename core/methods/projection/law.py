@@ -107,7 +107,8 @@ def kept_mean(grid: np.ndarray, share: float, theta: int) -> np.ndarray:
     upper = reached(grid, share, at)
     lower = np.vstack([reached(grid, share, np.array([1])), upper[:-1]])
     steps = np.where(weight[:, None] == 1, upper, (upper + lower) / 2)
-    return (steps * weight[:, None]).sum(axis=0)
+    kept: np.ndarray = (steps * weight[:, None]).sum(axis=0)
+    return kept
 
 
 def kept_share(law: DegreeLaw, part: float, theta: int) -> float:
@@ -191,7 +192,8 @@ def first_guess(
             low = slope
         else:
             high = slope
-    return np.maximum(mass, 1e-12) / np.maximum(mass, 1e-12).sum()
+    guess: np.ndarray = np.maximum(mass, 1e-12) / np.maximum(mass, 1e-12).sum()
+    return guess
 
 
 def posterior_mode(

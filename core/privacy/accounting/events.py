@@ -303,7 +303,8 @@ def rdp(event: Event, orders: Sequence[float]) -> np.ndarray:
                 [math.fsum(column) for column in zip(*(rdp(e, orders) for e in events), strict=True)]
             )
         case Parallel(branches=branches):
-            return np.max([rdp(e, orders) for e in branches], axis=0)
+            dearest: np.ndarray = np.max([rdp(e, orders) for e in branches], axis=0)
+            return dearest
         case _:
             raise InvalidInput(f"unknown privacy event: {type(event).__name__}", field="event")
 
@@ -356,7 +357,8 @@ def _sampled_gaussian(event: PoissonSampled, orders: Sequence[float]) -> np.ndar
     bounds = _accounted(event, whole, 1)
     known = np.concatenate([[1.0], np.asarray(whole, dtype=float)])
     products = np.concatenate([[0.0], (known[1:] - 1) * bounds])
-    return np.interp(grid, known, products) / (grid - 1)
+    between: np.ndarray = np.interp(grid, known, products) / (grid - 1)
+    return between
 
 
 def to_json(event: Event) -> dict[str, Any]:

@@ -231,7 +231,8 @@ def _nearest_tilt(steps: Sequence[_Step], width: float, delta: float) -> float:
         low, high = (
             (low, middle) if bound(_TILTS[middle]) <= bound(_TILTS[middle + 1]) else (middle + 1, high)
         )
-    return _TILTS[low]
+    chosen: float = _TILTS[low]
+    return chosen
 
 
 def _log_moment(steps: Sequence[_Step], tilt: float, width: float) -> float:
@@ -332,7 +333,8 @@ def _step(
 
     def between(mean: float) -> np.ndarray:
         a, b = (left - mean) / sigma, (right - mean) / sigma
-        return np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a)).clip(min=0.0)
+        mass: np.ndarray = np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a)).clip(min=0.0)
+        return mass
 
     absent = between(0.0)
     mixed = (1 - min(rate, 1.0)) * absent + rate * between(1.0)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from core.errors import InvalidInput, MeterClosed, PlanExceeded, UnmeteredFit
+from core.orders import ORDERS
 from core.privacy.accounting import accountant
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import (
@@ -111,7 +112,7 @@ class _Purse:
         others = [e for e, p in zip(events, pures, strict=True) if p is None]
         self.unprotected = any(isinstance(e, Unprotected) for e in others)
         finite = [e for e in others if not isinstance(e, Unprotected)]
-        self.curve = accountant.cell_curve(finite, accountant.ORDERS) if finite else None
+        self.curve = accountant.cell_curve(finite, ORDERS) if finite else None
         self.spent: Counter[Event] = Counter()
 
     def take(self, event: Event) -> bool:
@@ -128,7 +129,7 @@ class _Purse:
             return True
         if self.curve is None:
             return False
-        spent = accountant.counted_curve(self.spent + Counter([event]), accountant.ORDERS)
+        spent = accountant.counted_curve(self.spent + Counter([event]), ORDERS)
         if not (spent <= self.curve * (1 + accountant.SLACK / 10)).all():
             return False
         self.spent[event] += 1

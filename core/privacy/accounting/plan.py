@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from core.errors import InvalidInput, NotAccepted
+from core.orders import ORDERS
 from core.privacy.accounting import accountant
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import (
@@ -254,7 +255,7 @@ class PrivacyPlan:
         if self.unit in (Unit.EDGE, Unit.EVENT):
             cells = set(self.cells.values())
             return max(accountant.cell_nano_epsilon(each, self.delta_atto, self.accountant) for each in cells)
-        by_curves = accountant.nano_epsilon(self._curve(accountant.ORDERS), self.delta_atto)
+        by_curves = accountant.nano_epsilon(self._curve(ORDERS), self.delta_atto)
         if self.unit in (Unit.PAIR, Unit.NODE) and self.accountant is Accountant.PRIVACY_LOSS:
             everything = [allotment.event for allotment in self.allotments]
             return min(by_curves, accountant.loss_nano_epsilon(everything, self.delta_atto) or by_curves)

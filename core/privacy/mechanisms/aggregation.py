@@ -96,7 +96,7 @@ def scale_of(squared: Fraction) -> tuple[int, int]:
 
 def on_grid(values: np.ndarray, radius: int) -> np.ndarray:
     """Cut the rows to grid steps, towards zero; one that is still too long is cut by a step or two more."""
-    points = np.trunc(values * radius).astype(np.int64)
+    points: np.ndarray = np.trunc(values * radius).astype(np.int64)
     for _ in range(2):
         long = np.square(points).sum(axis=1) > radius**2
         points[long] = np.trunc(points[long] * (1 - 2e-6)).astype(np.int64)

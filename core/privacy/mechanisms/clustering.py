@@ -145,7 +145,7 @@ def clustering_ladder(
 
 
 @njit(cache=True, nogil=True)
-def _weighed(start, others, weight):
+def _weighed(start: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The sum of ``weight`` over all neighbours of each node; int64 (n,)."""
     found = np.zeros(start.size - 1, np.int64)
     for v in range(found.size):
@@ -155,7 +155,9 @@ def _weighed(start, others, weight):
 
 
 @njit(cache=True, nogil=True)
-def _largest_sum(start, others, weight, ahead, order):
+def _largest_sum(
+    start: np.ndarray, others: np.ndarray, weight: np.ndarray, ahead: np.ndarray, order: np.ndarray
+) -> np.int64:
     """The largest sum of ``weight`` over the common neighbours of two nodes.
 
     ``ahead`` is the sum over all neighbours of a node, which no pair of that node exceeds; it descends in
@@ -185,13 +187,19 @@ def _largest_sum(start, others, weight, ahead, order):
 
 
 @njit(cache=True, nogil=True)
-def _room(nodes):
+def _room(nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Room for :func:`_walked`: sums, and the nodes that have some."""
     return np.zeros(nodes, np.int64), np.empty(nodes, np.int32)
 
 
 @njit(cache=True, nogil=True)
-def _sum_of_first(start, others, weight, order, counts):
+def _sum_of_first(
+    start: np.ndarray,
+    others: np.ndarray,
+    weight: np.ndarray,
+    order: np.ndarray,
+    counts: tuple[np.ndarray, np.ndarray],
+) -> np.int64:
     """The largest sum of ``weight`` over the common neighbours of one of ``order`` and any node."""
     best = np.int64(0)
     for u in order:
@@ -200,7 +208,14 @@ def _sum_of_first(start, others, weight, order, counts):
 
 
 @njit(cache=True, nogil=True)
-def _walked(rows, onward, weight, u, counts, best):
+def _walked(
+    rows: tuple[np.ndarray, np.ndarray],
+    onward: tuple[np.ndarray, np.ndarray, np.ndarray],
+    weight: np.ndarray,
+    u: int,
+    counts: tuple[np.ndarray, np.ndarray],
+    best: np.int64,
+) -> np.int64:
     """The most that u shares with a node of ``onward``, or ``best``.
 
     ``onward``: (begin, end, large), where ``large[begin[v]:end[v]]`` are the neighbours of v that count.

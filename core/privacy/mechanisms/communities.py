@@ -81,7 +81,15 @@ def check_order(order: np.ndarray, count: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def _pass(indptr, indices, labels, order, numerator, denominator, rng):
+def _pass(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    labels: np.ndarray,
+    order: np.ndarray,
+    numerator: int,
+    denominator: int,
+    rng: Generator,
+) -> np.ndarray:
     """Move every node once; kappa = numerator / denominator. The labels array is changed and returned."""
     k = labels.max() + 1 if labels.size else 0
     size = np.zeros(k, np.int64)
@@ -118,14 +126,23 @@ def _pass(indptr, indices, labels, order, numerator, denominator, rng):
 
 
 @njit(cache=True)
-def _swap(alive, place, i, j):
+def _swap(alive: np.ndarray, place: np.ndarray, i: int, j: int) -> None:
     a, b = alive[i], alive[j]
     alive[i], alive[j] = b, a
     place[a], place[b] = j, i
 
 
 @njit(cache=True)
-def _pick(alive, living, touched, score, best, numerator, denominator, rng):
+def _pick(
+    alive: np.ndarray,
+    living: int,
+    touched: int,
+    score: np.ndarray,
+    best: int,
+    numerator: int,
+    denominator: int,
+    rng: Generator,
+) -> int:
     """Draw one community of ``alive[:living]`` with probability proportional to exp(kappa * score), exactly.
 
     Rejection. Weights relative to the best are w(C) = exp(-kappa (best - score)). A touched community is
@@ -134,7 +151,8 @@ def _pick(alive, living, touched, score, best, numerator, denominator, rng):
     many untouched communities do not drown the touched ones in refusals.
     """
     if touched == 0:
-        return alive[below(rng, living)]
+        only: int = alive[below(rng, living)]
+        return only
     untouched = living - touched
     power = min(MAX_POWER, _gamma_floor(best, numerator, denominator))
     # weights as integers over 8^power; smaller powers once the untouched ones weigh less than the touched
@@ -150,13 +168,15 @@ def _pick(alive, living, touched, score, best, numerator, denominator, rng):
         if r < touched * up:
             c = alive[r // up]
             if _accept(best - score[c], numerator, denominator, rng):
-                return c
+                near: int = c
+                return near
         elif _accept_untouched(best, j, numerator, denominator, rng):
-            return alive[touched + (r - touched * up) // low]
+            far: int = alive[touched + (r - touched * up) // low]
+            return far
 
 
 @njit(cache=True)
-def _gamma_floor(distance, numerator, denominator):
+def _gamma_floor(distance: int, numerator: int, denominator: int) -> int:
     """Compute floor(kappa * distance), held where the product would pass 2^62 (gamma above 2^30)."""
     if distance > 2**62 // numerator:
         return 2**30
@@ -164,7 +184,7 @@ def _gamma_floor(distance, numerator, denominator):
 
 
 @njit(cache=True)
-def _accept(distance, numerator, denominator, rng):
+def _accept(distance: int, numerator: int, denominator: int, rng: Generator) -> bool:
     """Draw True with probability exp(-kappa * distance)."""
     if distance > 2**62 // numerator:
         return False
@@ -172,7 +192,7 @@ def _accept(distance, numerator, denominator, rng):
 
 
 @njit(cache=True)
-def _accept_untouched(best, j, numerator, denominator, rng):
+def _accept_untouched(best: int, j: int, numerator: int, denominator: int, rng: Generator) -> bool:
     """Draw True with probability exp(-kappa * best) (8/3)^j = (8/(3e))^j exp(-(kappa * best - j))."""
     for _ in range(j):
         if not _bernoulli_eight_thirds_over_e(rng):
@@ -183,7 +203,7 @@ def _accept_untouched(best, j, numerator, denominator, rng):
 
 
 @njit(cache=True)
-def _bernoulli_eight_thirds_over_e(rng):
+def _bernoulli_eight_thirds_over_e(rng: Generator) -> bool:
     """Draw True with probability 8/(3e) = 1 - 1/45 + 1/45/6 - 1/45/6/7 + ... (the exponential series from
     1/5! on).
 

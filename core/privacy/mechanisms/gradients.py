@@ -318,7 +318,10 @@ class DpSgdSession:
 
         def one(values: dict[str, torch.Tensor], *example: torch.Tensor) -> torch.Tensor:
             assert not isinstance(loss, Gradient)
-            return loss(lambda *a, **k: functional_call(module, {**fixed, **values}, a, k), *example)
+            value: torch.Tensor = loss(
+                lambda *a, **k: functional_call(module, {**fixed, **values}, a, k), *example
+            )
+            return value
 
         of = loss.of if isinstance(loss, Gradient) else grad(one)
         return vmap(of, in_dims=(None, *([0] * parts)), randomness=coins)

@@ -15,7 +15,7 @@ FLOOR = 1e-6  # least expected share of a node's edges towards a label
 
 
 @njit(cache=True, nogil=True)
-def neighbours(source, target, nodes):
+def neighbours(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """List neighbours: (start (n + 1,), others (2m,)), v's ``others[start[v]:start[v + 1]]``. O(n + m)."""
     start = np.zeros(nodes + 1, np.int64)
     for i in range(source.size):
@@ -34,7 +34,19 @@ def neighbours(source, target, nodes):
 
 
 @njit(cache=True, nogil=True)
-def run(start, others, order, weights, core, groups, resolution, rounds, variance, noise, back_noise):
+def run(
+    start: np.ndarray,
+    others: np.ndarray,
+    order: np.ndarray,
+    weights: np.ndarray,
+    core: int,
+    groups: int,
+    resolution: float,
+    rounds: int,
+    variance: float,
+    noise: np.ndarray,
+    back_noise: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Visit all nodes: (labels (n,), forward rows (n, groups), backward rows (core, groups)); int64.
 
     ``order``: nodes, earliest first; the first ``core`` are read twice. ``noise`` (n, groups) and
@@ -68,7 +80,7 @@ def run(start, others, order, weights, core, groups, resolution, rounds, varianc
 
 
 @njit(cache=True, nogil=True)
-def _read(start, others, v, labels, row):
+def _read(start: np.ndarray, others: np.ndarray, v: int, labels: np.ndarray, row: np.ndarray) -> None:
     """Add to ``row`` the neighbours of ``v`` of each label; those UNSEEN do not count."""
     for position in range(start[v], start[v + 1]):
         c = labels[others[position]]
@@ -77,7 +89,7 @@ def _read(start, others, v, labels, row):
 
 
 @njit(cache=True, nogil=True)
-def _best(row, volume, rate):
+def _best(row: np.ndarray, volume: np.ndarray, rate: float) -> int:
     """Return the label of most noisy neighbours beyond those that its volume lets expect."""
     best, most = 0, -np.inf
     for c in range(row.size):
@@ -88,7 +100,17 @@ def _best(row, volume, rate):
 
 
 @njit(cache=True, nogil=True)
-def _refined(members, labels, forward, backward, weights, volume, resolution, rounds, variance):
+def _refined(
+    members: np.ndarray,
+    labels: np.ndarray,
+    forward: np.ndarray,
+    backward: np.ndarray,
+    weights: np.ndarray,
+    volume: np.ndarray,
+    resolution: float,
+    rounds: int,
+    variance: float,
+) -> np.ndarray:
     """Relabel the core from its noisy rows, whose columns are the labels that the core had so far.
 
     First by the score of :func:`_best`; then ``rounds`` times by the likelihood of a row under each label's

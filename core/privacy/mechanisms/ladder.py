@@ -93,7 +93,7 @@ def reach(first: int, cap: int, rungs: int) -> int:
 
 
 @njit(cache=True)
-def _rung(rng, first, step, growth, numerator, denominator):
+def _rung(rng: Generator, first: int, step: int, growth: int, numerator: int, denominator: int) -> int:
     """A rung t >= 0, its weight q^t times its integers, q = exp(-numerator / denominator), exactly.
 
     Rung 0 has one integer; rung t has 2 (first + step min(t - 1, growth)) of them; a negative ``growth`` has

@@ -135,7 +135,7 @@ def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, 
 
 
 @njit(cache=True)
-def _geometric(rng, count, t, s):
+def _geometric(rng: Generator, count: int, t: int, s: int) -> np.ndarray:
     """Draw ``count`` integers y >= 0 with probability proportional to exp(-y s / t)."""
     drawn = np.empty(count, np.int64)
     for i in range(count):

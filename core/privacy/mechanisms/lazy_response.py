@@ -90,14 +90,14 @@ def beginning(edge_type: str, step: int | None) -> bytes:
 
 
 @njit(cache=True, nogil=True)
-def flipped(state, threshold, u, v):
+def flipped(state: np.ndarray, threshold: np.uint64, u: int | np.int64, v: int | np.int64) -> np.bool:
     """Tell whether the slot (u, v) is flipped: its word lies below ``threshold``. 0 <= u, v < 2^32."""
     word = (np.uint64(u) << _ENDS_BITS) | np.uint64(v)
     return siphash.after_word(state, word, _CLOSING) < threshold
 
 
 @njit(cache=True, nogil=True)
-def _flips(state, threshold, source, target):
+def _flips(state: np.ndarray, threshold: np.uint64, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     coins = np.empty(source.size, np.bool_)
     for i in range(source.size):
         coins[i] = flipped(state, threshold, source[i], target[i])
@@ -111,4 +111,7 @@ def bits(
     keys = np.asarray(source, dtype=np.int64) * shape.target_count + np.asarray(target, dtype=np.int64)
     place = np.searchsorted(edge, keys)
     present = np.append(edge, -1)[place] == keys
-    return present ^ _flips(prf_key, np.uint64(flips.add), np.asarray(source), np.asarray(target))
+    answers: np.ndarray = present ^ _flips(
+        prf_key, np.uint64(flips.add), np.asarray(source), np.asarray(target)
+    )
+    return answers

@@ -116,7 +116,15 @@ def chosen_triangles(
 
 
 @njit(cache=True, nogil=True)
-def _chosen(start, others, order, nodes, state, below, every):
+def _chosen(
+    start: np.ndarray,
+    others: np.ndarray,
+    order: np.ndarray,
+    nodes: int,
+    state: np.ndarray,
+    below: np.uint64,
+    every: bool,
+) -> np.ndarray:
     """Each triangle is seen once, from its node of highest rank (least degree)."""
     marked = np.zeros(nodes, np.bool_)
     found = np.empty((1024, 3), np.int64)
@@ -152,7 +160,7 @@ def _chosen(start, others, order, nodes, state, below, every):
 
 
 @njit(cache=True, nogil=True)
-def _hashed(state, a, b, c):
+def _hashed(state: np.ndarray, a: int, b: int, c: int) -> np.uint64:
     low, high = min(a, b, c), max(a, b, c)
     middle = a + b + c - low - high
     # 32 bits for each number: the first two fill a word, the third the next one.

@@ -71,7 +71,7 @@ def kept_in_order(
 
 
 @njit(cache=True, nogil=True)
-def _ranks(source, target, state):
+def _ranks(source: np.ndarray, target: np.ndarray, state: np.ndarray) -> np.ndarray:
     ranks = np.empty(source.size, np.uint64)
     for i in range(source.size):
         word = (np.uint64(source[i]) << _HALF) | np.uint64(target[i])
@@ -80,7 +80,7 @@ def _ranks(source, target, state):
 
 
 @njit(cache=True, nogil=True)
-def _kept(source, target, order, nodes, theta):
+def _kept(source: np.ndarray, target: np.ndarray, order: np.ndarray, nodes: int, theta: int) -> np.ndarray:
     degree = np.zeros(nodes, np.int64)
     kept = np.zeros(source.size, np.bool_)
     for i in order:

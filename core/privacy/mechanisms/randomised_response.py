@@ -207,7 +207,7 @@ def _slots(ranks: np.ndarray, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
 
 
 @njit(cache=True)
-def _triangle_row(ranks):
+def _triangle_row(ranks: np.ndarray) -> np.ndarray:
     """Find the t with t(t-1)/2 <= rank < t(t+1)/2; the root is a guess that integers put right."""
     rows = np.empty(ranks.size, np.int64)
     for i in range(ranks.size):
@@ -240,7 +240,7 @@ def _chunk(rng: Generator, blocks: int, size: int, threshold: int, first: int) -
 
 
 @njit(cache=True)
-def _spread(rng, counts, total, size):
+def _spread(rng: Generator, counts: np.ndarray, total: int, size: int) -> np.ndarray:
     """Draw ``counts[i]`` distinct uniform places in block i; blocks one after another."""
     places = np.empty(total, np.int64)
     end = 0
@@ -297,7 +297,7 @@ _binomial = lru_cache(maxsize=64)(_Binomial)
 
 def _power(base: int, exponent: int, scale: int) -> int:
     """Compute (base / 2^scale) ** exponent in units of 2^-scale, rounded down at each product."""
-    result = 2**scale
+    result: int = 2**scale
     while exponent:
         if exponent & 1:
             result = result * base >> scale

@@ -15,13 +15,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from core.privacy.entropy import Generator
+
 MAX_RUN = 4096
 LIMIT = 2**62
 PLAIN = 2**32
 
 
 @njit(cache=True)
-def below(rng, n):
+def below(rng: Generator, n: int) -> int:
     """Draw one of 0..n-1, each equally likely, for 1 <= n <= 2^62; fewer than 2 draws expected.
 
     Numba's own draw follows Lemire, "Fast random integer generation in an interval" (2019), Algorithm 5, up
@@ -29,18 +31,18 @@ def below(rng, n):
     where no word needs rejecting, until the draw lies below n.
     """
     if n <= PLAIN:
-        return rng.integers(0, n)
+        return int(rng.integers(0, n))
     power = PLAIN
     while power < n:
         power *= 2
-    x = rng.integers(0, power)
+    x = int(rng.integers(0, power))
     while x >= n:
-        x = rng.integers(0, power)
+        x = int(rng.integers(0, power))
     return x
 
 
 @njit(cache=True)
-def bernoulli_exp_unit(rng, numerator, denominator):
+def bernoulli_exp_unit(rng: Generator, numerator: int, denominator: int) -> bool:
     """Draw True with probability exp(-numerator/denominator), for 0 <= numerator <= denominator < 2^62.
 
     Algorithm 1: A_K ~ Bernoulli(gamma / K), here as Bernoulli(gamma) and Bernoulli(1 / K), until one fails
@@ -57,7 +59,7 @@ def bernoulli_exp_unit(rng, numerator, denominator):
 
 
 @njit(cache=True)
-def bernoulli_inverse_e(rng):
+def bernoulli_inverse_e(rng: Generator) -> bool:
     """Draw True with probability exp(-1): Algorithm 1 at gamma = 1, where the first trial always succeeds."""
     k = 2
     while below(rng, k) == 0:
@@ -66,7 +68,7 @@ def bernoulli_inverse_e(rng):
 
 
 @njit(cache=True)
-def bernoulli_exp(rng, numerator, denominator):
+def bernoulli_exp(rng: Generator, numerator: int, denominator: int) -> bool:
     """Draw True with probability exp(-numerator/denominator), numerator >= 0. Runs are cut at MAX_RUN."""
     whole = numerator // denominator
     if whole > MAX_RUN:
@@ -78,7 +80,7 @@ def bernoulli_exp(rng, numerator, denominator):
 
 
 @njit(cache=True)
-def geometric_draw(rng, t, s):
+def geometric_draw(rng: Generator, t: int, s: int) -> int:
     """Draw one integer y >= 0 with probability proportional to exp(-y s / t); 1 <= t < 2^50, s >= 1.
 
     The magnitude of Algorithm 2, before its sign.
@@ -93,7 +95,7 @@ def geometric_draw(rng, t, s):
 
 
 @njit(cache=True)
-def discrete_laplace_draw(rng, t, s):
+def discrete_laplace_draw(rng: Generator, t: int, s: int) -> int:
     """Draw x with probability proportional to exp(-|x| s / t); 1 <= t < 2^50, s >= 1. Algorithm 2."""
     while True:
         y = geometric_draw(rng, t, s)
@@ -104,7 +106,7 @@ def discrete_laplace_draw(rng, t, s):
 
 
 @njit(cache=True)
-def discrete_gaussian_draw(rng, a, b, t):
+def discrete_gaussian_draw(rng: Generator, a: int, b: int, t: int) -> int:
     """Draw x with probability proportional to exp(-x^2 b / (2 a)). Algorithm 3, proposals of scale t.
 
     A proposal beyond 60 t is refused outright: it would be accepted with probability below exp(-1700). Needs
@@ -120,7 +122,7 @@ def discrete_gaussian_draw(rng, a, b, t):
 
 
 @njit(cache=True)
-def discrete_gaussian_wide_draw(rng, t):
+def discrete_gaussian_wide_draw(rng: Generator, t: int) -> int:
     """Draw one integer x with probability proportional to exp(-x^2 / (2 t^2)), for integer t < 2^25."""
     while True:
         y = discrete_laplace_draw(rng, t, 1)
@@ -132,7 +134,7 @@ def discrete_gaussian_wide_draw(rng, t):
 
 
 @njit(cache=True)
-def saturating_sum(a, b):
+def saturating_sum(a: int, b: int) -> int:
     """Add a and b, held within +-2^62."""
     a = min(max(a, -LIMIT), LIMIT)
     b = min(max(b, -LIMIT), LIMIT)
@@ -140,7 +142,7 @@ def saturating_sum(a, b):
 
 
 @njit(cache=True, nogil=True)
-def add_discrete_laplace(rng, values, t, s):
+def add_discrete_laplace(rng: Generator, values: np.ndarray, t: int, s: int) -> np.ndarray:
     """Add independent discrete Laplace noise of scale t / s to ``values``; int64, a new array."""
     noisy = np.empty(values.size, np.int64)
     for i in range(values.size):
@@ -149,7 +151,7 @@ def add_discrete_laplace(rng, values, t, s):
 
 
 @njit(cache=True, nogil=True)
-def add_discrete_gaussian(rng, values, a, b, t):
+def add_discrete_gaussian(rng: Generator, values: np.ndarray, a: int, b: int, t: int) -> np.ndarray:
     """Add independent discrete Gaussian noise of variance parameter a / b to ``values``; int64, new."""
     noisy = np.empty(values.size, np.int64)
     for i in range(values.size):
@@ -158,7 +160,7 @@ def add_discrete_gaussian(rng, values, a, b, t):
 
 
 @njit(cache=True, nogil=True)
-def add_discrete_gaussian_wide(rng, values, t):
+def add_discrete_gaussian_wide(rng: Generator, values: np.ndarray, t: int) -> np.ndarray:
     """Add independent discrete Gaussian noise of scale parameter t to ``values``; int64, a new array."""
     noisy = np.empty(values.size, np.int64)
     for i in range(values.size):

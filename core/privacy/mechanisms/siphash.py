@@ -33,12 +33,14 @@ def absorbed(state: np.ndarray, beginning: bytes) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _rotated(x, bits):
+def _rotated(x: np.uint64, bits: np.uint64) -> np.uint64:
     return (x << bits) | (x >> (_SIXTY_FOUR - bits))
 
 
 @njit(cache=True, nogil=True)
-def _round(a, b, c, d):
+def _round(
+    a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     a += b
     c += d
     b = _rotated(b, np.uint64(13)) ^ a
@@ -53,7 +55,9 @@ def _round(a, b, c, d):
 
 
 @njit(cache=True, nogil=True)
-def _word(a, b, c, d, word):
+def _word(
+    a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, word: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     d ^= word
     a, b, c, d = _round(a, b, c, d)
     a, b, c, d = _round(a, b, c, d)
@@ -61,7 +65,7 @@ def _word(a, b, c, d, word):
 
 
 @njit(cache=True, nogil=True)
-def finished(a, b, c, d, last):
+def finished(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, last: np.uint64) -> np.uint64:
     """Hash with ``last`` as closing word: the bytes that are left, and the length modulo 256 on top.
 
     ``a``, ``b``, ``c``, ``d``: the state after all whole words.
@@ -74,14 +78,14 @@ def finished(a, b, c, d, last):
 
 
 @njit(cache=True, nogil=True)
-def after_word(state, word, last):
+def after_word(state: np.ndarray, word: np.uint64, last: np.uint64) -> np.uint64:
     """Hash what ``state`` has absorbed, then ``word``, then the closing word ``last``. All uint64."""
     a, b, c, d = _word(state[0], state[1], state[2], state[3], word)
     return finished(a, b, c, d, last)
 
 
 @njit(cache=True, nogil=True)
-def after_two_words(state, first, second, last):
+def after_two_words(state: np.ndarray, first: np.uint64, second: np.uint64, last: np.uint64) -> np.uint64:
     """Hash what ``state`` has absorbed, then two words, then the closing word ``last``. All uint64."""
     a, b, c, d = _word(state[0], state[1], state[2], state[3], first)
     a, b, c, d = _word(a, b, c, d, second)
@@ -89,7 +93,7 @@ def after_two_words(state, first, second, last):
 
 
 @njit(cache=True, nogil=True)
-def _absorbed(state, words):
+def _absorbed(state: np.ndarray, words: np.ndarray) -> np.ndarray:
     a, b, c, d = state[0], state[1], state[2], state[3]
     for word in words:
         a, b, c, d = _word(a, b, c, d, word)

@@ -67,7 +67,7 @@ def rows_by_degree(
 
 
 @njit(cache=True, nogil=True)
-def degrees_of(source, target, nodes):
+def degrees_of(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray:
     """The edges of every node; int64 (n,). No copies are made."""
     found = np.zeros(nodes, np.int64)
     for i in range(source.size):
@@ -77,7 +77,7 @@ def degrees_of(source, target, nodes):
 
 
 @njit(cache=True, nogil=True)
-def _rows(source, target, rank):
+def _rows(source: np.ndarray, target: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows of neighbours under their ranks, sorted: where each begins, and all of them. O(n + m).
 
     Nodes are written into the rows of their neighbours one after another, so that every row comes out sorted.
@@ -106,7 +106,7 @@ def _rows(source, target, rank):
 
 
 @njit(cache=True, nogil=True)
-def _triangles(start, others, nodes):
+def _triangles(start: np.ndarray, others: np.ndarray, nodes: int) -> int:
     """Each triangle is seen once, from its node of highest rank (least degree)."""
     marked = np.zeros(nodes, np.bool_)
     found = 0
@@ -133,7 +133,7 @@ def _triangles(start, others, nodes):
 
 
 @njit(cache=True, nogil=True)
-def _triangles_of(start, others, nodes, first, last):
+def _triangles_of(start: np.ndarray, others: np.ndarray, nodes: int, first: int, last: int) -> np.ndarray:
     """How many triangles each node is in; rows sorted, nodes numbered by descending degree; int64 (n,).
 
     Of the triangles whose last node is in ``first``..``last``-1.
@@ -165,7 +165,7 @@ def _triangles_of(start, others, nodes, first, last):
 
 
 @njit(cache=True, nogil=True)
-def _most_common(start, others, nodes):
+def _most_common(start: np.ndarray, others: np.ndarray, nodes: int) -> int:
     """The maximum over pairs w < u (in rank) of their common neighbours; stops once no degree can do better.
 
     ``count[w]`` holds u * 2^32 + the common neighbours of w and u found so far; what a former u left is less

@@ -7,13 +7,15 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _many(labels):
+def _many(labels: np.ndarray) -> int:
     """How many labels there are, numbered from 0; one of no nodes."""
     return labels.max() + 1 if labels.size else 1
 
 
 @njit(cache=True, nogil=True)
-def by_group(groups, ends, labels, bins, count):
+def by_group(
+    groups: np.ndarray, ends: np.ndarray, labels: np.ndarray, bins: np.ndarray, count: int
+) -> np.ndarray:
     """Count edges by the group of their end (a node or a step) and the label of their bin; (groups * count,).
 
     ``groups``: of every end that there may be, from 0 on; ``labels``: of every bin, below ``count``.
@@ -25,7 +27,14 @@ def by_group(groups, ends, labels, bins, count):
 
 
 @njit(cache=True, nogil=True)
-def by_pair(classes, ends, labels, bins, count, smaller_first):
+def by_pair(
+    classes: tuple[np.ndarray, np.ndarray],
+    ends: tuple[np.ndarray, np.ndarray],
+    labels: np.ndarray,
+    bins: np.ndarray,
+    count: int,
+    smaller_first: bool,
+) -> np.ndarray:
     """Count edges by the classes of both ends and the label of their bin; (classes * classes * count,).
 
     ``smaller_first``: an edge counts where the smaller class comes first, whichever end has it.

@@ -161,7 +161,8 @@ class EdgeValueReads:
 
         def measure(source: np.ndarray, target: np.ndarray, step: np.ndarray, bin: np.ndarray) -> np.ndarray:
             own = np.arange(nodes)
-            return sum(by_group(own, end, of_bin, bin, k) for end in _ends(side, source, target))
+            counts = (by_group(own, end, of_bin, bin, k) for end in _ends(side, source, target))
+            return sum(counts, np.zeros(nodes * k, dtype=np.int64))
 
         sensitivity = 2 if side == "both" else 1
         noisy = self._noisy(

@@ -353,7 +353,8 @@ def clipped_weights(squared: np.ndarray, bound: int, radius: int) -> np.ndarray:
     most = radius**2 // np.maximum(squared, bound)
     found = np.sqrt(most.astype(np.float64)).astype(np.int64)
     found -= found**2 > most
-    return found + ((found + 1) ** 2 <= most)
+    roots: np.ndarray = found + ((found + 1) ** 2 <= most)
+    return roots
 
 
 def clipped_totals(edges: Edges, period: np.ndarray, periods: int, bound: int, radius: int) -> np.ndarray:
@@ -395,7 +396,7 @@ def profiles(edges: Edges, rows: np.ndarray, clip: float, radius: int) -> np.nda
     for k in range(rows.shape[1]):  # a sum along the row could add up in another order
         squared += np.square(scaled[:, k])
     factor = radius / np.maximum(np.sqrt(squared), 1.0)
-    points = np.trunc(scaled * factor[:, None]).astype(np.int64)
+    points: np.ndarray = np.trunc(scaled * factor[:, None]).astype(np.int64)
     for _ in range(2):
         points = _shorter(points, radius)
     long = np.square(points).sum(axis=1) > radius**2

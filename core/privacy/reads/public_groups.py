@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.errors import NotAccepted
 from core.graphs.schema import AttributeKind, NodeType, Protection
@@ -53,10 +53,11 @@ def public_groups(kind: NodeType, table: NodeTable, name: str, most: int) -> np.
     sizes = np.bincount(labels)
     rank = np.empty(len(sizes), dtype=np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return np.minimum(rank, most - 1)[labels]
+    groups: np.ndarray = np.minimum(rank, most - 1)[labels]
+    return groups
 
 
-def _distinct(column: np.ndarray | pa.Array) -> tuple[list, np.ndarray]:
+def _distinct(column: np.ndarray | pa.Array) -> tuple[list[Any], np.ndarray]:
     """Return the values that a column has, those that are missing among them, and the place of each row's."""
     import numpy as np
     import pyarrow.compute as pc

@@ -18,6 +18,7 @@ from core.reports.statistics import Drawing, EdgeTypeStatistics, MetricInfo, Pub
 from core.reports.totals import Total
 from core.reports.training import TrainingPart
 from graphveil.pages.figure import Figure
+from graphveil.pages.numbers import tick
 
 # Metrics that are drawn over time, where a relation has them.
 OVER_TIME = ("edges", "largest_component", "transitivity")
@@ -64,7 +65,7 @@ def _degrees(
             edges = [(b.low, b.high) for b in summary.bins]
             series[_shown(relation)] = [b.nodes for b in summary.bins]
         text = f"Nodes by degree in {relation.name}, both axes logarithmic, for {_names(series)}. "
-        text += f"Published: mean {charts.tick(summary.mean)}, largest {charts.tick(summary.maximum)}."
+        text += f"Published: mean {tick(summary.mean)}, largest {tick(summary.maximum)}."
         title = _SIDES.get(summary.side, f"Degree distribution, {summary.side}")
         yield charts.degrees(f"{uid}-degrees-{index}", title, text, edges, series)
 

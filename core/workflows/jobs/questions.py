@@ -135,7 +135,8 @@ def hubs_found(mean: float, most: float, noise: float) -> float:
         """How likely a node of each degree shows more than the threshold."""
         over = (degrees - threshold) / scale
         tail = np.exp(-np.abs(over)) / 2
-        return np.where(over > 0, 1 - tail, tail)
+        likely: np.ndarray = np.where(over > 0, 1 - tail, tail)
+        return likely
 
     low, high = -50 * scale, float(degrees.max()) + 50 * scale
     for _ in range(STEPS):

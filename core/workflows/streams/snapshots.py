@@ -18,6 +18,7 @@ from core.datasets import vault
 from core.datasets.models import EDGES
 from core.errors import InvalidInput, NotAccepted, SnapshotConflict
 from core.failpoints import reach
+from core.graphs import formats
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.logging import get_logger
@@ -40,9 +41,6 @@ from graphveil.models.streams import Snapshot as View
 UPLOADS = "uploads"
 EMPTY_FORMAT = "csv"
 """What an empty snapshot is filed under, whatever was announced: it has no bytes to read."""
-
-DOCUMENTS = frozenset({"gml", "graphml", "node_link"})
-"""Formats that carry nodes of their own; named here, for reading them in would load a worker's libraries."""
 
 log = get_logger(__name__)
 
@@ -94,7 +92,7 @@ def receive_snapshot(
     """
     require(principal, Role.CURATOR)
     check_file(EDGES, format, options)
-    if format in DOCUMENTS:
+    if formats.reader(format).carries_nodes:
         raise NotAccepted(
             f"A {format} file lists nodes, but a stream's are fixed; send csv, tsv or parquet.",
             field="format",

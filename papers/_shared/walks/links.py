@@ -121,7 +121,14 @@ class Links:
 
 
 @njit(cache=True, nogil=True)
-def _walk(links, time, found, window, steps, rng):
+def _walk(
+    links: tuple[np.ndarray, np.ndarray, np.ndarray],
+    time: np.ndarray,
+    found: np.ndarray,
+    window: int,
+    steps: int,
+    rng: Rng,
+) -> None:
     start, head, step = links
     for walk in range(len(found)):
         now = time[walk]

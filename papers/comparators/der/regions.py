@@ -15,12 +15,14 @@ def rooms(level: np.ndarray | int, row: np.ndarray, column: np.ndarray, nodes: i
     """Count the node pairs in every region ``row <= column``; int64."""
     height = starts(row + 1, level, nodes) - starts(row, level, nodes)
     width = starts(column + 1, level, nodes) - starts(column, level, nodes)
-    return np.where(row == column, height * (height - 1) // 2, height * width)
+    pairs: np.ndarray = np.where(row == column, height * (height - 1) // 2, height * width)
+    return pairs
 
 
 def place(row: np.ndarray, column: np.ndarray, level: int) -> np.ndarray:
     """Return where a region stands in its level's upper triangle, row by row, as ``group_matrix`` has it."""
-    return row * 2**level - row * (row - 1) // 2 + (column - row)
+    places: np.ndarray = row * 2**level - row * (row - 1) // 2 + (column - row)
+    return places
 
 
 def children(row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -6,10 +6,13 @@ import numpy as np
 from numba import njit
 
 from core.methods._shared.matching.ends import key_of
+from core.privacy.entropy import Generator
 
 
 @njit(cache=True, nogil=True)
-def linked_pairs(order, starts, density, nodes, rng):
+def linked_pairs(
+    order: np.ndarray, starts: np.ndarray, density: float, nodes: int, rng: Generator
+) -> np.ndarray:
     """Link every pair of nodes of one block with probability ``density``; uint64 keys, block by block.
 
     ``order``: nodes, block after block; ``starts``: where each block begins. O(pairs) time; eight bytes for
@@ -37,7 +40,7 @@ def linked_pairs(order, starts, density, nodes, rng):
 
 
 @njit(cache=True, nogil=True)
-def _room(pairs, density):
+def _room(pairs: int, density: float) -> int:
     """As many places as the number of linked pairs exceeds once in a billion draws."""
     mean = pairs * density
     return min(pairs, int(mean + 6.0 * np.sqrt(mean + 1.0)) + 1)

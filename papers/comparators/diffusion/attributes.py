@@ -37,7 +37,7 @@ class ValueDenoiser(nn.Module):
         """Compute (n, bins) logits of each attribute, where a ``share`` of values was drawn anew."""
         facts = torch.stack([torch.log1p(degrees), torch.full_like(degrees, share)], 1)
         found: torch.Tensor = self.net(torch.cat([one_hot(noisy, self.sizes), facts, inputs], 1))
-        return found.split(self.sizes, 1)
+        return tuple(torch.split(found, list(self.sizes), 1))
 
 
 def one_hot(values: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:

@@ -7,6 +7,7 @@ the log of how many edges the second node still lacks: a configuration model.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +43,8 @@ class Partial:
     @property
     def missing(self) -> np.ndarray:
         """How many edges each node lacks; int64 (n,)."""
-        return self.degrees - np.diff(self.matrix.indptr)
+        lacking: np.ndarray = self.degrees - np.diff(self.matrix.indptr)
+        return lacking
 
 
 def adjacency(low: np.ndarray, high: np.ndarray, nodes: int) -> sp.csr_array:
@@ -123,7 +125,7 @@ def paths(
     """
     own = sp.csr_array(matrix[source])
     step = sp.csr_array(own @ matrix)
-    to = (
+    to: Callable[[sp.csr_array], np.ndarray] = (
         (lambda part: part.toarray())
         if len(columns) == matrix.shape[1]
         else (lambda part: part.tocsc()[:, columns].toarray())

@@ -147,7 +147,8 @@ def _added(partial: Partial, network: Denoiser, wanted: int, rng: Rng, place: to
     order = kept[np.argsort(target[kept], kind="stable")]
     begins = np.searchsorted(target[order], target[order])
     fits = np.arange(len(order)) - begins < left[target[order]]
-    return keys[order[fits]]
+    added: np.ndarray = keys[order[fits]]
+    return added
 
 
 def communities(whole: Whole) -> np.ndarray:

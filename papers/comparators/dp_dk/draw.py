@@ -99,4 +99,5 @@ def _ascending(noisy: np.ndarray) -> np.ndarray:
     fit = isotonic_regression(noisy.astype(np.float64))
     starts = np.asarray(fit.blocks)
     middle = (starts[:-1] + starts[1:] - 1) / 2
-    return np.interp(np.arange(len(noisy)), middle, np.asarray(fit.x)[starts[:-1]])
+    ascending: np.ndarray = np.interp(np.arange(len(noisy)), middle, np.asarray(fit.x)[starts[:-1]])
+    return ascending

@@ -125,4 +125,5 @@ def _weights(noisy: np.ndarray, leaves: int) -> np.ndarray:
 
 def _pairs(start: np.ndarray, middle: np.ndarray, stop: np.ndarray) -> np.ndarray:
     size = stop - start
-    return np.where(middle == start, size * (size - 1) // 2, (middle - start) * (stop - middle))
+    pairs: np.ndarray = np.where(middle == start, size * (size - 1) // 2, (middle - start) * (stop - middle))
+    return pairs

@@ -44,7 +44,7 @@ def fitted(weights: np.ndarray, sizes: np.ndarray, steps: int, rng: Rng) -> np.n
 
 
 @nb.njit(cache=True)
-def _walk(children, weights, sizes, steps, rng):
+def _walk(children: np.ndarray, weights: np.ndarray, sizes: np.ndarray, steps: int, rng: Rng) -> None:
     leaves = len(sizes)
     total = 2 * leaves - 1
     parent = np.full(total, -1, dtype=np.int64)
@@ -83,7 +83,7 @@ def _walk(children, weights, sizes, steps, rng):
 
 
 @nb.njit(cache=True)
-def _leaves(children, node, leaves, found, stack):
+def _leaves(children: np.ndarray, node: int, leaves: int, found: np.ndarray, stack: np.ndarray) -> int:
     count, depth = 0, 1
     stack[0] = node
     while depth > 0:
@@ -100,7 +100,7 @@ def _leaves(children, node, leaves, found, stack):
 
 
 @nb.njit(cache=True)
-def _between(weights, first, a, second, b):
+def _between(weights: np.ndarray, first: np.ndarray, a: int, second: np.ndarray, b: int) -> float:
     total = 0.0
     for i in range(a):
         for j in range(b):
@@ -109,7 +109,7 @@ def _between(weights, first, a, second, b):
 
 
 @nb.njit(cache=True)
-def _likelihood(edges, pairs):
+def _likelihood(edges: float, pairs: float) -> float:
     """Compute ln of p^edges (1 - p)^(pairs - edges) at its best p."""
     if edges <= 0 or edges >= pairs:
         return 0.0

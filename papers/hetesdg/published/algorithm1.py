@@ -88,7 +88,8 @@ class FeatADP(nn.Module):
         combined = sum(part * view for part, view in zip(share, views, strict=True))
         scale = sum(part * each for part, each in zip(share, influence, strict=True)) * paper.SENSITIVITY
         noise = torch.randn_like(combined) * (deviation * scale[:, None].detach())
-        return combined + paper.ATTENUATION * noise
+        noisy: torch.Tensor = combined + paper.ATTENUATION * noise
+        return noisy
 
 
 def feature_stage(
@@ -118,7 +119,8 @@ def feature_stage(
         loss.backward()
         optimiser.step()
     with torch.no_grad():
-        return module(features, near, reach, deviation)
+        aggregated: torch.Tensor = module(features, near, reach, deviation)
+        return aggregated
 
 
 class HeteGCN(nn.Module):
@@ -163,8 +165,10 @@ def topology_stage(
         near = around[side].drawn(node[..., None].expand(*node.shape, NEIGHBOURS))
         return embedding(near.clamp(min=0), gathered[1 - side]) * (near >= 0)[..., None]
 
-    def loss_of_link(values, near_u, near_v, near_other):
-        def latent(near, side):
+    def loss_of_link(
+        values: dict[str, torch.Tensor], near_u: torch.Tensor, near_v: torch.Tensor, near_other: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        def latent(near: torch.Tensor, side: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
             mean, spread = functional_call(module, values, (near, side))
             return mean, spread, mean + spread.exp() * torch.randn_like(mean)
 

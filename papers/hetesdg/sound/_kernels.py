@@ -9,7 +9,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def drawn(noisy, candidates, scale, uniform):
+def drawn(noisy: np.ndarray, candidates: np.ndarray, scale: float, uniform: np.ndarray) -> np.ndarray:
     """Draw a candidate's number for every row of ``noisy``, by weight exp(-|row - candidate|_1 / scale).
 
     ``uniform`` (n,) in [0, 1) decides. int64 (n,).

@@ -97,4 +97,5 @@ def _likelihood(noisy: np.ndarray, scale: float, support: np.ndarray) -> np.ndar
     far = np.zeros((len(noisy), len(support)), dtype=np.float32)
     for column in range(support.shape[1]):
         far += np.abs(noisy[:, column, None] - support[None, :, column])
-    return np.exp((far.min(axis=1, keepdims=True) - far) / scale)
+    likely: np.ndarray = np.exp((far.min(axis=1, keepdims=True) - far) / scale)
+    return likely

@@ -25,7 +25,8 @@ def drawn_profiles(table: Table, found: Mix, degrees: np.ndarray, rng: Rng) -> n
     from papers.hetesdg.sound._kernels import drawn
 
     if not len(degrees) or not len(table.noisy):
-        return np.maximum(table.noisy, 0)
+        counted: np.ndarray = np.maximum(table.noisy, 0)
+        return counted
     own = held_to(table.noisy, int(degrees[-1]))
     candidates = _candidates(found, degrees, rng)
     total = candidates.sum(axis=1)
@@ -38,7 +39,8 @@ def held_to(noisy: np.ndarray, most: int) -> np.ndarray:
     """Cut negative entries, and shorten longer rows to a sum of ``most`` at most; int64."""
     own = np.maximum(noisy, 0)
     total = own.sum(axis=1, keepdims=True)
-    return np.where(total > most, own * most // np.maximum(total, 1), own)
+    held: np.ndarray = np.where(total > most, own * most // np.maximum(total, 1), own)
+    return held
 
 
 def with_degrees(profiles: np.ndarray, degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:

@@ -61,7 +61,8 @@ class Encoder(nn.Module):
 
     def means(self, rows: torch.Tensor) -> torch.Tensor:
         """Map (n, width) to (n, LATENT)."""
-        return self.second(torch.relu(self.first(rows)))[:, :LATENT]
+        means: torch.Tensor = self.second(torch.relu(self.first(rows)))[:, :LATENT]
+        return means
 
 
 class Predictor(nn.Module):

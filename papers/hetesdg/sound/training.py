@@ -10,6 +10,7 @@ import numpy as np
 from core.methods.base import Progress
 from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.entropy import noise_generator
+from core.privacy.mechanisms.gradients import DpSgdSession
 from papers._shared.progress import Ticks
 from papers.hetesdg.budget import PREDICTOR
 from papers.hetesdg.inputs import Inputs
@@ -38,7 +39,7 @@ def with_predictors(
         ends = rows_of_ends(sides, table, inputs[sides.grouped], inputs[sides.counted])
         edges = max(1.0, float(table.noisy.sum()) / (2 if sides.undirected else 1))
 
-        def opened(key: tuple[str, int | None] = (name, step), **given: object):
+        def opened(key: tuple[str, int | None] = (name, step), **given: object) -> DpSgdSession:
             return open_training(cells=[key], purpose=PREDICTOR, **given)
 
         tick = ticks.part(number, len(model.cells), training.steps)

@@ -122,7 +122,8 @@ class ThepuffPerturb(PerCell):
     ) -> FittedModel:
         """Perturb the graph, at the plan's cost. O(edges in and out)."""
         if params.variant == "sound":
-            return super().fit(graph, plan, params, progress)
+            model: FittedModel = super().fit(graph, plan, params, progress)
+            return model
         from papers.thepuff.perturb.published import perturbed_model
 
         return perturbed_model(self.name, graph.unprotected(REASON), params, progress)

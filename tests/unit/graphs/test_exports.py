@@ -33,7 +33,7 @@ from core.graphs.schema import (
 )
 from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind, Multiplicity
 
-EXPORTS = ("dgl", "gexf", "graphframes", "neo4j")
+EXPORTS = tuple(sorted(set(formats.names()).difference(formats.read_names())))
 AMOUNT = EdgeAttribute(name="amount", kind=EdgeAttributeKind.NUMBER, bounds=(0, 10), aggregate=Aggregate.MAX)
 HOUR = EdgeAttribute(name="hour", kind=EdgeAttributeKind.TIME_OF_DAY, aggregate=Aggregate.MIN)
 MOOD = EdgeAttribute(name="mood", kind=EdgeAttributeKind.CATEGORY, categories=("good", "ba,d"))

@@ -11,12 +11,12 @@ from numba.extending import intrinsic
 ONE = np.uint64(1)
 
 
-def _ones(typingctx, word):
+def _ones(typingctx: Any, word: Any) -> tuple[Any, Any]:
     return types.int64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
 
 
-def _lowest_bit(typingctx, word):
-    def generate(context, builder, signature, args):
+def _lowest_bit(typingctx: Any, word: Any) -> tuple[Any, Any]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], context.get_constant(types.boolean, False))
 
     return types.int64(types.uint64), generate
@@ -28,7 +28,7 @@ lowest_bit: Any = intrinsic(_lowest_bit)
 
 
 @njit(cache=True, nogil=True)
-def _fill(row, place, around, other):
+def _fill(row: np.ndarray, place: np.ndarray, around: np.ndarray, other: np.ndarray) -> None:
     """Set the bits of the places in ``around`` of the nodes that ``other`` holds too; both ascend."""
     if len(other) > 16 * len(around):
         for x in around:
@@ -42,7 +42,9 @@ def _fill(row, place, around, other):
 
 
 @njit(cache=True, nogil=True)
-def triangle_sums(indptr, indices, out_ptr, out, on_edge):
+def triangle_sums(
+    indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out: np.ndarray, on_edge: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Sum over triangles, by the lowest corner, and count 4-cliques on every edge and node.
 
     With t_e the triangles on an edge and c the nodes joined to all three corners: sum of t_e t_f over the
@@ -98,7 +100,7 @@ def triangle_sums(indptr, indices, out_ptr, out, on_edge):
 
 
 @njit(cache=True, nogil=True)
-def five_cliques(out_ptr, out):
+def five_cliques(out_ptr: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Count 5-cliques by their lowest node; steps: 4-cliques times words of a row of higher neighbours."""
     n = len(out_ptr) - 1
     cliques = np.zeros(n, np.int64)

@@ -7,7 +7,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def reverses(indptr, indices):
+def reverses(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Find for every entry (u, v) of a symmetric CSR with ascending columns the place of (v, u). O(m)."""
     places = np.empty(len(indices), np.int64)
     free = indptr[:-1].copy()
@@ -19,7 +19,7 @@ def reverses(indptr, indices):
 
 
 @njit(cache=True, nogil=True)
-def masks(indptr, indices, nodes):
+def masks(indptr: np.ndarray, indices: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """Mark the edges induced on every row of ``nodes`` (samples, size) as bits; -1 where a node repeats."""
     samples, size = nodes.shape
     bits = np.zeros(samples, np.int64)

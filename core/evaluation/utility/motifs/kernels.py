@@ -13,7 +13,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def edge_triangles(out_ptr, out):
+def edge_triangles(out_ptr: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Count triangles on every edge; on every node as the lowest, and as the highest, of the three."""
     n = len(out_ptr) - 1
     on_edge = np.zeros(len(out), np.int64)
@@ -38,7 +38,7 @@ def edge_triangles(out_ptr, out):
 
 
 @njit(cache=True, nogil=True)
-def four_cycles(indptr, indices, out_ptr):
+def four_cycles(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray) -> tuple[np.ndarray, int]:
     """Count 4-cycles by their highest node, and the steps that :func:`five_walks` would take."""
     n = len(indptr) - 1
     cycles = np.zeros(n, np.int64)
@@ -69,7 +69,7 @@ def four_cycles(indptr, indices, out_ptr):
 
 
 @njit(cache=True, nogil=True)
-def five_walks(indptr, indices, out_ptr, out):
+def five_walks(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Count closed walks of length 5 from every node over lower-numbered nodes, one for both directions."""
     n = len(indptr) - 1
     closed = np.zeros(n, np.int64)
@@ -105,7 +105,9 @@ def five_walks(indptr, indices, out_ptr, out):
 
 
 @njit(cache=True, nogil=True)
-def pair_rows(indptr, indices, out_ptr, out):
+def pair_rows(
+    indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sum per node i over all j of c_ij^2 and c_ij^3, c = A^2; per edge (i, j) the entry of A^3."""
     n = len(indptr) - 1
     squares, cubes = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -135,7 +137,9 @@ def pair_rows(indptr, indices, out_ptr, out):
 
 
 @njit(cache=True, nogil=True)
-def triangle_lists(out_ptr, out, on_edge):
+def triangle_lists(
+    out_ptr: np.ndarray, out: np.ndarray, on_edge: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """List the common neighbours of every edge's ends, ascending: offsets, one int32 array of 3T entries."""
     n = len(out_ptr) - 1
     start = np.zeros(len(out) + 1, np.int64)
@@ -163,7 +167,9 @@ def triangle_lists(out_ptr, out, on_edge):
 
 
 @njit(cache=True, nogil=True)
-def wheels(indptr, indices, edge_id, start, third):
+def wheels(
+    indptr: np.ndarray, indices: np.ndarray, edge_id: np.ndarray, start: np.ndarray, third: np.ndarray
+) -> np.ndarray:
     """Count 4-cycles among every node's neighbours. Steps: about 2/3 of the sum of squared edge triangles."""
     n = len(indptr) - 1
     cycles = np.zeros(n, np.int64)
@@ -201,7 +207,14 @@ def wheels(indptr, indices, edge_id, start, third):
 
 
 @njit(cache=True, nogil=True)
-def braced(indptr, indices, out_ptr, out, start, third):
+def braced(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    out_ptr: np.ndarray,
+    out: np.ndarray,
+    start: np.ndarray,
+    third: np.ndarray,
+) -> np.ndarray:
     """Sum c_ij per node i over edges (x, y) among its neighbours and j > i joined to both."""
     n = len(indptr) - 1
     sums = np.zeros(n, np.int64)

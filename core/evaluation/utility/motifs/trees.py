@@ -41,14 +41,16 @@ class Walker:
     @cached_property
     def beyond(self) -> np.ndarray:
         """Neighbours of v other than u, per entry (u, v), int64."""
-        return self.graph.degrees[self.graph.indices] - 1
+        others: np.ndarray = self.graph.degrees[self.graph.indices] - 1
+        return others
 
     def weighted(self, weights: np.ndarray, count: int) -> np.ndarray:
         """Draw ``count`` indices with probability in proportion to ``weights``."""
         sums = np.cumsum(weights, dtype=np.float64)
         found = np.searchsorted(sums, self.rng.random(count) * sums[-1], side="right")
         # Rounding may point past the last index of positive weight.
-        return np.minimum(found, np.flatnonzero(weights)[-1])
+        held: np.ndarray = np.minimum(found, np.flatnonzero(weights)[-1])
+        return held
 
     def offsets(self, sizes: np.ndarray, taken: list[np.ndarray], more: int) -> list[np.ndarray]:
         """Draw ``more`` offsets below ``sizes`` beside ``taken``, all distinct, uniform among the free."""

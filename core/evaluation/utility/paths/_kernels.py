@@ -16,7 +16,7 @@ _STRIDE = 4
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
-def _ones(x):
+def _ones(x: np.uint64) -> np.int64:
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -24,7 +24,7 @@ def _ones(x):
 
 
 @nb.njit(cache=True, nogil=True)
-def csr(node_count, u, v, place):
+def csr(node_count: int, u: np.ndarray, v: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Build the adjacency of (u, v), node i renamed place[i]: int64 row starts, int32 columns. O(n + m)."""
     start = np.zeros(node_count + 2, dtype=np.int64)
     for e in range(len(u)):
@@ -43,7 +43,17 @@ def csr(node_count, u, v, place):
 
 
 @nb.njit(cache=True, nogil=True)
-def _push(start, columns, queue, length, frontier, following, mark, stamp, touched):
+def _push(
+    start: np.ndarray,
+    columns: np.ndarray,
+    queue: np.ndarray,
+    length: int,
+    frontier: np.ndarray,
+    following: np.ndarray,
+    mark: np.ndarray,
+    stamp: int,
+    touched: np.ndarray,
+) -> int:
     count = 0
     for i in range(length):
         w = queue[i]
@@ -59,7 +69,17 @@ def _push(start, columns, queue, length, frontier, following, mark, stamp, touch
 
 
 @nb.njit(cache=True, nogil=True)
-def _pull(start, columns, low, high, full, seen, frontier, following, touched):
+def _pull(
+    start: np.ndarray,
+    columns: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    full: np.ndarray,
+    seen: np.ndarray,
+    frontier: np.ndarray,
+    following: np.ndarray,
+    touched: np.ndarray,
+) -> int:
     count = 0
     heard = np.empty(WORDS, dtype=np.uint64)
     for part in range(len(low)):
@@ -89,13 +109,21 @@ def _pull(start, columns, low, high, full, seen, frontier, following, touched):
 
 
 @nb.njit(cache=True, nogil=True)
-def _settle(start, touched, count, seen, following, queue, arrived):
+def _settle(
+    start: np.ndarray,
+    touched: np.ndarray,
+    count: int,
+    seen: np.ndarray,
+    following: np.ndarray,
+    queue: np.ndarray,
+    arrived: np.ndarray,
+) -> tuple[int, int, np.int64]:
     """Keep in ``following`` what is new, and queue its nodes: their number, degrees and bits."""
-    length, work, arrivals = 0, 0, 0
+    length, work, arrivals = 0, 0, np.int64(0)
     counting = len(arrived) > 0
     for i in range(count):
         x = touched[i]
-        here = 0
+        here = np.int64(0)
         for k in range(WORDS):
             new = following[x, k] & ~seen[x, k]
             following[x, k] = new
@@ -115,7 +143,20 @@ def _settle(start, touched, count, seen, following, queue, arrived):
 
 
 @nb.njit(cache=True, nogil=True)
-def spread(start, columns, low, high, full, sources, bits, words, lists, counts, sums, reached):
+def spread(
+    start: np.ndarray,
+    columns: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    full: np.ndarray,
+    sources: np.ndarray,
+    bits: np.ndarray,
+    words: np.ndarray,
+    lists: np.ndarray,
+    counts: np.ndarray,
+    sums: np.ndarray,
+    reached: np.ndarray,
+) -> tuple[int, int]:
     """Run one batch: the largest distance, and the work in edge visits; ``counts`` gains pairs by distance.
 
     Node ranges ``low[i]..high[i]`` are the components that hold a source; ``full[i]`` has the bits of their
@@ -168,7 +209,7 @@ def spread(start, columns, low, high, full, sources, bits, words, lists, counts,
 
 
 @nb.njit(cache=True, nogil=True)
-def levels(start, columns, roots):
+def levels(start: np.ndarray, columns: np.ndarray, roots: np.ndarray) -> np.ndarray:
     """Compute every node's distance to the nearest root, int32; -1 where none is reached. O(n + m)."""
     distance = np.full(len(start) - 1, -1, dtype=np.int32)
     queue = np.empty(len(start) - 1, dtype=np.int32)

@@ -23,7 +23,8 @@ def norm_sub(values: np.ndarray) -> np.ndarray:
     # With the q largest entries kept, the shift is (their sum - total)/q; entry q stays while it exceeds it.
     shift = (np.cumsum(ranked) - total) / np.arange(1, len(ranked) + 1)
     kept = int(np.count_nonzero(ranked > shift))
-    return np.maximum(values - shift[kept - 1], 0.0)
+    raised: np.ndarray = np.maximum(values - shift[kept - 1], 0.0)
+    return raised
 
 
 def norm_sub_groups(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:

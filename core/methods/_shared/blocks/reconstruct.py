@@ -70,14 +70,16 @@ class Layout:
         )
         # Rounding may step over a community's edge; clamp it back.
         np.clip(place, self.start[communities], self.start[communities + 1] - 1, out=place)
-        return self.order[place]
+        nodes: np.ndarray = self.order[place]
+        return nodes
 
 
 def capacity(sizes_in: np.ndarray, sizes_out: np.ndarray, blocks: Blocks) -> np.ndarray:
     """Count the distinct pairs of positive weight in each block."""
     inner = blocks.row == blocks.column
     within = sizes_in[blocks.row] * (sizes_in[blocks.row] - 1) // 2
-    return np.where(inner, within, sizes_out[blocks.row] * sizes_out[blocks.column])
+    room: np.ndarray = np.where(inner, within, sizes_out[blocks.row] * sizes_out[blocks.column])
+    return room
 
 
 def reconstruct(

@@ -77,4 +77,5 @@ def _log_odds(noisy: list[np.ndarray], degrees: list[np.ndarray], scale: float) 
     likelihood = np.zeros(3 * top + 1)
     likelihood[top : 2 * top + 1] = law / law.sum()
     seen = np.maximum(filtered(likelihood, math.exp(-1 / scale)), TINY)
-    return (np.log(seen) + np.abs(np.arange(3 * top + 1) - top) / scale)[values + top]
+    odds: np.ndarray = (np.log(seen) + np.abs(np.arange(3 * top + 1) - top) / scale)[values + top]
+    return odds

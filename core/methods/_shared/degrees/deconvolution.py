@@ -18,7 +18,7 @@ TINY = 1e-290
 
 
 @njit(cache=True, nogil=True)
-def filtered(values, ratio):
+def filtered(values: np.ndarray, ratio: float) -> np.ndarray:
     """The sums over j of ``values[j]`` times ``ratio`` to the power |i - j|; float64."""
     result = np.empty(values.size)
     behind = 0.0
@@ -33,7 +33,9 @@ def filtered(values, ratio):
 
 
 @njit(cache=True, nogil=True)
-def deconvolved(counts, zero, mass, ratio, rounds, smooth):
+def deconvolved(
+    counts: np.ndarray, zero: int, mass: np.ndarray, ratio: float, rounds: int, smooth: bool
+) -> np.ndarray:
     """``mass`` of the degrees 0.. after ``rounds`` of expectation-maximisation; float64, sums to 1.
 
     ``counts``: how often each noisy value was seen, ``zero`` the place of value 0 among them; they reach to
@@ -62,10 +64,11 @@ def deconvolved(counts, zero, mass, ratio, rounds, smooth):
 
 
 @njit(cache=True, nogil=True)
-def posterior_means(size, zero, mass, ratio):
+def posterior_means(size: int, zero: int, mass: np.ndarray, ratio: float) -> np.ndarray:
     """The mean degree given each of ``size`` noisy values, under ``mass``; float64."""
     spread, first = np.zeros(size), np.zeros(size)
     for d in range(mass.size):
         spread[zero + d] = mass[d]
         first[zero + d] = mass[d] * d
-    return filtered(first, ratio) / np.maximum(filtered(spread, ratio), TINY)
+    estimated: np.ndarray = filtered(first, ratio) / np.maximum(filtered(spread, ratio), TINY)
+    return estimated

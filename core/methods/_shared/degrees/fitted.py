@@ -43,7 +43,10 @@ class DegreeLaw:
         place = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, len(self.grid) - 1)
         low, high = stretches(self.grid)
         part = (at - edges[place]) / np.maximum(self.mass[place] / self.mass.sum(), FLOOR)
-        return np.clip(np.rint(low[place] + part * (high - low)[place]), self.grid[0], self.grid[-1])
+        rounded: np.ndarray = np.clip(
+            np.rint(low[place] + part * (high - low)[place]), self.grid[0], self.grid[-1]
+        )
+        return rounded
 
     def density(self, degrees: np.ndarray) -> np.ndarray:
         """The share of the nodes in a stretch of length one around each of ``degrees``; float64."""
@@ -177,7 +180,8 @@ def _laws(grid: np.ndarray, mean: float) -> np.ndarray:
             below = np.where(last >= least, betainc(shape, last - least + 1, shape / (shape + above)), 0.0)
             below[-1] = 1
             laws.append(np.diff(below, prepend=0))
-    return np.maximum(np.array(laws), SMALLEST_MASS)
+    masses: np.ndarray = np.maximum(np.array(laws), SMALLEST_MASS)
+    return masses
 
 
 def posterior_means(

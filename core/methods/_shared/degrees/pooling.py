@@ -83,7 +83,8 @@ def pooled_counts(graphs: Sequence[NoisyGraph]) -> np.ndarray:
     spread = max(spread, LEAST_SPREAD)
     drawn = (spread * rate + noise_of_rate * centre) / (spread + noise_of_rate)
     most = nodes * (nodes - 1) / 2
-    return np.clip(np.rint(drawn * nodes), 1, most).astype(np.int64)
+    edges: np.ndarray = np.clip(np.rint(drawn * nodes), 1, most).astype(np.int64)
+    return edges
 
 
 def mixture(fits: np.ndarray) -> np.ndarray:

@@ -9,7 +9,16 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def means(noisy, scale, grid, prior, seen, share, variance, spread):
+def means(
+    noisy: np.ndarray,
+    scale: float,
+    grid: np.ndarray,
+    prior: np.ndarray,
+    seen: np.ndarray,
+    share: np.ndarray,
+    variance: float,
+    spread: float,
+) -> np.ndarray:
     """The posterior mean over ``grid`` for each entry of ``noisy``; float64.
 
     Log weight of degree d: prior, -|noisy - d| / scale, and where ``variance`` is finite the normal log

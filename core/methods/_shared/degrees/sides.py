@@ -114,4 +114,5 @@ def summing_to(degrees: np.ndarray, total: int, most: int, rng: Rng) -> np.ndarr
     active = degrees > 0
     if total > most * int(active.sum()):
         degrees = np.where(active, most, (total - most * int(active.sum())) / max(int((~active).sum()), 1))
-    return np.minimum(integers(scaled_to(degrees, total, most), rng), most)
+    capped: np.ndarray = np.minimum(integers(scaled_to(degrees, total, most), rng), most)
+    return capped

@@ -7,7 +7,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def memberships(chance, weight):
+def memberships(chance: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weigh the outcomes of every row's coins by how many of them succeed.
 
     ``chance`` (rows, steps): of each coin; ``weight`` (steps + 1,): an outcome of k successes weighs

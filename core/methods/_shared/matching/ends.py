@@ -9,11 +9,21 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from core.methods._shared.matching.keyset import Int
+from core.privacy.entropy import Generator
+
 NOBODY = -1
 
 
 @njit(cache=True, nogil=True)
-def ends_of(degrees, labels, row, column, edges, rng):
+def ends_of(
+    degrees: np.ndarray,
+    labels: np.ndarray,
+    row: np.ndarray,
+    column: np.ndarray,
+    edges: np.ndarray,
+    rng: Generator,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Choose the nodes at both ends of every edge of every block, at random: (left, right, edges a block).
 
     ``degrees`` and ``labels`` (n,): each node's ends, and its label. ``row``, ``column``, ``edges``: of the
@@ -61,7 +71,7 @@ def ends_of(degrees, labels, row, column, edges, rng):
 
 
 @njit(cache=True, nogil=True)
-def _mixed(pool, start, wanted, stop, rng):
+def _mixed(pool: np.ndarray, start: int, wanted: int, stop: int, rng: Generator) -> None:
     """Puts a random choice of ``pool[start:stop]``, in random order, into its first ``wanted`` places."""
     for i in range(start, min(start + wanted, stop - 1)):
         j = i + rng.integers(0, stop - i)
@@ -69,13 +79,13 @@ def _mixed(pool, start, wanted, stop, rng):
 
 
 @njit(cache=True, nogil=True)
-def key_of(u, v, nodes):
+def key_of(u: Int, v: Int, nodes: Int) -> np.int64:
     """Pack an undirected pair: ``low * nodes + high``."""
     return np.int64(min(u, v)) * nodes + max(u, v)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def change_ends(left, right, mine, side, theirs, other):
+def change_ends(left: np.ndarray, right: np.ndarray, mine: Int, side: Int, theirs: Int, other: Int) -> None:
     """Swap one end of edge ``mine`` (its left where ``side`` is 0) with one of edge ``theirs``."""
     given = left[mine] if side == 0 else right[mine]
     taken = left[theirs] if other == 0 else right[theirs]
@@ -90,7 +100,7 @@ def change_ends(left, right, mine, side, theirs, other):
 
 
 @njit(cache=True, nogil=True)
-def packed(left, right, nodes):
+def packed(left: np.ndarray, right: np.ndarray, nodes: Int) -> np.ndarray:
     """Pack every edge that is no loop; uint64, in the order of the edges."""
     keys, size = np.empty(left.size, np.uint64), 0
     for i in range(left.size):
@@ -101,7 +111,7 @@ def packed(left, right, nodes):
 
 
 @njit(cache=True, nogil=True)
-def once_each(keys):
+def once_each(keys: np.ndarray) -> tuple[int, np.ndarray]:
     """Move the distinct values of sorted ``keys`` to the front: how many, and those that occurred again."""
     size, again = 0, 0
     repeated = np.empty(16, keys.dtype)
@@ -121,7 +131,7 @@ def once_each(keys):
 
 
 @njit(cache=True, nogil=True)
-def degrees_in(keys, nodes):
+def degrees_in(keys: np.ndarray, nodes: int) -> np.ndarray:
     """Count the ends of ``keys`` at every node; int64 (n,)."""
     found = np.zeros(nodes, np.int64)
     for key in keys:
@@ -132,7 +142,7 @@ def degrees_in(keys, nodes):
 
 
 @njit(cache=True, nogil=True)
-def products_in(keys, values):
+def products_in(keys: np.ndarray, values: np.ndarray) -> float:
     """Sum the products of ``values`` (n,) at the two ends of each of ``keys``."""
     total = 0.0
     for key in keys:
@@ -142,7 +152,7 @@ def products_in(keys, values):
 
 
 @njit(cache=True, nogil=True)
-def merged(base, gone, added):
+def merged(base: np.ndarray, gone: np.ndarray, added: np.ndarray) -> np.ndarray:
     """Merge sorted ``base`` without the sorted ``gone``, all of which it holds, with sorted ``added``."""
     keys = np.empty(base.size - gone.size + added.size, np.int64)
     size, lost, new = 0, 0, 0

@@ -9,12 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+Int = int | np.int64
+"""A whole number as compiled code has it."""
+
 EMPTY = -1
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbouring keys fall far apart
 
 
 @njit(cache=True, nogil=True)
-def table_for(most):
+def table_for(most: int) -> np.ndarray:
     """Make an empty table for at most ``most`` keys."""
     size = 4
     while size < 2 * most:
@@ -23,12 +26,12 @@ def table_for(most):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _home(table, key):
+def _home(table: np.ndarray, key: Int) -> np.int64:
     return np.int64((np.uint64(key) * _MULTIPLIER) >> np.uint64(20)) & (table.size - 1)
 
 
 @njit(cache=True, nogil=True)
-def contains(table, key):
+def contains(table: np.ndarray, key: Int) -> bool:
     """Tell whether ``key`` is in the set."""
     place = _home(table, key)
     while table[place] != EMPTY:
@@ -39,7 +42,7 @@ def contains(table, key):
 
 
 @njit(cache=True, nogil=True)
-def add(table, key):
+def add(table: np.ndarray, key: Int) -> bool:
     """Put ``key`` into the set; True where it was not there."""
     place = _home(table, key)
     while table[place] != EMPTY:
@@ -51,7 +54,7 @@ def add(table, key):
 
 
 @njit(cache=True, nogil=True)
-def remove(table, key):
+def remove(table: np.ndarray, key: Int) -> None:
     """Take ``key``, which must be there, out of the set."""
     mask = table.size - 1
     gap = _home(table, key)

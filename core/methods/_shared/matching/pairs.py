@@ -9,7 +9,8 @@ from core.privacy.entropy import Generator as Rng
 
 def pack(u: np.ndarray, v: np.ndarray, nodes: int) -> np.ndarray:
     """Pack undirected pairs into keys ``low * nodes + high``; int64."""
-    return np.minimum(u, v) * np.int64(nodes) + np.maximum(u, v)
+    keys: np.ndarray = np.minimum(u, v) * np.int64(nodes) + np.maximum(u, v)
+    return keys
 
 
 def rectangle(rank: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

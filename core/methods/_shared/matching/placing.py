@@ -6,11 +6,22 @@ import numpy as np
 from numba import njit
 
 from core.methods._shared.matching.ends import change_ends, key_of
-from core.methods._shared.matching.keyset import add, contains, remove, table_for
+from core.methods._shared.matching.keyset import Int, add, contains, remove, table_for
+from core.privacy.entropy import Generator
 
 
 @njit(cache=True, nogil=True)
-def place(left, right, nodes, slot_label, taken, done, tries, sweeps, rng):
+def place(
+    left: np.ndarray,
+    right: np.ndarray,
+    nodes: Int,
+    slot_label: np.ndarray,
+    taken: np.ndarray,
+    done: int,
+    tries: int,
+    sweeps: int,
+    rng: Generator,
+) -> np.ndarray:
     """Place edges; tell which of (left[i], right[i]) stand in the end, bool (edges,). Changes both arrays.
 
     The first ``done`` edges stand from the start and, with ``taken``, make a simple graph. The others are
@@ -42,7 +53,19 @@ def place(left, right, nodes, slot_label, taken, done, tries, sweeps, rng):
 
 
 @njit(cache=True, nogil=True)
-def _swap(left, right, nodes, slot_label, start, slots, table, stands, i, tries, rng):
+def _swap(
+    left: np.ndarray,
+    right: np.ndarray,
+    nodes: Int,
+    slot_label: np.ndarray,
+    start: np.ndarray,
+    slots: np.ndarray,
+    table: np.ndarray,
+    stands: np.ndarray,
+    i: Int,
+    tries: int,
+    rng: Generator,
+) -> None:
     """Try to make edge i stand, by ``tries`` swaps at most."""
     edges = left.size
     for _ in range(tries):
@@ -69,7 +92,7 @@ def _swap(left, right, nodes, slot_label, start, slots, table, stands, i, tries,
 
 
 @njit(cache=True, nogil=True)
-def _by_label(slot_label):
+def _by_label(slot_label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sort the slots side * edges + edge by their labels, and return where each label's begin."""
     edges = slot_label.shape[1]
     start = np.zeros(slot_label.max() + 2, np.int64)

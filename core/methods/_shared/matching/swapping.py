@@ -12,11 +12,19 @@ import numpy as np
 from numba import njit
 
 from core.methods._shared.matching.ends import change_ends, key_of
-from core.methods._shared.matching.keyset import EMPTY, add, contains, remove, table_for
+from core.methods._shared.matching.keyset import EMPTY, Int, add, contains, remove, table_for
+from core.privacy.entropy import Generator
+
+Edges = tuple[np.ndarray, np.ndarray, Int]
+"""Left ends, right ends, and the number of nodes."""
+State = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Keys that stand and that none may have, both sorted; tables of keys that left and that joined."""
 
 
 @njit(cache=True, nogil=True)
-def first_of_each(left, right, nodes, repeated, occupied):
+def first_of_each(
+    left: np.ndarray, right: np.ndarray, nodes: Int, repeated: np.ndarray, occupied: np.ndarray
+) -> np.ndarray:
     """Tell which edges stand: no loop, no key that is ``occupied``, of ``repeated`` ones the first alone."""
     stands = np.ones(left.size, np.bool_)
     several, seen, never = table_for(repeated.size), table_for(repeated.size), table_for(occupied.size)
@@ -37,7 +45,15 @@ def first_of_each(left, right, nodes, repeated, occupied):
 
 
 @njit(cache=True, nogil=True)
-def worked_in(edges, blocks, stands, base, taken, chances, rng):
+def worked_in(
+    edges: Edges,
+    blocks: tuple[np.ndarray, np.ndarray, np.ndarray],
+    stands: np.ndarray,
+    base: np.ndarray,
+    taken: np.ndarray,
+    chances: tuple[int, int],
+    rng: Generator,
+) -> tuple[np.ndarray, np.ndarray]:
     """Make the edges stand that can: (gone, added), the keys that leave and join ``base``. Changes all ends.
 
     One that may not stand: it changes ends with an edge that stands, chosen at random among those with an
@@ -60,7 +76,9 @@ def worked_in(edges, blocks, stands, base, taken, chances, rng):
 
 
 @njit(cache=True, nogil=True)
-def joined(edges, base, chances, rng):
+def joined(
+    edges: Edges, base: np.ndarray, chances: tuple[int, int], rng: Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Make further edges stand that can: (gone, added), the keys that leave and join ``base``.
 
     One that is a loop or a repeat changes ends with a random edge that stands; all edges are of one label.
@@ -88,7 +106,7 @@ def joined(edges, base, chances, rng):
 
 
 @njit(cache=True, nogil=True)
-def _exchange(edges, waits, state, i, tries, rng):
+def _exchange(edges: Edges, waits: np.ndarray, state: State, i: Int, tries: int, rng: Generator) -> None:
     """Try to give the ends u, v of edge i to one {x, y} that stands: {x, v} and {u, y} are there instead."""
     left, right, nodes = edges
     base, _, gone, added = state
@@ -122,7 +140,7 @@ def _exchange(edges, waits, state, i, tries, rng):
 
 
 @njit(cache=True, nogil=True)
-def _has(state, key):
+def _has(state: State, key: Int) -> bool:
     """Tell whether an edge has ``key``, or none may."""
     base, taken, gone, added = state
     if contains(added, key) or _within(taken, key):
@@ -131,13 +149,22 @@ def _has(state, key):
 
 
 @njit(cache=True, nogil=True)
-def _within(ordered, key):
+def _within(ordered: np.ndarray, key: Int) -> bool:
     place = np.searchsorted(ordered, key)
-    return place < ordered.size and ordered[place] == key
+    return bool(place < ordered.size and ordered[place] == key)
 
 
 @njit(cache=True, nogil=True)
-def _swap(edges, blocks, places, state, stands, i, tries, rng):
+def _swap(
+    edges: Edges,
+    blocks: tuple[np.ndarray, np.ndarray, np.ndarray],
+    places: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    state: State,
+    stands: np.ndarray,
+    i: Int,
+    tries: int,
+    rng: Generator,
+) -> None:
     """Try to make edge i stand, by ``tries`` swaps at most."""
     left, right, nodes = edges
     first, row, column = blocks
@@ -178,7 +205,9 @@ def _swap(edges, blocks, places, state, stands, i, tries, rng):
 
 
 @njit(cache=True, nogil=True)
-def _places_by_label(blocks):
+def _places_by_label(
+    blocks: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """For each label the blocks and sides with ends of it, none of them empty, and how many ends up to each:
     (where a label's entries begin, block, side, ends)."""
     first, row, column = blocks

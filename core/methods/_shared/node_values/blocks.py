@@ -77,7 +77,9 @@ def _by_chance(shares: np.ndarray, groups: np.ndarray, ends: Ends) -> np.ndarray
     if ends.target is not None:
         k = math.isqrt(len(shares))
         sides = (np.bincount(groups, weights=side, minlength=k) for side in (ends.source, ends.target))
-        return np.outer(*sides).ravel() + NEVER**0.5
+        crossed: np.ndarray = np.outer(*sides).ravel() + NEVER**0.5
+        return crossed
     own = np.bincount(groups, weights=ends.source, minlength=order_of(shares))
     row, column = upper_triangle(order_of(shares))
-    return own[row] * own[column] * np.where(row == column, 0.5, 1.0) + NEVER**0.5
+    inside: np.ndarray = own[row] * own[column] * np.where(row == column, 0.5, 1.0) + NEVER**0.5
+    return inside

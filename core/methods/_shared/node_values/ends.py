@@ -190,13 +190,15 @@ def _aim(
     unexplained = (off**2 - (1 + math.sqrt(2 / len(off))) * noise).sum()
     spread = np.clip(unexplained / (by_class**2).sum(), CLASSES_OFF**2, 1) * by_class**2
     moved = by_class + off * spread / np.maximum(spread + noise, SMALLEST**2)
-    return np.maximum(moved, FEWEST * by_class)
+    aimed: np.ndarray = np.maximum(moved, FEWEST * by_class)
+    return aimed
 
 
 def _even(weights: np.ndarray) -> np.ndarray:
     """Scale columns to sum to 1; one without any is like all together."""
     whole = weights.sum(axis=1)[:, None] * SMALLEST + SMALLEST**2
-    return (weights + whole) / (weights + whole).sum(axis=0)
+    levelled: np.ndarray = (weights + whole) / (weights + whole).sum(axis=0)
+    return levelled
 
 
 def _square(told: Told, directed: bool) -> tuple[np.ndarray, np.ndarray, int]:

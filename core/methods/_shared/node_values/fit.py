@@ -227,7 +227,8 @@ def node_classes(degrees: np.ndarray, communities: np.ndarray, bins: int, nano_e
     number = int(np.clip(room / count if room >= count else room, 1, CLASSES))
     cuts = np.quantile(degrees, np.arange(1, number) / number)
     found = apart * CLASSES + np.searchsorted(cuts, degrees, side="right")
-    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+    classes: np.ndarray = np.unique(found, return_inverse=True)[1].astype(np.int64)
+    return classes
 
 
 def conditional(noisy: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:

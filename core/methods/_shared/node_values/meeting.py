@@ -48,7 +48,8 @@ def shares_met(
     inside = np.where(alike, (one[row] + other[column]) / 2, 0.0)
     found = _drawn_back(counts, 2 * scale**2, by_chance / by_chance.sum(), inside, alike)
     found = found + ANYWHERE * by_chance / by_chance.sum()
-    return found / found.sum()
+    shares: np.ndarray = found / found.sum()
+    return shares
 
 
 def _drawn_back(

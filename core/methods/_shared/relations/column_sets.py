@@ -12,11 +12,21 @@ import math
 import numpy as np
 from numba import njit
 
+from core.privacy.entropy import Generator
+
 _LEAST = 1e-300
 
 
 @njit(cache=True, nogil=True)
-def _forward(row, marked, offset, ratio, loop, chance, table):
+def _forward(
+    row: int,
+    marked: np.ndarray,
+    offset: np.ndarray,
+    ratio: float,
+    loop: bool,
+    chance: np.ndarray,
+    table: np.ndarray,
+) -> None:
     """Fill ``chance`` (columns,), the coin of each, and ``table[j, k]``: k of the first j succeed; the last
     entry of a row holds exactly that many too, and what is beyond is left out."""
     columns, most = offset.size, table.shape[1] - 1
@@ -33,7 +43,7 @@ def _forward(row, marked, offset, ratio, loop, chance, table):
 
 
 @njit(cache=True, nogil=True)
-def _sizes(table, weights, law):
+def _sizes(table: np.ndarray, weights: np.ndarray, law: np.ndarray) -> None:
     """Fill ``law``, that of a row's number of columns; where no number is possible, it is none."""
     columns, most, best = table.shape[0] - 1, table.shape[1] - 1, -math.inf
     for k in range(most + 1):
@@ -50,7 +60,9 @@ def _sizes(table, weights, law):
 
 
 @njit(cache=True, nogil=True)
-def expected(marked, offset, ratio, weights, loop):
+def expected(
+    marked: np.ndarray, offset: np.ndarray, ratio: float, weights: np.ndarray, loop: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Compute how many rows should hold each column, and the sums of variances; float64 (columns,)."""
     rows, columns = marked.shape
     most = weights.size - 1
@@ -74,7 +86,9 @@ def expected(marked, offset, ratio, weights, loop):
 
 
 @njit(cache=True, nogil=True)
-def size_laws(marked, offset, ratio, weights, loop):
+def size_laws(
+    marked: np.ndarray, offset: np.ndarray, ratio: float, weights: np.ndarray, loop: bool
+) -> np.ndarray:
     """Compute the law of every row's number of columns; float64 (rows, len(weights))."""
     rows, columns = marked.shape
     table, chance = np.empty((columns + 1, weights.size)), np.empty(columns)
@@ -86,7 +100,9 @@ def size_laws(marked, offset, ratio, weights, loop):
 
 
 @njit(cache=True, nogil=True)
-def drawn(marked, offset, ratio, sizes, loop, rng):
+def drawn(
+    marked: np.ndarray, offset: np.ndarray, ratio: float, sizes: np.ndarray, loop: bool, rng: Generator
+) -> np.ndarray:
     """Draw a set of ``sizes[row]`` columns for each row, by the row's law; bool (rows, columns).
 
     Where a row has no set of its size, it gets a smaller one.

@@ -142,7 +142,8 @@ def _sizes(laws: np.ndarray, rng: Rng) -> np.ndarray:
     even = np.empty(len(laws))
     even[order] = (rng.random() + np.arange(len(laws)) * _GOLDEN) % 1.0
     reached = np.cumsum(laws, axis=1)[:, :-1]
-    return (even[:, None] >= reached).sum(axis=1)
+    sizes: np.ndarray = (even[:, None] >= reached).sum(axis=1)
+    return sizes
 
 
 def _settle(
@@ -203,7 +204,8 @@ def _law(noisy: np.ndarray, rows: int, degrees: np.ndarray, scale: float) -> np.
     law = kept + (other * (rest / other.sum()) if other.sum() > 0 else 0.0)
     law = law / law.sum() if law.sum() > 0 else base
     likely = np.flatnonzero(law > _CERTAIN)
-    return law[: likely[-1] + 1] / law[: likely[-1] + 1].sum()
+    scaled: np.ndarray = law[: likely[-1] + 1] / law[: likely[-1] + 1].sum()
+    return scaled
 
 
 def _number_law(log_odds: np.ndarray, most: int) -> np.ndarray:
@@ -218,9 +220,11 @@ def _number_law(log_odds: np.ndarray, most: int) -> np.ndarray:
 
 def _logit(share: np.ndarray) -> np.ndarray:
     held = np.clip(share, _CERTAIN, 1 - _CERTAIN)
-    return np.log(held) - np.log1p(-held)
+    logits: np.ndarray = np.log(held) - np.log1p(-held)
+    return logits
 
 
 def _log(values: np.ndarray) -> np.ndarray:
     """Take logarithms; what is nought or too small to be told from it is as unlikely as can be written."""
-    return np.log(np.maximum(values, 1e-300))
+    logs: np.ndarray = np.log(np.maximum(values, 1e-300))
+    return logs

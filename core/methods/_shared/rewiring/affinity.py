@@ -23,7 +23,7 @@ import numpy as np
 from core.methods._shared.rewiring import groups as kernels
 from core.methods._shared.rewiring import paths
 from core.methods._shared.rewiring.laws import DENSITY, Law, brought, fitted_law
-from core.methods._shared.rewiring.rows import Arrays, Rows
+from core.methods._shared.rewiring.rows import Arrays, Products, Rows
 from core.privacy.entropy import Generator as Rng
 
 # Chosen on generated graphs of 2M and 20M edges (`benchmarks.graphs`) and on cit-HepPh and mathoverflow.
@@ -38,8 +38,6 @@ CHANCES = 8  # tries for each such edge
 
 Groups = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Members, where each group begins, and the probability of its pairs, see ``groups.divided``."""
-Products = tuple[int, int, int, bool]
-"""The sum of degree products: now, aim, band, and whether it is aimed at."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +124,7 @@ class Grouping:
         """Circles gain GATHERED times so many ``edges``: the product sum and the moves, ``most`` at most."""
         wanted = int(GATHERED * edges)
         tries = min(most, CHANCES * wanted)
-        found: tuple[int, int] = kernels.gathered(self._rows.arrays(), products, wanted, tries, self._rng)
-        return found
+        return kernels.gathered(self._rows.arrays(), products, wanted, tries, self._rng)
 
     def add(self, number: int, need: Standing, told: bool, products: Products, most: int) -> tuple[int, int]:
         """Groups the nodes whose turn it is, to bring what is needed: the product sum, and the edges

@@ -12,9 +12,11 @@ import math
 import numpy as np
 from numba import njit
 
+from core.methods._shared.matching.keyset import Int
 from core.methods._shared.rewiring.exchange import IMPOSSIBLE, NEAR_X, exchange, room_for, weighed
 from core.methods._shared.rewiring.moves import LAGGING, VISIT, closing, near, swapping
-from core.methods._shared.rewiring.rows import clear, degree_of, mark
+from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, degree_of, mark
+from core.privacy.entropy import Generator
 
 NEAR = 0.02  # both misses together: nearer is not sought
 STALLED = 0.98  # of the miss, after as many proposals as there are ends: what is left is out of reach
@@ -22,7 +24,15 @@ TINY = 1e-9
 
 
 @njit(cache=True, nogil=True)
-def balance(rows, weight, triangles, clustering, products, proposals, rng):
+def balance(
+    rows: Arrays,
+    weight: np.ndarray,
+    triangles: tuple[Int, Int],
+    clustering: tuple[float, float],
+    products: Products,
+    proposals: int,
+    rng: Generator,
+) -> tuple[Int, float, int]:
     """Triangles and clustering near their aims; both, and the proposals made.
 
     Where clustering is lacking triangles are closed at any node, as those of few edges weigh the most;
@@ -30,6 +40,7 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
     """
     start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
+    x: Int
     nodes, made = start.size - 1, 0
     marks, found = np.zeros(nodes, np.uint8), room_for(start)
     pairs = np.empty((VISIT, 2), np.int32)
@@ -84,14 +95,15 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _least(weight, closed, move):
+def _least(weight: np.ndarray, closed: np.ndarray, move: Move) -> float:
     """What the triangles that a move gives up weigh at least: the ends of their edges."""
     x, y, a, b, place_a, place_b = move
-    return closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
+    least: float = closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
+    return least
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _miss(count, target, total, wanted):
+def _miss(count: Int, target: Int, total: float, wanted: float) -> float:
     """How far both are off, relative to the aims; squared, so that neither is given up for the other."""
     of_count, of_total = (count - target) / max(target, 1), (total - wanted) / max(wanted, TINY)
     return math.hypot(of_count, of_total)

@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from core.methods._shared.rewiring.rows import clear, degree_of, linked, mark, place_of
+from core.methods._shared.matching.keyset import Int
+from core.methods._shared.rewiring.rows import Arrays, Move, clear, degree_of, linked, mark, place_of
 
 IMPOSSIBLE = np.int64(-(2**62))
 NEAR_X, NEAR_B = np.uint8(1), np.uint8(2)
@@ -22,7 +23,7 @@ JOINED, CROSSED, LEFT_X, LEFT_Y = 0, 1, 2, 3  # triangles of (x, y), (a, b), (x,
 
 
 @njit(cache=True, nogil=True)
-def room_for(start):
+def room_for(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Make room for the triangles of a move: how many of each kind, and the entries of two edges of each."""
     most = 1
     for v in range(start.size - 1):
@@ -31,7 +32,7 @@ def room_for(start):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _note(found, kind, w, j):
+def _note(found: tuple[np.ndarray, np.ndarray], kind: int, w: Int, j: Int) -> None:
     """Keep a triangle of a move: at whom it stands, and that node's entry."""
     numbers, entries = found
     entries[kind, numbers[kind], 0], entries[kind, numbers[kind], 1] = w, j
@@ -39,7 +40,9 @@ def _note(found, kind, w, j):
 
 
 @njit(cache=True, nogil=True)
-def weighed(rows, weight, marks, found, move):
+def weighed(
+    rows: Arrays, weight: np.ndarray, marks: np.ndarray, found: tuple[np.ndarray, np.ndarray], move: Move
+) -> tuple[Int, float, float]:
     """What a move gains: triangles, what their corners weigh by ``weight`` (n,), and what those of (x, y) do.
 
     Triangles are IMPOSSIBLE where a and b are linked.
@@ -83,7 +86,7 @@ def weighed(rows, weight, marks, found, move):
 
 
 @njit(cache=True, nogil=True)
-def exchange(rows, marks, found, move):
+def exchange(rows: Arrays, marks: np.ndarray, found: tuple[np.ndarray, np.ndarray], move: Move) -> None:
     """Makes the move that was weighed last; ``back`` and ``closed`` stay true."""
     start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     x, y, a, b, place_a, place_b = move

@@ -15,8 +15,10 @@ import math
 import numpy as np
 from numba import njit
 
+from core.methods._shared.matching.keyset import Int
 from core.methods._shared.rewiring.exchange import NEAR_X
-from core.methods._shared.rewiring.rows import clear, degree_of, linked, mark
+from core.methods._shared.rewiring.rows import Arrays, Products, clear, degree_of, linked, mark
+from core.privacy.entropy import Generator
 
 LOOKS = 8
 SCANNED = 32  # choices of two edges to give up for one in a group
@@ -24,7 +26,14 @@ LEAST_GROUP = 3
 
 
 @njit(cache=True, nogil=True)
-def divided(start, stretches, links, share, chance, density):
+def divided(
+    start: np.ndarray,
+    stretches: np.ndarray,
+    links: np.ndarray,
+    share: np.ndarray,
+    chance: np.ndarray,
+    density: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Divide nodes into groups: (members, where each group begins and the last ends, p of each).
 
     ``stretches`` (c, 2): where the nodes of each circle begin and end. ``links`` and ``share``, by degree:
@@ -51,7 +60,7 @@ def divided(start, stretches, links, share, chance, density):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _ended(begin, odds, groups, size, wanted):
+def _ended(begin: np.ndarray, odds: np.ndarray, groups: int, size: int, wanted: float) -> tuple[int, int]:
     """Ends the group that grows, unless it is too small, which leaves its nodes out: (groups, members)."""
     nodes = size - begin[groups]
     if nodes < LEAST_GROUP:
@@ -62,7 +71,9 @@ def _ended(begin, odds, groups, size, wanted):
 
 
 @njit(cache=True, nogil=True)
-def by_degree(links, share, nodes, weight, density):
+def by_degree(
+    links: np.ndarray, share: np.ndarray, nodes: np.ndarray, weight: np.ndarray, density: float
+) -> tuple[float, float, float]:
     """The triangles of the groups of one circle, what their corners weigh, and their edges, from how many
     ``nodes`` it has of each degree, parts of nodes too, and their ``weight``. O(degrees)."""
     triangles, total, edges = 0.0, 0.0, 0.0
@@ -91,7 +102,7 @@ def by_degree(links, share, nodes, weight, density):
 
 
 @njit(cache=True, nogil=True)
-def expected(groups, weight):
+def expected(groups: tuple[np.ndarray, np.ndarray, np.ndarray], weight: np.ndarray) -> tuple[float, float]:
     """The triangles that are expected in the groups, and what their corners weigh by ``weight`` (n,)."""
     members, begin, odds = groups
     triangles, total = 0.0, 0.0
@@ -105,7 +116,13 @@ def expected(groups, weight):
 
 
 @njit(cache=True, nogil=True)
-def filled(rows, groups, products, most, rng):
+def filled(
+    rows: Arrays,
+    groups: tuple[np.ndarray, np.ndarray, np.ndarray],
+    products: Products,
+    most: int,
+    rng: Generator,
+) -> tuple[int, int]:
     """Links the nodes of each group, with its probability; the edges put in, about ``most`` at most, and the
     product sum.
 
@@ -139,7 +156,7 @@ def filled(rows, groups, products, most, rng):
 
 
 @njit(cache=True, nogil=True)
-def gathered(rows, products, wanted, tries, rng):
+def gathered(rows: Arrays, products: Products, wanted: int, tries: int, rng: Generator) -> tuple[int, int]:
     """Links nodes of one circle in place of nodes of two, until there are ``wanted`` more such edges; the
     product sum and the tries made, ``tries`` at most.
 
@@ -184,19 +201,19 @@ def gathered(rows, products, wanted, tries, rng):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _shift(start, x, y, a, b):
+def _shift(start: np.ndarray, x: Int, y: Int, a: Int, b: Int) -> int:
     """What the product sum gains where (x, a) and (y, b) become (x, y) and (a, b)."""
     return (degree_of(start, x) - degree_of(start, b)) * (degree_of(start, y) - degree_of(start, a))
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _astray(product, shift, aim, band):
+def _astray(product: int, shift: int, aim: int, band: int) -> bool:
     """Whether a move leads away from the aim, and out of the band."""
     return abs(product + shift - aim) > max(band, abs(product - aim))
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _linked_across(others, back, x, y, place_a, place_b):
+def _linked_across(others: np.ndarray, back: np.ndarray, x: Int, y: Int, place_a: Int, place_b: Int) -> None:
     """Makes (x, y) and (a, b) of edges (x, a) and (y, b), given by their entries in the rows of x and y."""
     a, b = others[place_a], others[place_b]
     back_a, back_b = back[place_a], back[place_b]
@@ -205,7 +222,7 @@ def _linked_across(others, back, x, y, place_a, place_b):
 
 
 @njit(cache=True, nogil=True)
-def _given_up(rows, x, y, products, rng):
+def _given_up(rows: Arrays, x: Int, y: Int, products: Products, rng: Generator) -> tuple[Int, Int]:
     """Entries of edges (x, a) and (y, b) that may become (x, y) and (a, b); (-1, -1) where none were met.
 
     Where some are met, a and b are of one circle, so that circles have more edges, as with (x, y), and the

@@ -12,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from core.methods._shared.matching.keyset import Int
 from core.methods._shared.rewiring.exchange import NEAR_X, exchange, room_for, weighed
-from core.methods._shared.rewiring.rows import clear, degree_of, linked, mark
+from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, degree_of, linked, mark
+from core.privacy.entropy import Generator
 
 # How edges are chosen that x and y give up: how many are looked at, and whether by number; see `closing`.
 LAGGING, AHEAD, ALONE = (2, 3, False), (6, 8, True), (2, 3, True)
@@ -28,7 +30,9 @@ HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)  # of a random word: each half c
 
 
 @njit(cache=True, nogil=True)
-def shift_product(rows, product, aim, band, proposals, rng):
+def shift_product(
+    rows: Arrays, product: int, aim: int, band: int, proposals: int, rng: Generator
+) -> tuple[int, int]:
     """Swaps ends of equal label at random where that brings the product sum nearer to ``aim``, until it is
     within ``band``; the product sum, and the proposals made. Triangles are counted afterwards.
 
@@ -59,7 +63,15 @@ def shift_product(rows, product, aim, band, proposals, rng):
 
 
 @njit(cache=True, nogil=True)
-def close_triangles(rows, weight, triangles, clustering, products, proposals, rng):
+def close_triangles(
+    rows: Arrays,
+    weight: np.ndarray,
+    triangles: tuple[Int, Int],
+    clustering: tuple[float, float],
+    products: Products,
+    proposals: int,
+    rng: Generator,
+) -> tuple[Int, float, int, int]:
     """Moves that add triangles until there are as many as aimed at; triangles, clustering, product sum and
     the proposals made.
 
@@ -111,7 +123,7 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
 
 
 @njit(cache=True, nogil=True)
-def near(rows, x, tries, pairs, rng):
+def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, rng: Generator) -> int:
     """Puts pairs (v, y) into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so
     many ``tries``, where x and y may be linked to close triangles; how many. All are looked for before the
     first is linked, as the processor fetches several at once then.
@@ -132,7 +144,7 @@ def near(rows, x, tries, pairs, rng):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def scattered(seed, number):
+def scattered(seed: np.uint64, number: Int) -> np.uint64:
     """The random word of that number: splitmix64 (Steele, Lea, Flood 2014), for a redraw of public values."""
     z = seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -141,7 +153,17 @@ def scattered(seed, number):
 
 
 @njit(cache=True, nogil=True)
-def closing(rows, weight, marks, x, pair, looks, heaviest, products, rng):
+def closing(
+    rows: Arrays,
+    weight: np.ndarray,
+    marks: np.ndarray,
+    x: Int,
+    pair: np.ndarray,
+    looks: tuple[int, int, bool],
+    heaviest: float,
+    products: Products,
+    rng: Generator,
+) -> tuple[Move, int]:
     """A move that links x with y, if no neighbour yet, where ``pair`` is (v, y) as :func:`near` met them, and
     what it does to the product sum; its entries are -1 where there is none.
 
@@ -184,7 +206,14 @@ def closing(rows, weight, marks, x, pair, looks, heaviest, products, rng):
 
 
 @njit(cache=True, nogil=True)
-def open_triangles(rows, weight, triangles, products, proposals, rng):
+def open_triangles(
+    rows: Arrays,
+    weight: np.ndarray,
+    triangles: tuple[Int, Int],
+    products: Products,
+    proposals: int,
+    rng: Generator,
+) -> tuple[Int, int, int]:
     """Random swaps that lose triangles, until there are as many as aimed at or fewer; triangles, product sum
     and the proposals made."""
     start, others = rows[0], rows[1]
@@ -207,7 +236,7 @@ def open_triangles(rows, weight, triangles, products, proposals, rng):
 
 
 @njit(cache=True, nogil=True)
-def swapping(rows, products, rng):
+def swapping(rows: Arrays, products: Products, rng: Generator) -> tuple[Move, int]:
     """A move of any edges (x, a) and (y, b), x and b of one label, no two nodes the same, and what it does to
     the product sum; its entries are -1 where those that were met may not be moved, or are in no triangle."""
     start, others, back, first, labels, closed = rows[:6]
@@ -217,7 +246,7 @@ def swapping(rows, products, rng):
     label = labels[x]
     two = first[label] + np.int64(rng.random() * (first[label + 1] - first[label]))
     b, y = np.int64(others[back[two]]), np.int64(others[two])
-    nothing = (x, x, x, x, np.int64(-1), np.int64(-1)), np.int64(0)
+    nothing = (x, x, x, x, np.int64(-1), np.int64(-1)), 0
     if not closed[place_a] + closed[two]:
         return nothing
     if x == y or x == b or a == y or a == b:  # noqa: SIM109 (compiled)
@@ -231,11 +260,19 @@ def swapping(rows, products, rng):
 
 
 @njit(cache=True, nogil=True)
-def _poorest(start, others, closed, v, looks, by_number, rng):
+def _poorest(
+    start: np.ndarray,
+    others: np.ndarray,
+    closed: np.ndarray,
+    v: Int,
+    looks: int,
+    by_number: bool,
+    rng: Generator,
+) -> Int:
     """Of so many random entries in v's row, the one whose edge is in the fewest triangles, by their number or
     as a share of those that it could be in."""
     degree = degree_of(start, v)
-    best = start[v] + np.int64(rng.random() * degree)
+    best: Int = start[v] + np.int64(rng.random() * degree)
     room = 0
     for _ in range(looks - 1):
         if not closed[best]:

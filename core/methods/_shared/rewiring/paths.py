@@ -9,11 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from core.methods._shared.rewiring.rows import degree_of, linked
+from core.methods._shared.matching.keyset import Int
+from core.methods._shared.rewiring.rows import Arrays, degree_of, linked
+from core.privacy.entropy import Generator
 
 
 @njit(cache=True, nogil=True)
-def ahead_of(rows):
+def ahead_of(rows: Arrays) -> np.ndarray:
     """How many neighbours of each node have more edges, or as many and a larger number; int32 (n,). O(m)."""
     start, others = rows[0], rows[1]
     found = np.zeros(start.size - 1, np.int32)
@@ -24,7 +26,7 @@ def ahead_of(rows):
 
 
 @njit(cache=True, nogil=True)
-def closed_ahead(rows, until, looks, rng):
+def closed_ahead(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) -> int:
     """Of so many paths from a node to two neighbours that are ahead of it, how many are closed to a triangle.
 
     ``until``: the pairs of such neighbours. Every triangle is on one such path.
@@ -45,7 +47,7 @@ def closed_ahead(rows, until, looks, rng):
 
 
 @njit(cache=True, nogil=True)
-def closed_around(rows, until, looks, rng):
+def closed_around(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) -> int:
     """Of so many paths of length two, how many are closed. ``until``: what the paths around nodes count."""
     start, others = rows[0], rows[1]
     met, v = 0, 0
@@ -56,13 +58,13 @@ def closed_around(rows, until, looks, rng):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _is_ahead(start, v, w):
+def _is_ahead(start: np.ndarray, v: Int, w: Int) -> bool:
     more = degree_of(start, w) - degree_of(start, v)
-    return more > 0 or (more == 0 and w > v)
+    return more > 0 or bool(more == 0 and w > v)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _at(until, v, share):
+def _at(until: np.ndarray, v: int, share: float) -> int:
     """The node, from v on, at which ``until`` passes that share of its whole."""
     while v + 1 < until.size and until[v] <= share * until[-1]:
         v += 1
@@ -70,7 +72,9 @@ def _at(until, v, share):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _closed(start, others, ends, first, size, rng):
+def _closed(
+    start: np.ndarray, others: np.ndarray, ends: np.ndarray, first: int, size: int, rng: Generator
+) -> bool:
     """Whether two random nodes of ``ends[first : first + size]`` are linked."""
     if size < 2:
         return False

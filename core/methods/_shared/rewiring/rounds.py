@@ -12,12 +12,11 @@ from core.methods._shared.rewiring.affinity import (
     ERRORS,
     SHARES,
     Grouping,
-    Products,
     Standing,
     within_circles,
 )
 from core.methods._shared.rewiring.clustering import CLOSED, ToldClustering
-from core.methods._shared.rewiring.rows import Rows
+from core.methods._shared.rewiring.rows import Products, Rows
 from core.privacy.entropy import Generator as Rng
 
 ENOUGH = 0.97  # of the triangles that are aimed at: no groups
@@ -47,10 +46,7 @@ class Rounds:
         product, aim, band, steer = products
         if not steer or abs(product - aim) <= band:
             return product, 0
-        found: tuple[int, int] = moves.shift_product(
-            within_circles(self._rows), product, aim, band, most, self._rng
-        )
-        return found
+        return moves.shift_product(within_circles(self._rows), product, aim, band, most, self._rng)
 
     def fill(self, products: Products, left: int) -> tuple[int, int, bool]:
         """Groups are filled: the product sum, the moves made, and whether the aims are met."""

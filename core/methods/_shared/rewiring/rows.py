@@ -14,6 +14,7 @@ from numba import njit
 
 from core.graphs.columns.key_sort import sorted_keys
 from core.methods._shared.matching.ends import degrees_in, key_of
+from core.methods._shared.matching.keyset import Int
 from core.privacy.entropy import Generator as Rng
 from core.privacy.mechanisms.clustering import Damping, rung_at_hubs, rung_of
 
@@ -29,6 +30,10 @@ Arrays = tuple[
     np.ndarray,
 ]
 """start, others, back, first, labels, closed, circles, hub and begin of :class:`Rows`."""
+Move = tuple[Int, Int, Int, Int, Int, Int]
+"""x, y, a, b and two entries: see :mod:`core.methods._shared.rewiring.exchange`."""
+Products = tuple[int, int, int, bool]
+"""The sum of degree products over edges: now, its aim, the band around that, and whether to steer."""
 
 
 @dataclass
@@ -137,7 +142,7 @@ class Rows:
 
 
 @njit(cache=True, nogil=True)
-def _row_sums(start, values):
+def _row_sums(start: np.ndarray, values: np.ndarray) -> np.ndarray:
     found = np.zeros(start.size - 1, np.int64)
     for v in range(found.size):
         for i in range(start[v], start[v + 1]):
@@ -146,7 +151,7 @@ def _row_sums(start, values):
 
 
 @njit(cache=True, nogil=True)
-def _products(start, others):
+def _products(start: np.ndarray, others: np.ndarray) -> np.int64:
     total = np.int64(0)
     for v in range(start.size - 1):
         own = np.int64(0)
@@ -157,7 +162,7 @@ def _products(start, others):
 
 
 @njit(cache=True, nogil=True)
-def _keys(start, others, names):
+def _keys(start: np.ndarray, others: np.ndarray, names: np.ndarray) -> np.ndarray:
     keys, size = np.empty(others.size // 2, np.uint64), 0
     for v in range(start.size - 1):
         for i in range(start[v], start[v + 1]):
@@ -168,7 +173,7 @@ def _keys(start, others, names):
 
 
 @njit(cache=True, nogil=True)
-def _filed(start, keys, place):
+def _filed(start: np.ndarray, keys: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Entries of the edges ``keys``, between nodes renumbered by ``place``, in rows that begin at ``start``,
     and where each stands in the other end's row."""
     others, back = np.empty(2 * keys.size, np.int32), np.empty(2 * keys.size, np.int32)
@@ -185,7 +190,7 @@ def _filed(start, keys, place):
 
 
 @njit(cache=True, nogil=True)
-def _count(start, others, back, found):
+def _count(start: np.ndarray, others: np.ndarray, back: np.ndarray, found: np.ndarray) -> int:
     """Adds every triangle to the six entries of its edges; how many there are. Each is seen once, from its
     node that comes first by degree and number; each node has few neighbours that come later."""
     nodes, total, size = start.size - 1, 0, 0
@@ -218,12 +223,13 @@ def _count(start, others, back, found):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def degree_of(start, v):
-    return start[v + 1] - start[v]
+def degree_of(start: np.ndarray, v: Int) -> int:
+    degree: int = start[v + 1] - start[v]
+    return degree
 
 
 @njit(cache=True, nogil=True)
-def linked(start, others, u, v):
+def linked(start: np.ndarray, others: np.ndarray, u: Int, v: Int) -> bool:
     """True when u and v are linked; looks through the shorter row."""
     if degree_of(start, u) > degree_of(start, v):
         u, v = v, u
@@ -234,23 +240,23 @@ def linked(start, others, u, v):
 
 
 @njit(cache=True, nogil=True)
-def mark(start, others, marks, v, bit):
+def mark(start: np.ndarray, others: np.ndarray, marks: np.ndarray, v: Int, bit: np.uint8) -> None:
     """Sets ``bit`` in ``marks`` (n,) of each neighbour of v."""
     for i in range(start[v], start[v + 1]):
         marks[others[i]] |= bit
 
 
 @njit(cache=True, nogil=True)
-def clear(start, others, marks, v, bit):
+def clear(start: np.ndarray, others: np.ndarray, marks: np.ndarray, v: Int, bit: np.uint8) -> None:
     """Takes ``bit`` from each neighbour of v."""
     for i in range(start[v], start[v + 1]):
         marks[others[i]] &= ~bit
 
 
 @njit(cache=True, nogil=True)
-def place_of(start, others, v, w):
+def place_of(start: np.ndarray, others: np.ndarray, v: Int, w: Int) -> int:
     """Where w, a neighbour of v, stands in v's row."""
-    i = start[v]
+    i: int = start[v]
     while others[i] != w:
         i += 1
     return i

@@ -26,8 +26,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.methods._shared.matching.keyset import Int
 from core.methods._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
-from core.methods._shared.rewiring.rows import Rows
+from core.methods._shared.rewiring.rows import Products, Rows
 from core.privacy.entropy import Generator as Rng
 
 FULL_ENDS = 2**21  # up to so many ends each gets its full number of proposals
@@ -133,10 +134,10 @@ def _circles(nodes: int, edges: int, labels: int) -> int:
 
 def _balanced(
     rows: Rows,
-    now: int,
+    now: Int,
     targets: Targets,
     told: ToldClustering,
-    products: tuple[int, int, int, bool],
+    products: Products,
     left: int,
     rng: Rng,
 ) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from core.graphs.stored.parts import Part, part_name, write_part
+from core.graphs.schema.partable import Part, part_name
+from core.graphs.stored.parts import write_part
 from core.methods._shared.shards.law import StripLaw
 from core.privacy import entropy
 

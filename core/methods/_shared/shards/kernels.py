@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from core.methods._shared.matching.keyset import Int
+
 FEW = 48  # targets of a row that are sorted by insertion
 SPARE = 64  # random words for those that are rejected
 _HALF = np.uint64(32)
@@ -12,7 +14,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True, nogil=True)
-def guide_of(cumulative, shift):
+def guide_of(cumulative: np.ndarray, shift: int) -> np.ndarray:
     """For every value with its ``shift`` lowest bits cut off, the place where a search for it begins."""
     guide = np.empty((cumulative[-1] >> shift) + 1, np.int32)
     place = 0
@@ -24,7 +26,7 @@ def guide_of(cumulative, shift):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _place(cumulative, guide, shift, value):
+def _place(cumulative: np.ndarray, guide: np.ndarray, shift: int, value: Int) -> np.int64:
     place = np.int64(guide[value >> shift])
     while cumulative[place + 1] <= value:
         place += 1
@@ -32,7 +34,7 @@ def _place(cumulative, guide, shift, value):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _high_low(a, b):
+def _high_low(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Multiply two 64-bit numbers: the upper and the lower 64 bits of the product."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
     low = a_low * b_low
@@ -42,7 +44,7 @@ def _high_low(a, b):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _below(words, used, span):
+def _below(words: np.ndarray, used: int, span: int) -> np.int64:
     """Take one of 0..span - 1, each equally likely, from the word at ``used``; or from a spare, at the end.
 
     Lemire, "Fast random integer generation in an interval" (2019), Algorithm 5: a word is rejected with
@@ -60,7 +62,15 @@ def _below(words, used, span):
 
 
 @njit(cache=True, nogil=True)
-def strip(table, first, low, copies, tally, pairs, words):
+def strip(
+    table: tuple[np.ndarray, np.ndarray, np.ndarray, int],
+    first: np.ndarray,
+    low: int,
+    copies: np.ndarray,
+    tally: np.ndarray,
+    pairs: np.ndarray,
+    words: np.ndarray,
+) -> int:
     """Draw one strip: fill ``pairs`` (2, copies) with its pairs, sorted, each once; return their number.
 
     ``table``: order and cumulative weights of the law, the guide to them and its shift. ``first`` (3, k):
@@ -103,7 +113,7 @@ def strip(table, first, low, copies, tally, pairs, words):
 
 
 @njit(cache=True, nogil=True)
-def _distinct(values, begin, end):
+def _distinct(values: np.ndarray, begin: int, end: int) -> int:
     """Sort this stretch, and keep each value once; return where it ends then."""
     if end - begin <= FEW:
         for i in range(begin + 1, end):

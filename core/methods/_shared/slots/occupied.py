@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from core.methods._shared.matching.keyset import Int
+
 OCCUPIED, MARKED = 1, 2
 EMPTY = -1
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbouring slots fall far apart
@@ -28,7 +30,7 @@ def table_for(most: int) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def tell(known, dense, slots, bit):
+def tell(known: np.ndarray, dense: bool, slots: np.ndarray, bit: int) -> None:
     """Note ``bit`` of every one of ``slots``."""
     for slot in slots:
         if dense:
@@ -38,7 +40,7 @@ def tell(known, dense, slots, bit):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def look(known, dense, slot):
+def look(known: np.ndarray, dense: bool, slot: Int) -> np.int64:
     """Look up the bits that hold of ``slot``."""
     if dense:
         return np.int64((known[slot >> 2] >> ((slot & 3) * 2)) & 3)
@@ -47,7 +49,7 @@ def look(known, dense, slot):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def enter(known, dense, slot):
+def enter(known: np.ndarray, dense: bool, slot: Int) -> None:
     """Mark ``slot`` as occupied."""
     if dense:
         known[slot >> 2] |= OCCUPIED << ((slot & 3) * 2)
@@ -56,7 +58,7 @@ def enter(known, dense, slot):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def leave(known, dense, slot):
+def leave(known: np.ndarray, dense: bool, slot: Int) -> None:
     """Free ``slot``, which must be occupied."""
     if dense:
         known[slot >> 2] &= 255 - (OCCUPIED << ((slot & 3) * 2))
@@ -65,12 +67,12 @@ def leave(known, dense, slot):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _home(known, slot):
+def _home(known: np.ndarray, slot: Int) -> np.int64:
     return np.int64((np.uint64(slot) * _MULTIPLIER) >> _SHIFT) & (known.size - 1)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _place(known, slot):
+def _place(known: np.ndarray, slot: Int) -> np.int64:
     """Find where ``slot`` stands, or the free place where it would."""
     place = _home(known, slot)
     while known[place] != EMPTY and known[place] >> 2 != slot:
@@ -79,13 +81,13 @@ def _place(known, slot):
 
 
 @njit(cache=True, nogil=True)
-def _add(known, slot, bit):
+def _add(known: np.ndarray, slot: Int, bit: int) -> None:
     place = _place(known, slot)
     known[place] = (slot << 2 | bit) if known[place] == EMPTY else known[place] | bit
 
 
 @njit(cache=True, nogil=True)
-def _vacate(known, slot):
+def _vacate(known: np.ndarray, slot: Int) -> None:
     mask = known.size - 1
     gap = _place(known, slot)
     if known[gap] & MARKED:

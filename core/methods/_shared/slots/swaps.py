@@ -11,7 +11,9 @@ import math
 import numpy as np
 from numba import njit
 
+from core.methods._shared.matching.keyset import Int
 from core.methods._shared.slots.occupied import MARKED, OCCUPIED, enter, leave, look
+from core.privacy.entropy import Generator
 from core.privacy.mechanisms.lazy_response import flipped
 
 TURN = 16  # in sided cells every 16th proposal turns three edges
@@ -22,7 +24,16 @@ _BITS = 24
 
 
 @njit(cache=True, nogil=True)
-def pack(first, second, targets, known, dense, lazy, prf_key, threshold):
+def pack(
+    first: np.ndarray,
+    second: np.ndarray,
+    targets: int,
+    known: np.ndarray,
+    dense: bool,
+    lazy: bool,
+    prf_key: np.ndarray,
+    threshold: np.uint64,
+) -> np.ndarray:
     """Pack the edges as the chain holds them, each with its answer."""
     edges = np.empty(first.size, np.int64)
     for i in range(first.size):
@@ -34,21 +45,21 @@ def pack(first, second, targets, known, dense, lazy, prf_key, threshold):
 
 @njit(cache=True, nogil=True)
 def run(
-    edges,
-    targets,
-    undirected,
-    homogeneous,
-    known,
-    dense,
-    lazy,
-    prf_key,
-    threshold,
-    ratio,
-    left,
-    right,
-    proposals,
-    rng,
-):
+    edges: np.ndarray,
+    targets: int,
+    undirected: bool,
+    homogeneous: bool,
+    known: np.ndarray,
+    dense: bool,
+    lazy: bool,
+    prf_key: np.ndarray,
+    threshold: np.uint64,
+    ratio: float,
+    left: np.ndarray,
+    right: np.ndarray,
+    proposals: int,
+    rng: Generator,
+) -> None:
     """Run ``proposals`` proposals, accepted or not, on ``edges``; changed in place, as is ``known``.
 
     ``known``: see :mod:`core.methods._shared.slots.occupied`; marked are the slots that came out
@@ -113,8 +124,22 @@ def run(
 
 @njit(cache=True, nogil=True)
 def _turn(
-    edges, i, j, k, targets, homogeneous, known, dense, lazy, prf_key, threshold, ratio, left, right, rng,
-):  # fmt: skip
+    edges: np.ndarray,
+    i: Int,
+    j: Int,
+    k: Int,
+    targets: int,
+    homogeneous: bool,
+    known: np.ndarray,
+    dense: bool,
+    lazy: bool,
+    prf_key: np.ndarray,
+    threshold: np.uint64,
+    ratio: float,
+    left: np.ndarray,
+    right: np.ndarray,
+    rng: Generator,
+) -> None:
     """Propose to turn the targets of three edges round: the first gets the second's, the second the third's.
 
     A slot that another edge of the three would leave counts as occupied, in both directions.
@@ -151,7 +176,7 @@ def _turn(
 
 
 @njit(cache=True, nogil=True)
-def unpack(edges, targets, undirected):
+def unpack(edges: np.ndarray, targets: int, undirected: bool) -> np.ndarray:
     """Return the slots of the edges."""
     keys = np.empty(edges.size, np.int64)
     for i in range(edges.size):
@@ -160,12 +185,14 @@ def unpack(edges, targets, undirected):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _slot(u, v, targets, undirected):
+def _slot(u: Int, v: Int, targets: int, undirected: bool) -> Int:
     return v * targets + u if undirected and u > v else u * targets + v
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _answer(bits, u, v, undirected, lazy, prf_key, threshold):
+def _answer(
+    bits: Int, u: Int, v: Int, undirected: bool, lazy: bool, prf_key: np.ndarray, threshold: np.uint64
+) -> np.int64:
     """Return 1 where the evidence calls the slot of u and v, of which ``bits`` are known, an edge."""
     present = bits & MARKED != 0
     if lazy:
@@ -176,12 +203,12 @@ def _answer(bits, u, v, undirected, lazy, prf_key, threshold):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _score(left, right, u, v, undirected):
+def _score(left: np.ndarray, right: np.ndarray, u: Int, v: Int, undirected: bool) -> float:
     return _dot(left, right, v, u) if undirected and u > v else _dot(left, right, u, v)
 
 
 @njit(cache=True, nogil=True)
-def _dot(left, right, u, v):
+def _dot(left: np.ndarray, right: np.ndarray, u: Int, v: Int) -> float:
     total = 0.0
     for k in range(left.shape[1]):
         total += left[u, k] * right[v, k]

@@ -114,7 +114,8 @@ def _inside(columns: Columns, bins: np.ndarray, rng: Rng) -> np.ndarray:
     """Choose a fine bin in each of ``bins``, by the paid histogram."""
     histogram, of_bin = columns["histogram"], columns["bins"]
     if len(columns["kinds"]) == len(histogram):  # each is one by itself
-        return np.argsort(of_bin, kind="stable")[bins]
+        rows: np.ndarray = np.argsort(of_bin, kind="stable")[bins]
+        return rows
     order = np.argsort(of_bin, kind="stable")
     until = np.cumsum(histogram[order])
     size = np.bincount(of_bin, weights=histogram)
@@ -122,7 +123,8 @@ def _inside(columns: Columns, bins: np.ndarray, rng: Rng) -> np.ndarray:
     place = np.searchsorted(until, start[bins] + rng.random(len(bins)) * size[bins], side="right")
     first = np.searchsorted(of_bin[order], np.arange(len(size)))
     last = np.append(first[1:], len(order)) - 1
-    return order[np.clip(place, first[bins], last[bins])]
+    within: np.ndarray = order[np.clip(place, first[bins], last[bins])]
+    return within
 
 
 class _Weights:
@@ -140,7 +142,7 @@ class _Weights:
         classes = [columns[f"{each}_classes"].astype(np.int32) for each in side]
         width = 1 if len(self.score) else bins
         self.rates = [columns[f"{each}_rates"].astype(np.float64).reshape(-1, width) for each in side]
-        self.where = (*classes, int(classes[1].max()) + 1, columns["periods"].astype(np.int32))
+        self.where = (classes[0], classes[1], int(classes[1].max()) + 1, columns["periods"].astype(np.int32))
         self.pair_shares = columns["pairs"].reshape(-1, int(self.kinds.max()) + 1)
         self.period_shares = columns["steps"].reshape(-1, bins)
         mass = np.bincount(columns["bins"], weights=columns["histogram"], minlength=bins)

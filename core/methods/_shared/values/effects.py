@@ -35,7 +35,8 @@ def by_mass(values: np.ndarray, degrees: np.ndarray, groups: np.ndarray, parts: 
     size = np.bincount(groups, weights=mass)
     found = _parts(_in_order(values, groups), mass, size, parts)
     used = np.bincount(found) > 0
-    return (np.cumsum(used) - 1)[found]
+    ranks: np.ndarray = (np.cumsum(used) - 1)[found]
+    return ranks
 
 
 _INDEX_BITS, _VALUE_BITS = 28, 32
@@ -53,10 +54,11 @@ def _in_order(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _parts(keys, mass, size, parts):
+def _parts(keys: np.ndarray, mass: np.ndarray, size: np.ndarray, parts: int) -> np.ndarray:
     """Number the part of every node: of a run of equal values that of its first one's middle; int64."""
     found = np.empty(keys.size, np.int64)
-    group, value, before, part = np.int64(-1), np.int64(-1), 0.0, np.int64(0)
+    group, value, before = np.int64(-1), np.int64(-1), 0.0
+    part = np.int64(0)
     for key in keys:
         node = np.int64(key & np.uint64((1 << _INDEX_BITS) - 1))
         own = np.int64(key >> np.uint64(_INDEX_BITS))
@@ -64,7 +66,7 @@ def _parts(keys, mass, size, parts):
             group, before, value = own >> _VALUE_BITS, 0.0, np.int64(-1)
         if own != value:
             value = own
-            part = min(np.int64((before + mass[node] / 2) / size[group] * parts), parts - 1)
+            part = min(np.int64((before + mass[node] / 2) / size[group] * parts), np.int64(parts - 1))
         found[node] = group * parts + part
         before += mass[node]
     return found
@@ -95,7 +97,8 @@ def node_rates(own: Nodes, ends: np.ndarray, mean: np.ndarray, spread: np.ndarra
     alike = float(np.clip(beyond.sum() / scale, 0, MOST_ALIKE))
     told = alike * spread * d * d
     heed = told / np.maximum(told + (1 - alike) * spread * chance + noise, 1e-300)
-    return prior + heed * (sums / np.where(d > 0, d, 1.0) - prior)
+    rates: np.ndarray = prior + heed * (sums / np.where(d > 0, d, 1.0) - prior)
+    return rates
 
 
 def _of_like_degree(own: Nodes, degrees: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -107,4 +110,5 @@ def _of_like_degree(own: Nodes, degrees: np.ndarray, mean: np.ndarray) -> np.nda
     away = found - mean
     variance = own.sums.shape[1] * np.bincount(group, weights=own.noise) / known**2
     heed = np.maximum(0, 1 - variance / np.maximum((away**2).sum(axis=1), 1e-300))
-    return (mean + heed[:, None] * away)[group]
+    means: np.ndarray = (mean + heed[:, None] * away)[group]
+    return means

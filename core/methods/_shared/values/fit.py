@@ -165,7 +165,8 @@ def shares_of(counts: np.ndarray, expected: np.ndarray, scale: float) -> np.ndar
     rows, columns = counts.shape
     kept = norm_sub_groups(counts.ravel(), np.repeat(np.arange(rows), columns), rows).reshape(rows, columns)
     weight = 2 * scale * columns
-    return (kept + weight * expected) / (kept.sum(axis=1, keepdims=True) + weight)
+    shares: np.ndarray = (kept + weight * expected) / (kept.sum(axis=1, keepdims=True) + weight)
+    return shares
 
 
 def _of(reads: EdgeValueReads | BoundedValues) -> str:
@@ -219,7 +220,8 @@ def rates_of(own: Nodes, division: Division, mass: np.ndarray) -> np.ndarray:
     heed = own.chance / (own.chance + own.noise * own.sums.shape[1] + 1e-9)
     size = np.maximum(own.ends + heed * (own.sums.sum(axis=1) - own.ends), 0)
     found = np.maximum(node_rates(own, size, mass, mass * (1 - mass)), 1e-4 * mass)
-    return found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
+    rates: np.ndarray = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
+    return rates
 
 
 def _spread(division: Division, mass: np.ndarray) -> float:

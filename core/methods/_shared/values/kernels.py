@@ -17,12 +17,19 @@ from numba import njit
 from core.methods._shared.values.bins import SCORE
 from core.methods._shared.values.scored import powers
 
+Where = tuple[np.ndarray, np.ndarray, int, np.ndarray]
+"""Classes of sources and of targets, the number of these, and the period of each step."""
+
 MOST_LEAN = 0.9
 """How much more or less likely a bin becomes by what nodes are owed of it."""
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _places(ends, where, edge):
+def _places(
+    ends: tuple[np.ndarray, ...],
+    where: Where,
+    edge: int,
+) -> tuple[int, int, int, int]:
     """Return an edge's nodes, pair of classes and period."""
     u, v = ends[0][edge], ends[1][edge]
     pair = where[0][u] * where[2] + where[1][v]
@@ -30,7 +37,16 @@ def _places(ends, where, edge):
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
-def _weigh(u, v, pair, period, factors, score, power, weight):
+def _weigh(
+    u: int,
+    v: int,
+    pair: int,
+    period: int,
+    factors: tuple[np.ndarray, ...],
+    score: np.ndarray,
+    power: np.ndarray,
+    weight: np.ndarray,
+) -> float:
     """Write the weights of one edge, and return their sum."""
     of_source, of_target, of_pair, of_period = factors
     total = 0.0
@@ -47,7 +63,12 @@ def _weigh(u, v, pair, period, factors, score, power, weight):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def expected_of_nodes(ends, where, factors, score):
+def expected_of_nodes(
+    ends: tuple[np.ndarray, ...],
+    where: Where,
+    factors: tuple[np.ndarray, ...],
+    score: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """Expected numbers of each bin, by source and by target, (nodes, bins) each; of values without order."""
     bins = factors[2].shape[1]
     sources, targets = np.zeros(factors[0].shape, np.float64), np.zeros(factors[1].shape, np.float64)
@@ -64,7 +85,14 @@ def expected_of_nodes(ends, where, factors, score):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def expected_of(by_pair, ends, where, factors, score, stride):
+def expected_of(
+    by_pair: bool,
+    ends: tuple[np.ndarray, ...],
+    where: Where,
+    factors: tuple[np.ndarray, ...],
+    score: np.ndarray,
+    stride: int,
+) -> np.ndarray:
     """Expected numbers of each bin by pair of classes, else by period, of every ``stride``-th edge; (groups,
     bins)."""
     bins = factors[2].shape[1]
@@ -81,7 +109,14 @@ def expected_of(by_pair, ends, where, factors, score, stride):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def chosen(ends, where, factors, score, owed, uniform):
+def chosen(
+    ends: tuple[np.ndarray, ...],
+    where: Where,
+    factors: tuple[np.ndarray, ...],
+    score: np.ndarray,
+    owed: tuple[np.ndarray, np.ndarray],
+    uniform: np.ndarray,
+) -> np.ndarray:
     """One bin for each edge, by its weights; ``uniform`` in [0, 1).
 
     ``owed``: (of sources, of targets), (nodes, bins) each: how many edges more of a bin a node should have so

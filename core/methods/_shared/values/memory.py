@@ -200,7 +200,8 @@ def _moved(old: np.ndarray, new: np.ndarray, weights: np.ndarray) -> np.ndarray:
     np.add.at(found, (old, new), weights)
     total = found.sum(axis=1, keepdims=True)
     whole = found.sum(axis=0) / max(float(total.sum()), 1e-300)  # of a group that weighs nothing
-    return np.where(total > 0, found / np.maximum(total, 1e-300), whole)
+    moved: np.ndarray = np.where(total > 0, found / np.maximum(total, 1e-300), whole)
+    return moved
 
 
 def _most(moved: np.ndarray) -> float:

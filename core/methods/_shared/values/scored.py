@@ -60,11 +60,12 @@ def moments_of(by_score: np.ndarray, reach: float) -> np.ndarray:
 def tilts_for(means: np.ndarray, by_score: np.ndarray, furthest: float) -> np.ndarray:
     """Find the tilts, within ``furthest`` of 0, at which scores of factors ``by_score`` have these means."""
     known = moments_of(by_score[None, :], furthest)[0, :, 0]
-    return np.interp(means, known, np.linspace(-furthest, furthest, GRID + 1))
+    tilts: np.ndarray = np.interp(means, known, np.linspace(-furthest, furthest, GRID + 1))
+    return tilts
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
-def powers(ratio, power):
+def powers(ratio: float, power: np.ndarray) -> None:
     """Write the powers of a number from -SCORE to SCORE, by doubling."""
     known, step = 1, ratio
     power[0] = 1.0
@@ -81,7 +82,15 @@ def powers(ratio, power):
 
 
 @njit(cache=True, nogil=True)
-def _looked_up(first, size, ends, rows, where, tilt, at):
+def _looked_up(
+    first: int,
+    size: int,
+    ends: tuple[np.ndarray, ...],
+    rows: tuple[np.ndarray, np.ndarray],
+    where: tuple[int, np.ndarray, int],
+    tilt: np.ndarray,
+    at: np.ndarray,
+) -> None:
     """Write the sum of both ends' tilts, and the row of period and pair, of a batch of edges."""
     (sources, targets), (classes, period_of, pairs), timed = rows, where, ends[2].size > 0
     for i in range(size):
@@ -92,7 +101,13 @@ def _looked_up(first, size, ends, rows, where, tilt, at):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def add_scores(ends, rows, where, moments, reach):
+def add_scores(
+    ends: tuple[np.ndarray, ...],
+    rows: tuple[np.ndarray, np.ndarray],
+    where: tuple[int, np.ndarray, int],
+    moments: np.ndarray,
+    reach: float,
+) -> None:
     """Add to every node's row what its edges' scores are on the average, and their variances.
 
     MEAN and VARIANCE of ``rows`` are added to. ``moments``: by :func:`moments_of`, for ``reach``, which no
@@ -121,7 +136,7 @@ def add_scores(ends, rows, where, moments, reach):
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
-def _lean(power, owed):
+def _lean(power: np.ndarray, owed: float) -> float:
     """Scale weights of scores to add up to 1, then lean them to the side that is owed; return their mean.
 
     Linear in what is owed, as long as that is little: what is owed to no one on the average changes nothing
@@ -144,7 +159,15 @@ def _lean(power, owed):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def chosen_by_score(ends, rows, where, by_score, inside, score, uniform):
+def chosen_by_score(
+    ends: tuple[np.ndarray, ...],
+    rows: tuple[np.ndarray, np.ndarray],
+    where: tuple[int, np.ndarray, int],
+    by_score: np.ndarray,
+    inside: np.ndarray,
+    score: np.ndarray,
+    uniform: np.ndarray,
+) -> np.ndarray:
     """One bin for each edge: a score by the edge's weights, then one of its bins by ``inside``
     (periods * pairs, bins), the factors of both. ``uniform`` in [0, 1).
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from core.methods._shared.frame.stages import Share, Stage, Staged
 from core.methods._shared.values import share as value_share
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from core.privacy.reads.edge_values import EdgeValueReads
     from core.privacy.session.private_graph import PrivateGraph
     from core.privacy.units import Unit
+
+M = TypeVar("M", bound="FittedModel")
 
 
 class EdgeValueStage(Stage):
@@ -158,7 +160,7 @@ class ValuedModel:
         self.tables.save(folder / VALUES.folder)
 
 
-def with_values(model: Any, folder: Path, method: str, params: type[Parameters]) -> Any:
+def with_values(model: M, folder: Path, method: str, params: type[Parameters]) -> M | ValuedModel:
     """Put a structure's model, read from a folder, and the tables of what edges carry together again, where
     it has some."""
     from core.methods._shared.frame.model import load_stored
