@@ -113,9 +113,8 @@ def test_a_killed_worker_takes_its_child_with_it(
     submitted: Callable[[], Job], processes: Processes, fault_services: Services
 ) -> None:
     job = submitted()
-    worker = processes.start("worker.run_one", "run", job.id, failpoints="after_read:pause=5")
+    worker = processes.stopped("worker.run_one", "run", job.id, failpoints="after_read:stop")
     child, server = child_of(worker.pid), server_of(worker.pid)
-    until(lambda: job_row(fault_services, job.id).first_read_at is not None, what="the first read")
     worker.kill()
     worker.wait(timeout=PATIENCE_SECONDS)
     until(lambda: not alive(child), what="the end of the child")

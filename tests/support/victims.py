@@ -27,6 +27,7 @@ from core.workflows.releases import publish
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.releases.publish import JobWork
 from tests.support.inline import taken
+from tests.support.patience import PATIENCE_SECONDS
 from worker.reaper import reap_once
 
 _context = multiprocessing.get_context("forkserver")
@@ -124,9 +125,14 @@ def start(
 
 def killed(process: ForkServerProcess) -> bool:
     """Whether the victim was killed; otherwise it came to its end."""
-    process.join(120)
+    process.join(PATIENCE_SECONDS)
     assert process.exitcode in (0, -signal.SIGKILL), process.exitcode
     return process.exitcode != 0
+
+
+def die(settings: Settings, topic: Topic, subject_id: str, point: str) -> None:
+    """A worker took the work, and was killed at the point."""
+    assert killed(start(working, settings, topic, subject_id, points=point)), f"it never came to {point}"
 
 
 def lines(
@@ -135,11 +141,6 @@ def lines(
     """The lines of the watched functions to which the act comes when nothing happens to it, each once."""
     assert not killed(start(act, settings, *arguments, watched=watched, into=into))
     return list(dict.fromkeys((name, number) for name, number in json.loads(into.read_text())))
-
-
-def is_stopped(pid: int) -> bool:
-    """Whether the process stands still."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def _live(
