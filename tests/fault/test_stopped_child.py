@@ -155,7 +155,7 @@ def test_a_drained_worker_hands_the_job_back_and_the_retry_reserves_anew(
 ) -> None:
     job = submitted()
     worker = processes.stopped(
-        "worker.run_one", "run", job.id, failpoints="after_read:stop", grace_seconds=0.0
+        "worker.run_one", "run", job.id, failpoints="after_read:stop", grace_seconds=1e-6
     )
     worker.terminate()
     worker.send_signal(signal.SIGCONT)

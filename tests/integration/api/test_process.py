@@ -33,11 +33,13 @@ class Api:
     metrics_url: str
 
     def metrics(self) -> str:
-        return httpx.get(self.metrics_url, timeout=10, verify=False).text
+        return httpx.get(self.metrics_url, timeout=PATIENCE_SECONDS, verify=False).text
 
     def probed(self, path: str) -> int:
         """The status of a probe on the internal port."""
-        return httpx.get(self.metrics_url.replace("/metrics", path), timeout=20, verify=False).status_code
+        return httpx.get(
+            self.metrics_url.replace("/metrics", path), timeout=PATIENCE_SECONDS, verify=False
+        ).status_code
 
     def pids(self) -> set[int]:
         """The processes that serve."""
@@ -53,7 +55,7 @@ class Api:
     def answers(self) -> bool:
         """Whether a fresh connection is served, without the certificates that each would read first."""
         try:
-            return httpx.get(f"{self.url}/healthz", timeout=2, verify=False).status_code == 200
+            return httpx.get(f"{self.url}/healthz", timeout=PATIENCE_SECONDS, verify=False).status_code == 200
         except httpx.TransportError:
             return False
 
@@ -100,7 +102,7 @@ def api(settings: Settings, processes: int, port: int | None = None, **further: 
 def test_the_process_serves_keeps_metrics_apart_and_ends_when_told(api_settings: Settings):
     with api(api_settings, 1) as service:
         until(service.answers)
-        assert httpx.get(f"{service.url}/readyz", timeout=10).json()["ready"] is True
+        assert httpx.get(f"{service.url}/readyz", timeout=PATIENCE_SECONDS).json()["ready"] is True
         assert httpx.get(f"{service.url}/metrics").status_code == 404
         assert (
             'graphveil_http_requests_total{code="200",method="GET",route="/readyz"} 1.0' in service.metrics()
@@ -148,7 +150,7 @@ def test_probes_are_answered_when_the_public_port_is_full(api_settings: Settings
         until(service.answers)
         address = ("127.0.0.1", int(service.url.rsplit(":", 1)[1]))
         for _ in range(30):
-            undo.enter_context(socket.create_connection(address, timeout=10))
+            undo.enter_context(socket.create_connection(address, timeout=PATIENCE_SECONDS))
         assert not service.answers()
         assert service.probed("/healthz") == 200
         assert service.probed("/readyz") == 200
