@@ -24,8 +24,8 @@ from tests.support.inline import taken
 from tests.support.releases import job_row, ready_dataset
 from tests.support.releases import queued_job as queued_by
 from tests.support.streams import with_settings
+from worker.app import GPU_TASK, task_name
 from worker.relay import relay_once
-from worker.tasks import GPU_TASK, task_name
 
 UUID = "GPU-00000000-0000-0000-0000-000000000001"
 METHOD = "psgraph"
