@@ -74,7 +74,7 @@ POINTS = [
 ]
 
 
-@killed_at("point, entries, state", POINTS, {"before_fit_commit"})
+@killed_at("point, entries, state", POINTS, ())
 def test_a_fit_whose_worker_dies_is_made_anew(
     point: str,
     entries: list[str],
@@ -102,7 +102,7 @@ def test_a_fit_whose_worker_dies_is_made_anew(
 PARTS = [("before_part",), ("while_storing_part",), ("after_part",)]
 
 
-@killed_at("point", PARTS, {"while_storing_part"})
+@killed_at("point", PARTS, ())
 def test_a_shard_whose_worker_dies_is_drawn_by_another_to_the_same_bytes(
     point: str,
     killed: Kill,

@@ -18,6 +18,7 @@ from core.workflows.common.context import Services
 from core.workflows.operations import recover
 from core.workflows.streams import snapshots
 from graphveil.models.streams import Stream
+from tests.support import victims
 from tests.support.children import child_of
 from tests.support.faults import Kill, Processes, assert_sound, endings, killed_at, lapse
 from tests.support.patience import PATIENCE_SECONDS
@@ -129,15 +130,13 @@ def test_a_killed_child_costs_its_tick_and_the_stream_goes_on(
 def test_a_sender_killed_before_its_answer_has_sent_nothing(
     point: str,
     stream: Stream,
-    processes: Processes,
     fault_services: Services,
     caller: Principal,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     step = next_step(fault_services, stream)
     before = fullest(fault_services, stream)
-    victim = processes.start("tests.support.sender", stream.id, str(step), failpoints=point)
-    assert victim.wait(timeout=PATIENCE_SECONDS) == -signal.SIGKILL, processes.output()
+    assert victims.killed(victims.start(victims.sending, fault_services.settings, stream, step, points=point))
     assert (next_step(fault_services, stream), fullest(fault_services, stream)) == (step, before)
     assert len(stored_keys(fault_services, "uploads")) == 1
     assert sweep(fault_services, monkeypatch) == 1

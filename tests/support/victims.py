@@ -19,6 +19,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from core import failpoints
+from core.identity.models import Role
+from core.identity.service import Principal
 from core.jobs.models import JobReason, Stop
 from core.outbox.models import Topic
 from core.settings import Settings
@@ -26,8 +28,10 @@ from core.workflows.common.context import Services, open_services
 from core.workflows.releases import publish
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.releases.publish import JobWork
+from graphveil.models.streams import Stream
 from tests.support.inline import taken
 from tests.support.patience import PATIENCE_SECONDS
+from tests.support.streams import send
 from worker.reaper import reap_once
 
 _context = multiprocessing.get_context("forkserver")
@@ -102,6 +106,12 @@ def reaping(services: Services) -> None:
 def working(services: Services, topic: Topic, subject_id: str) -> None:
     """As a worker does, with its child's work done in its own process."""
     taken(services.settings, topic, subject_id)
+
+
+def sending(services: Services, stream: Stream, step: int) -> None:
+    """As the API does with a snapshot."""
+    sender = Principal("acme", "key_test", "test", frozenset({Role.CURATOR, Role.REQUESTER}))
+    send(services, sender, stream, step)
 
 
 def start(
