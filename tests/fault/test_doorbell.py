@@ -78,7 +78,7 @@ def test_a_relay_that_dies_between_sending_and_marking_sends_twice_and_the_job_r
         process.terminate()
     for process in (relay, reaper, other, worker):
         assert process.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < PATIENCE_SECONDS
     assert job_row(fault_services, busy.id).state in ("queued", "published")
     assert "Traceback" not in processes.output()
     assert_sound(fault_services, job.id)

@@ -134,7 +134,7 @@ def test_every_thread_at_the_fork_is_known_and_asleep(preloaded: Path) -> None:
     printed(preloaded, "")
     pid = warm.server().pid
     # The server itself runs for a moment still after it has forked; a thread that computes would never rest.
-    until(lambda: {state for _, state in threads(pid)} == {"S"}, seconds=10, what="asleep")
+    until(lambda: {state for _, state in threads(pid)} == {"S"}, what="asleep")
     found = threads(pid)
     assert {name for name, _ in found} == set(THREADS)
     assert len(found) == len(THREADS)
