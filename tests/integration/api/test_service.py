@@ -15,11 +15,18 @@ from structlog.testing import capture_logs
 
 from api.app import create_app
 from api.http import problems
+from api.serve import readiness
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
 from core.workflows.jobs import queries as job_queries
 from tests.integration.api.conftest import Tenant
 from tests.support.patience import PATIENCE_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine what is ready may say so late."""
+    monkeypatch.setattr(readiness, "TIMEOUT_SECONDS", PATIENCE_SECONDS)
 
 
 def test_the_service_is_alive_and_ready(http: TestClient):
@@ -87,7 +94,10 @@ def test_it_is_not_ready_on_a_schema_that_is_older_or_absent(
     assert set(answer.json()["checks"].values()) == {True, False}
 
 
-def test_a_dependency_that_never_answers_makes_it_not_ready_in_time(api_settings: Settings):
+def test_a_dependency_that_never_answers_makes_it_not_ready_in_time(
+    api_settings: Settings, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(readiness, "TIMEOUT_SECONDS", 2.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         address = f"postgresql+psycopg://nobody@127.0.0.1:{port}/none?connect_timeout=500"
