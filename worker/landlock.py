@@ -109,7 +109,7 @@ def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     yield given.folder, WRITE
     yield root, READ_DIR
     libraries = {Path(each) for each in (sys.prefix, sys.base_prefix, *sys.path) if each}
-    code = (root / "core", root / "worker", *sorted(libraries - {root}), *given.libraries)
+    code = (root / "core", root / "papers", root / "worker", *sorted(libraries - {root}), *given.libraries)
     version = (root / "pyproject.toml", *root.glob("*.egg-info"))  # what core.version looks at
     for path in (*map(Path, READABLE), *code, *version):
         yield path, READ
@@ -120,7 +120,8 @@ def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     if given.devices:
         yield Path("/dev"), READ_DIR
         yield Path("/dev/shm"), WRITE & ~EXECUTE  # where CUDA's driver keeps files
-    for path in (root / "core").rglob("__pycache__") if given.kernels is None else (given.kernels,):
+    beside = (each for top in ("core", "papers") for each in (root / top).rglob("__pycache__"))
+    for path in beside if given.kernels is None else (given.kernels,):
         yield path, WRITE
 
 

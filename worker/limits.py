@@ -77,7 +77,7 @@ def process_name(kind: str) -> str:
 def kernels_folder() -> Path | None:
     """Find where children of this code keep compiled kernels; None where no place is set for them."""
     place = _passed().get("NUMBA_CACHE_DIR")
-    return Path(place) / code_digest(ROOT / "core") if place else None
+    return Path(place) / code_digest(ROOT / "core", ROOT / "papers") if place else None
 
 
 def _passed() -> dict[str, str]:
@@ -85,16 +85,17 @@ def _passed() -> dict[str, str]:
 
 
 @cache
-def code_digest(folder: Path) -> str:
-    """Name the Python files below ``folder``: others, another name. 16 hex digits; O(bytes), once.
+def code_digest(*folders: Path) -> str:
+    """Name the Python files below ``folders``: others, another name. 16 hex digits; O(bytes), once.
 
     A compiled kernel is kept with the stamp of its own file, not with those of the files whose kernels it
     calls. In a cache that outlives an upgrade, coins and noise would go on being drawn by the code before it.
     """
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(f"{path.relative_to(folder)}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{path.relative_to(folder.parent)}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.generators import registry
+from core.methods import registry
 from core.publishing import kernels as made_up
 from worker import app, kernels, limits
 from worker.limits import ROOT
@@ -25,8 +25,8 @@ assert landlock.version(), "this test needs a kernel with Landlock"
 from numba.core.dispatcher import Dispatcher
 from core.evaluation.metric import Suite
 from core.evaluation.suite import compare
-from core.generators import registry
-from core.generators.base import no_progress
+from core.methods import registry
+from core.methods.base import no_progress
 from core.privacy.units import Unit
 from core.publishing import kernels
 kernels.NODES, kernels.LINKS = 500, 4000
