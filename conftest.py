@@ -25,7 +25,7 @@ from tests.support.patience import PATIENCE_SECONDS
 if TYPE_CHECKING:
     from core.workflows.common.context import Services
 
-# Nor of an answer that is late: httpx's own five seconds are for callers who have something else to do.
+# A busy machine is no fault of an answer: httpx's own five seconds end no test.
 for _limit in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT_CONFIG, _limit, PATIENCE_SECONDS)
 
