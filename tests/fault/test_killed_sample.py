@@ -49,7 +49,7 @@ def sampled(fault_services: Services, caller: Principal, published: Job) -> Call
     return submit
 
 
-@killed_at("point, again", POINTS, {"after_child"})
+@killed_at("point, again", POINTS, {point for point, _ in POINTS}, {"after_child"})
 def test_a_killed_sample_is_drawn_by_another_and_charged_nothing(
     point: str,
     again: bool,

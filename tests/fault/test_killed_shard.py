@@ -74,7 +74,7 @@ POINTS = [
 ]
 
 
-@killed_at("point, entries, state", POINTS, ())
+@killed_at("point, entries, state", POINTS, {"after_fit_kept", "before_fit_commit"})
 def test_a_fit_whose_worker_dies_is_made_anew(
     point: str,
     entries: list[str],
@@ -102,7 +102,7 @@ def test_a_fit_whose_worker_dies_is_made_anew(
 PARTS = [("before_part",), ("while_storing_part",), ("after_part",)]
 
 
-@killed_at("point", PARTS, ())
+@killed_at("point", PARTS, {"while_storing_part", "after_part"})
 def test_a_shard_whose_worker_dies_is_drawn_by_another_to_the_same_bytes(
     point: str,
     killed: Kill,
@@ -129,7 +129,7 @@ def test_a_shard_whose_worker_dies_is_drawn_by_another_to_the_same_bytes(
 
 
 @pytest.mark.parametrize("last", [False, True])
-@killed_at("point", [("after_shard",)], ())
+@killed_at("point", [("after_shard",)], {"after_shard"})
 def test_a_shard_whose_row_stands_is_drawn_though_its_worker_dies(
     point: str,
     last: bool,
@@ -164,7 +164,7 @@ JOIN = [
 ]
 
 
-@killed_at("point, again", JOIN, {"before_charge_commit"})
+@killed_at("point, again", JOIN, {"before_charge_commit", "while_copying"}, {"before_charge_commit"})
 def test_a_join_whose_worker_dies_reads_nothing_again_and_charges_once(
     point: str,
     again: bool,

@@ -40,6 +40,7 @@ POINTS = [
     ("after_charge", KEPT, False),
     ("before_published", KEPT, False),
 ]
+ALWAYS = {"after_snapshot_kept", "before_charge_commit", "after_charge"}
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def sweep(services: Services, monkeypatch: pytest.MonkeyPatch) -> int:
         return recover.recover_snapshots(services)
 
 
-@killed_at("point, entries, again", POINTS, {"after_snapshot_kept"})
+@killed_at("point, entries, again", POINTS, ALWAYS, {"after_snapshot_kept"})
 def test_a_worker_killed_in_a_tick_leaves_a_stream_that_goes_on(
     point: str,
     entries: list[str],

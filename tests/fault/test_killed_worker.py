@@ -35,7 +35,7 @@ POINTS = [
 ]
 
 
-@killed_at("point, entries, again", POINTS, {"after_read"})
+@killed_at("point, entries, again", POINTS, {point for point, *_ in POINTS}, {"after_read"})
 def test_a_worker_killed_anywhere_leaves_a_job_that_ends_well(
     point: str,
     entries: list[str],

@@ -45,16 +45,20 @@ def mostly_slow(cases: Iterable[Any], always: Collection[str]) -> list[Any]:
     return [pytest.param(*row, marks=() if row[0] in always else pytest.mark.slow) for row in rows]
 
 
-def killed_at(names: str, cases: Iterable[tuple[Any, ...]], whole: Collection[str]) -> pytest.MarkDecorator:
+def killed_at(
+    names: str, cases: Iterable[tuple[Any, ...]], forked: Collection[str], whole: Collection[str] = ()
+) -> pytest.MarkDecorator:
     """Each case twice: ``killed`` takes a forked worker, or a whole process with a child of its own.
 
-    A fork costs a tenth, so that all run with the default suite; of the processes, those whose first value is
-    among ``whole``.
+    A fork costs a tenth. Of both, those whose first value is not named here run with the slow tests.
     """
-    rows = mostly_slow(cases, whole)
-    forks = [pytest.param(FORKED, *row.values) for row in rows]
-    processes = [pytest.param(WHOLE, *row.values, marks=row.marks) for row in rows]
-    return pytest.mark.parametrize(f"killed, {names}", [*forks, *processes], indirect=["killed"])
+    cases = list(cases)
+    rows = [
+        pytest.param(way, *row.values, marks=row.marks)
+        for way, always in ((FORKED, forked), (WHOLE, whole))
+        for row in mostly_slow(cases, always)
+    ]
+    return pytest.mark.parametrize(f"killed, {names}", rows, indirect=["killed"])
 
 
 def environment(settings: Settings, **changed: Any) -> dict[str, str]:
