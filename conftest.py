@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # importlib mode leaves the path alone
 
@@ -19,9 +20,14 @@ from core.identity.models import Role
 from core.identity.service import Principal
 from core.settings import Settings
 from tests.support import postgres, redis
+from tests.support.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from core.workflows.common.context import Services
+
+# A busy machine is no fault of an answer: httpx's own five seconds end no test.
+for _limit in ("connect", "read", "write", "pool"):
+    setattr(DEFAULT_TIMEOUT_CONFIG, _limit, PATIENCE_SECONDS)
 
 # A busy machine is no fault of an example: neither its time nor that of making it fails a test.
 hypothesis.settings.register_profile(

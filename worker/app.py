@@ -16,6 +16,7 @@ from celery import Celery, signals
 from kombu.entity import Exchange, Queue
 
 from core import logging
+from core.outbox.models import Topic
 from core.settings import get_settings
 from core.tracing import spans
 from worker.limits import kernels_folder
@@ -26,6 +27,10 @@ UPLOADS, WORK, SHARDS, CHECKS = "graphveil-uploads", "graphveil", "graphveil-sha
 
 GPU = Queue("graphveil-gpu", Exchange("graphveil-gpu"), "graphveil-gpu")
 """The queue of releases that wait for a GPU. Only workers that are told of one serve it, and first."""
+
+PREFIX = "graphveil."
+GPU_TASK = f"{PREFIX}{Topic.RUN}-gpu"
+"""The task of a job that waits for a GPU: its messages have a queue of their own."""
 
 settings = get_settings()
 
@@ -42,7 +47,7 @@ app.conf.update(
     ],
     task_default_queue=WORK,
     task_routes={
-        "graphveil.run-gpu": {"queue": GPU},
+        GPU_TASK: {"queue": GPU},
         "graphveil.ingest": UPLOADS,
         "graphveil.links": UPLOADS,
         "graphveil.shard": SHARDS,
@@ -72,6 +77,14 @@ app.conf.update(
 # One byte that the pool processes share with their parent: it lives in memory mapped before they are forked.
 _drain = mmap.mmap(-1, 1)
 _beside: list[subprocess.Popen[bytes]] = []
+
+
+def task_name(topic: str) -> str:
+    """Name the Celery task that a message of the topic is sent to; ValueError for an unknown topic.
+
+    Here and not beside the tasks: whoever only sends loads none of the libraries that do the work.
+    """
+    return PREFIX + Topic(topic).value
 
 
 def draining() -> bool:

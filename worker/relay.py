@@ -27,8 +27,8 @@ from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings, get_settings
 from core.tracing import spans
 from core.workflows.operations.startup import may_start
+from worker.app import GPU_TASK, app, task_name
 from worker.stopping import Stopping
-from worker.tasks import GPU_TASK, task_name
 
 BATCH = 100
 PAUSE_SECONDS = 2.0
@@ -120,8 +120,6 @@ def _relay_while_connected(
 def main() -> int:
     """Relay until asked to stop; the exit code."""
     command_line.parser("worker.relay", __doc__).parse_args()
-    from worker.app import app
-
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
     failpoints.arm(settings.failpoints)

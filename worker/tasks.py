@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from core.outbox.models import Topic
-from worker.app import app, draining
+from worker.app import GPU_TASK, app, draining, task_name
 from worker.process import this_process
 from worker.work import KINDS, take_turn
-
-PREFIX = "graphveil."
-GPU_TASK = f"{PREFIX}{Topic.RUN}-gpu"
-"""The task of a job that waits for a GPU: its messages have a queue of their own."""
-
-
-def task_name(topic: str) -> str:
-    """Name the Celery task that a message of the topic is sent to; ValueError for an unknown topic."""
-    return PREFIX + Topic(topic).value
 
 
 def _add_task(topic: Topic) -> None:

@@ -16,6 +16,7 @@ import grimp
 import pytest
 
 from tests.house_rules import SERVICE
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.without import BUILT_ON, gone_with, method_modules, method_paths, outermost
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +56,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """What is left without each method, by its name; of the whole product, by ""."""
     root = copied(tmp_path_factory.mktemp("tree"))
     spare, results = tmp_path_factory.mktemp("spare"), root / "results.json"
-    run(root, "-m", "tests.support.without", str(spare), str(results), timeout=250)
+    run(root, "-m", "tests.support.without", str(spare), str(results), timeout=2 * PATIENCE_SECONDS)
     answers = json.loads(results.read_text())
     assert answers[""]["root"] == str(root.resolve())
     yield answers

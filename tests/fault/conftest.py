@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import secrets
+import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,12 @@ from core.datasets.models import Dataset
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import Job
+from core.outbox.models import Topic
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
-from tests.support.faults import Processes
+from tests.support import victims
+from tests.support.faults import FORKED, Kill, Processes
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.postgres import PostgresCluster
 from tests.support.releases import queued_job, ready_dataset
 from worker.process import WorkerProcess, open_process
@@ -77,6 +82,19 @@ def submitted(
         return queued_job(fault_services, caller, shared_dataset.id, key)
 
     return submit
+
+
+@pytest.fixture
+def killed(fault_settings: Settings, processes: Processes, request: pytest.FixtureRequest) -> Kill:
+    """Kills a worker at a point of the work that it took; a forked one, unless a test's parameters differ."""
+    if getattr(request, "param", FORKED) == FORKED:
+        return partial(victims.die, fault_settings)
+
+    def kill(topic: Topic, subject_id: str, point: str) -> None:
+        victim = processes.start("worker.run_one", topic, subject_id, failpoints=point)
+        assert victim.wait(timeout=PATIENCE_SECONDS) == -signal.SIGKILL, processes.output()
+
+    return kill
 
 
 @pytest.fixture

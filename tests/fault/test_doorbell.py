@@ -78,7 +78,7 @@ def test_a_relay_that_dies_between_sending_and_marking_sends_twice_and_the_job_r
         process.terminate()
     for process in (relay, reaper, other, worker):
         assert process.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < PATIENCE_SECONDS
     assert job_row(fault_services, busy.id).state in ("queued", "published")
     assert "Traceback" not in processes.output()
     assert_sound(fault_services, job.id)
@@ -113,9 +113,8 @@ def test_a_killed_worker_takes_its_child_with_it(
     submitted: Callable[[], Job], processes: Processes, fault_services: Services
 ) -> None:
     job = submitted()
-    worker = processes.start("worker.run_one", "run", job.id, failpoints="after_read:pause=5")
+    worker = processes.stopped("worker.run_one", "run", job.id, failpoints="after_read:stop")
     child, server = child_of(worker.pid), server_of(worker.pid)
-    until(lambda: job_row(fault_services, job.id).first_read_at is not None, what="the first read")
     worker.kill()
     worker.wait(timeout=PATIENCE_SECONDS)
     until(lambda: not alive(child), what="the end of the child")

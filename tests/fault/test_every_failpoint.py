@@ -39,7 +39,9 @@ def reached() -> list[str]:
 
 def _names_points(node: ast.AST) -> bool:
     match node:
-        case ast.keyword(arg="failpoints") | ast.Assign(targets=[ast.Name(id="POINTS")]):
+        case ast.keyword(arg="failpoints") | ast.Assign(targets=[ast.Name(id="POINTS" | "PARTS")]):
+            return True
+        case ast.Call(func=ast.Name(id="killed_at")):
             return True
         case ast.Call(func=ast.Attribute(attr="parametrize"), args=[ast.Constant(value="point"), *_]):
             return True

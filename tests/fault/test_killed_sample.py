@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+import secrets
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +13,7 @@ from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.workflows.common.context import Services
 from core.workflows.jobs.samples import SampleRequest, submit_sample
-from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow
+from tests.support.faults import Kill, assert_sound, endings, killed_at, lapse
 from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, spent, stored_keys
 from worker.reaper import reap_once
@@ -28,7 +28,6 @@ POINTS = [
     ("while_copying", False),
     ("before_published", False),
 ]
-ALWAYS = {"after_child", "before_charge_commit", "while_copying"}
 
 
 @pytest.fixture(scope="module")
@@ -40,27 +39,27 @@ def published(fault_services: Services, caller: Principal, shared_dataset: Datas
 
 
 @pytest.fixture
-def sampled(fault_services: Services, caller: Principal, published: Job) -> Callable[[str], Job]:
+def sampled(fault_services: Services, caller: Principal, published: Job) -> Callable[[], Job]:
     """Queues a fresh sample."""
 
-    def submit(key: str) -> Job:
+    def submit() -> Job:
+        key = secrets.token_hex(8)
         return submit_sample(fault_services, caller, published.id, SampleRequest(), key)[0]
 
     return submit
 
 
-@pytest.mark.parametrize(("point", "again"), mostly_slow(POINTS, ALWAYS))
+@killed_at("point, again", POINTS, {point for point, _ in POINTS}, {"after_child"})
 def test_a_killed_sample_is_drawn_by_another_and_charged_nothing(
     point: str,
     again: bool,
-    sampled: Callable[[str], Job],
-    processes: Processes,
+    sampled: Callable[[], Job],
+    killed: Kill,
     fault_services: Services,
 ) -> None:
-    job = sampled(point)
+    job = sampled()
     before = spent(fault_services, job)
-    victim = processes.start("worker.run_one", "run", job.id, failpoints=point)
-    assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+    killed(Topic.RUN, job.id, point)
     assert_sound(fault_services, job.id)
 
     lapse(fault_services)
@@ -79,13 +78,14 @@ def test_a_killed_sample_is_drawn_by_another_and_charged_nothing(
 
 
 def test_a_sample_whose_workers_all_die_fails_and_nothing_was_spent(
-    sampled: Callable[[str], Job], processes: Processes, fault_services: Services
+    sampled: Callable[[], Job],
+    killed: Kill,
+    fault_services: Services,
 ) -> None:
-    job = sampled("all-die")
+    job = sampled()
     before = spent(fault_services, job)
     for _ in range(3):
-        victim = processes.start("worker.run_one", "run", job.id, failpoints="after_child")
-        assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+        killed(Topic.RUN, job.id, "after_child")
         lapse(fault_services)
         reap_once(fault_services)
     row = job_row(fault_services, job.id)

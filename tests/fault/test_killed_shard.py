@@ -17,8 +17,9 @@ from core.outbox.models import Topic
 from core.settings import Settings
 from core.workflows.common.context import Services
 from core.workflows.jobs.cancel import cancel_job
-from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow, until
+from tests.support.faults import Kill, Processes, assert_sound, endings, killed_at, lapse
 from tests.support.inline import taken
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, parted_dataset, queued_job, spent, stored_keys
 from tests.support.sharded import draw, drawn_job, fitted_job, shard, small_shards
 from worker.reaper import reap_once
@@ -41,12 +42,6 @@ def parted(fault_services: Services, caller: Principal) -> Dataset:
 def key(request: pytest.FixtureRequest) -> Callable[[], str]:
     numbers = itertools.count()
     return lambda: f"{request.node.nodeid}/{next(numbers)}".encode().hex()[-200:]
-
-
-def killed(processes: Processes, topic: Topic, subject_id: str, point: str) -> None:
-    """A worker took the work, and died there."""
-    victim = processes.start("worker.run_one", topic, subject_id, failpoints=point)
-    assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
 
 
 def published(services: Services, job: Job, entries: list[str], before: tuple[str, str]) -> None:
@@ -79,12 +74,12 @@ POINTS = [
 ]
 
 
-@pytest.mark.parametrize(("point", "entries", "state"), mostly_slow(POINTS, {"before_fit_commit"}))
+@killed_at("point, entries, state", POINTS, {"after_fit_kept", "before_fit_commit"})
 def test_a_fit_whose_worker_dies_is_made_anew(
     point: str,
     entries: list[str],
     state: str,
-    processes: Processes,
+    killed: Kill,
     fault_services: Services,
     caller: Principal,
     parted: Dataset,
@@ -92,7 +87,7 @@ def test_a_fit_whose_worker_dies_is_made_anew(
 ) -> None:
     job = queued_job(fault_services, caller, parted.id, key())
     before = spent(fault_services, job)
-    killed(processes, Topic.RUN, job.id, point)
+    killed(Topic.RUN, job.id, point)
     assert_sound(fault_services, job.id)
     lapse(fault_services)
     reap_once(fault_services)
@@ -104,12 +99,13 @@ def test_a_fit_whose_worker_dies_is_made_anew(
     published(fault_services, job, entries, (before[0], "0"))
 
 
-@pytest.mark.parametrize(
-    "point", mostly_slow(["before_part", "while_storing_part", "after_part"], {"while_storing_part"})
-)
+PARTS = [("before_part",), ("while_storing_part",), ("after_part",)]
+
+
+@killed_at("point", PARTS, {"while_storing_part", "after_part"})
 def test_a_shard_whose_worker_dies_is_drawn_by_another_to_the_same_bytes(
     point: str,
-    processes: Processes,
+    killed: Kill,
     fault_services: Services,
     caller: Principal,
     parted: Dataset,
@@ -117,7 +113,7 @@ def test_a_shard_whose_worker_dies_is_drawn_by_another_to_the_same_bytes(
 ) -> None:
     job = fitted_job(fault_services, caller, parted, key())
     before = spent(fault_services, job)
-    killed(processes, Topic.SHARD, shard(job), point)
+    killed(Topic.SHARD, shard(job), point)
     assert_sound(fault_services, job.id)
     parts = stored_keys(fault_services, f"staging/{job.id}/parts")
     assert len(parts) == (1 if point == "after_part" else 0)
@@ -132,12 +128,12 @@ def test_a_shard_whose_worker_dies_is_drawn_by_another_to_the_same_bytes(
     published(fault_services, job, KEPT, before)
 
 
-@pytest.mark.parametrize("last", mostly_slow([False, True], {True}))
-@pytest.mark.parametrize("point", ["after_shard"])
+@pytest.mark.parametrize("last", [False, True])
+@killed_at("point", [("after_shard",)], {"after_shard"})
 def test_a_shard_whose_row_stands_is_drawn_though_its_worker_dies(
     point: str,
     last: bool,
-    processes: Processes,
+    killed: Kill,
     fault_services: Services,
     caller: Principal,
     parted: Dataset,
@@ -148,7 +144,7 @@ def test_a_shard_whose_row_stands_is_drawn_though_its_worker_dies(
     before = spent(fault_services, job)
     if last:
         draw(fault_services, job, *range(1, job.shards or 0))
-    killed(processes, Topic.SHARD, shard(job), point)
+    killed(Topic.SHARD, shard(job), point)
     lapse(fault_services)
     reap_once(fault_services)
     assert job_row(fault_services, job.id).state == ("queued" if last else "running")
@@ -168,11 +164,11 @@ JOIN = [
 ]
 
 
-@pytest.mark.parametrize(("point", "again"), mostly_slow(JOIN, {"before_charge_commit"}))
+@killed_at("point, again", JOIN, {"before_charge_commit", "while_copying"}, {"before_charge_commit"})
 def test_a_join_whose_worker_dies_reads_nothing_again_and_charges_once(
     point: str,
     again: bool,
-    processes: Processes,
+    killed: Kill,
     fault_services: Services,
     caller: Principal,
     parted: Dataset,
@@ -180,7 +176,7 @@ def test_a_join_whose_worker_dies_reads_nothing_again_and_charges_once(
 ) -> None:
     job = drawn_job(fault_services, caller, parted, key())
     before = spent(fault_services, job)
-    killed(processes, Topic.RUN, job.id, point)
+    killed(Topic.RUN, job.id, point)
     assert_sound(fault_services, job.id)
     lapse(fault_services)
     reap_once(fault_services)
@@ -194,9 +190,8 @@ def test_a_join_whose_worker_dies_reads_nothing_again_and_charges_once(
     assert_sound(fault_services, job.id)
 
 
-@pytest.mark.slow
 def test_a_job_whose_shard_kills_every_worker_fails_and_its_cost_stays(
-    processes: Processes,
+    killed: Kill,
     fault_services: Services,
     caller: Principal,
     parted: Dataset,
@@ -204,7 +199,7 @@ def test_a_job_whose_shard_kills_every_worker_fails_and_its_cost_stays(
 ) -> None:
     job = fitted_job(fault_services, caller, parted, key())
     for _ in range(fault_services.settings.max_attempts):
-        killed(processes, Topic.SHARD, shard(job), "before_part")
+        killed(Topic.SHARD, shard(job), "before_part")
         lapse(fault_services)
         reap_once(fault_services)
     row = job_row(fault_services, job.id)
@@ -223,10 +218,11 @@ def test_a_cancel_while_a_worker_draws_leaves_nothing_of_its_part(
     key: Callable[[], str],
 ) -> None:
     job = fitted_job(fault_services, caller, parted, key())
-    slow = processes.start("worker.run_one", "shard", shard(job), failpoints="before_part:pause=2")
-    until(lambda: leased(fault_services, job), what="the claim")
+    slow = processes.stopped("worker.run_one", "shard", shard(job), failpoints="before_part:stop")
+    assert leased(fault_services, job)
     cancel_job(fault_services, caller, job.id)
-    assert slow.wait(timeout=60) == 0, processes.output()
+    slow.send_signal(signal.SIGCONT)
+    assert slow.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
     row = job_row(fault_services, job.id)
     assert (row.state, row.reason) == ("cancelled", "cancelled_by_caller")
     assert endings(fault_services, job.id) == ["reserve", "forfeit"]

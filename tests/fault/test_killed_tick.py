@@ -12,13 +12,15 @@ from core import clock
 from core.errors import SnapshotConflict
 from core.identity.service import Principal
 from core.ledger import service as ledger
+from core.outbox.models import Topic
 from core.streams.models import Stream as StreamRow
 from core.workflows.common.context import Services
 from core.workflows.operations import recover
 from core.workflows.streams import snapshots
 from graphveil.models.streams import Stream
+from tests.support import victims
 from tests.support.children import child_of
-from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow, until
+from tests.support.faults import Kill, Processes, assert_sound, endings, killed_at, lapse
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, stored_keys, violations
 from tests.support.streams import open_stream, publish, rows, seen, send, stream_dataset
@@ -68,13 +70,13 @@ def sweep(services: Services, monkeypatch: pytest.MonkeyPatch) -> int:
         return recover.recover_snapshots(services)
 
 
-@pytest.mark.parametrize(("point", "entries", "again"), mostly_slow(POINTS, ALWAYS))
+@killed_at("point, entries, again", POINTS, ALWAYS, {"after_snapshot_kept"})
 def test_a_worker_killed_in_a_tick_leaves_a_stream_that_goes_on(
     point: str,
     entries: list[str],
     again: bool,
     stream: Stream,
-    processes: Processes,
+    killed: Kill,
     fault_services: Services,
     caller: Principal,
     monkeypatch: pytest.MonkeyPatch,
@@ -82,8 +84,7 @@ def test_a_worker_killed_in_a_tick_leaves_a_stream_that_goes_on(
     step = next_step(fault_services, stream)
     view, _ = send(fault_services, caller, stream, step)
     following, _ = send(fault_services, caller, stream, step + 1)
-    victim = processes.start("worker.run_one", "run", view.job_id, failpoints=point)
-    assert victim.wait(timeout=PATIENCE_SECONDS) == -signal.SIGKILL, processes.output()
+    killed(Topic.RUN, view.job_id, point)
     assert_sound(fault_services, view.job_id)
     assert fullest(fault_services, stream) <= 3 * 10**9
     if job_row(fault_services, view.job_id).state != "published":
@@ -112,13 +113,9 @@ def test_a_killed_child_costs_its_tick_and_the_stream_goes_on(
 ) -> None:
     step = next_step(fault_services, stream)
     view, _ = send(fault_services, caller, stream, step)
-    worker = processes.start("worker.run_one", "run", view.job_id, failpoints="after_open:pause=1")
-    until(
-        lambda: job_row(fault_services, view.job_id).first_read_at is not None,
-        seconds=PATIENCE_SECONDS,
-        what="the opening of the snapshot",
-    )
+    worker = processes.stopped("worker.run_one", "run", view.job_id, failpoints="after_open:stop")
     os.kill(child_of(worker.pid), signal.SIGKILL)
+    worker.send_signal(signal.SIGCONT)
     assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
     failed = seen(fault_services, caller, stream, step)
     assert (failed.state, failed.reason, failed.epsilon) == ("failed", "generator_failed", "1")
@@ -134,15 +131,13 @@ def test_a_killed_child_costs_its_tick_and_the_stream_goes_on(
 def test_a_sender_killed_before_its_answer_has_sent_nothing(
     point: str,
     stream: Stream,
-    processes: Processes,
     fault_services: Services,
     caller: Principal,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     step = next_step(fault_services, stream)
     before = fullest(fault_services, stream)
-    victim = processes.start("tests.support.sender", stream.id, str(step), failpoints=point)
-    assert victim.wait(timeout=PATIENCE_SECONDS) == -signal.SIGKILL, processes.output()
+    assert victims.killed(victims.start(victims.sending, fault_services.settings, stream, step, points=point))
     assert (next_step(fault_services, stream), fullest(fault_services, stream)) == (step, before)
     assert len(stored_keys(fault_services, "uploads")) == 1
     assert sweep(fault_services, monkeypatch) == 1

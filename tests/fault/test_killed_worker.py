@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -14,7 +13,7 @@ from core.identity.service import Principal
 from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.workflows.common.context import Services
-from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow
+from tests.support.faults import Kill, assert_sound, endings, killed_at, lapse
 from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys
 from worker.reaper import reap_once
@@ -34,22 +33,20 @@ POINTS = [
     ("while_copying", KEPT, False),
     ("before_published", KEPT, False),
 ]
-ALWAYS = {"after_claim", "after_read", "before_charge_commit", "after_charge"}
 
 
-@pytest.mark.parametrize(("point", "entries", "again"), mostly_slow(POINTS, ALWAYS))
+@killed_at("point, entries, again", POINTS, {point for point, *_ in POINTS}, {"after_read"})
 def test_a_worker_killed_anywhere_leaves_a_job_that_ends_well(
     point: str,
     entries: list[str],
     again: bool,
     submitted: Callable[[], Job],
-    processes: Processes,
+    killed: Kill,
     fault_services: Services,
 ) -> None:
     job = submitted()
     charged_before, _ = spent(fault_services, job)
-    victim = processes.start("worker.run_one", "run", job.id, failpoints=point)
-    assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+    killed(Topic.RUN, job.id, point)
     assert_sound(fault_services, job.id)
 
     lapse(fault_services)
@@ -71,13 +68,12 @@ def test_a_worker_killed_anywhere_leaves_a_job_that_ends_well(
 
 
 def test_a_job_whose_workers_all_die_fails_and_its_budget_returns(
-    submitted: Callable[[], Job], processes: Processes, fault_services: Services
+    submitted: Callable[[], Job], killed: Kill, fault_services: Services
 ) -> None:
     job = submitted()
     before = spent(fault_services, job)[0]
     for _ in range(3):
-        victim = processes.start("worker.run_one", "run", job.id, failpoints="after_claim")
-        assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+        killed(Topic.RUN, job.id, "after_claim")
         lapse(fault_services)
         reap_once(fault_services)
     row = job_row(fault_services, job.id)
@@ -89,15 +85,17 @@ def test_a_job_whose_workers_all_die_fails_and_its_budget_returns(
 
 @pytest.mark.parametrize("point", ["after_open", "after_child"])
 def test_a_job_without_a_guarantee_has_exposed_its_account_before_its_worker_dies(
-    point: str, fault_services: Services, caller: Principal, processes: Processes
+    point: str,
+    fault_services: Services,
+    caller: Principal,
+    killed: Kill,
 ) -> None:
     """Nothing of it is published, and nobody can say that nothing was learned."""
     principal = replace(caller, tenant=f"tenant-{point.replace('_', '-')}")
     policy = {"kinds": ["pure", "approximate", "none"]}
     dataset = ready_dataset(fault_services, principal, policy=policy, public=True)
     job = queued_job(fault_services, principal, dataset.id, method="random_rewire")
-    victim = processes.start("worker.run_one", "run", job.id, failpoints=point)
-    assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+    killed(Topic.RUN, job.id, point)
     assert endings(fault_services, job.id) == ["reserve", "expose"]
     with pytest.raises(AccountExposed):
         queued_job(fault_services, principal, dataset.id, "k2")

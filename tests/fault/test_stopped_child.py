@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -18,7 +18,8 @@ from core.outbox.models import Topic
 from core.workflows.common.context import Services
 from core.workflows.jobs.cancel import cancel_job
 from tests.support.children import child_of, server_of
-from tests.support.faults import Processes, alive, assert_sound, endings, lease_over, until
+from tests.support.faults import Processes, alive, assert_sound, endings, lapse, until
+from tests.support.held import ThreadWorker, thread_worker
 from tests.support.inline import taken
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, spent, stored_keys
@@ -36,19 +37,53 @@ def reads(services: Services, job_id: str) -> int:
         return len(repository.reads(session, job_id, attempt=1))
 
 
+def await_heartbeat(services: Services, job_id: str) -> None:
+    """The job's lease has been extended."""
+    before = job_row(services, job_id).lease_expires_at
+    until(lambda: job_row(services, job_id).lease_expires_at != before, what="a heartbeat")
+
+
+@dataclass
+class Scene:
+    """A job, and the process ids of its child and of the fork server; ``go_on`` waits for its worker."""
+
+    job: Job
+    server: int
+    child: int
+    go_on: Callable[[], bool]
+
+
+@pytest.fixture(scope="module")
+def worker(rescuer: WorkerProcess) -> Iterator[ThreadWorker]:
+    """A worker that notices at once that it is to stop."""
+    settings = rescuer.services.settings.model_copy(update={"heartbeat_seconds": 0.05})
+    with thread_worker(replace(rescuer, services=replace(rescuer.services, settings=settings))) as made:
+        yield made
+
+
+@pytest.fixture
 def held_at(
-    point: str | None, submitted: Callable[[], Job], processes: Processes, services: Services
-) -> tuple[Job, subprocess.Popen[bytes], int]:
-    """A job, its worker and its child, which waits at the point; None: which was only just started."""
-    job = submitted()
-    worker = processes.start("worker.run_one", "run", job.id, failpoints=f"{point or 'after_open'}:pause=1")
-    child = child_of(worker.pid)
-    if point is not None:
-        until(lambda: has_opened(services, job.id), what="the opening of the graph")
-    if point == "after_read":
-        until(lambda: reads(services, job.id), what="the first read")
-    assert reads(services, job.id) == (1 if point == "after_read" else 0)
-    return job, worker, child
+    submitted: Callable[[], Job], worker: ThreadWorker, processes: Processes, fault_services: Services
+) -> Callable[[str | None], Scene]:
+    """Has a job's worker held at the point; None: its child was only just started, and loads libraries."""
+
+    def held(point: str | None) -> Scene:
+        job = submitted()
+        if point is None:
+            alone = processes.start("worker.run_one", "run", job.id, failpoints="after_open:stop")
+            scene = Scene(job, server_of(alone.pid), child_of(alone.pid), lambda: ended(alone))
+        else:
+            work = worker.held_at(point, Topic.RUN, job.id)
+            scene = Scene(job, work.server, work.child, work.let_go)
+            assert has_opened(fault_services, job.id)
+        assert reads(fault_services, job.id) == (1 if point == "after_read" else 0)
+        return scene
+
+    def ended(alone: subprocess.Popen[bytes]) -> bool:
+        assert alone.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
+        return True
+
+    return held
 
 
 STOPS = [(None, "release"), ("after_open", "forfeit"), ("after_read", "forfeit")]
@@ -58,28 +93,28 @@ STOPS = [(None, "release"), ("after_open", "forfeit"), ("after_read", "forfeit")
 def test_a_killed_child_costs_its_job_what_it_may_have_learned(
     point: str | None,
     ending: str,
-    submitted: Callable[[], Job],
-    processes: Processes,
+    held_at: Callable[[str | None], Scene],
     fault_services: Services,
 ) -> None:
-    job, worker, child = held_at(point, submitted, processes, fault_services)
-    os.kill(child, signal.SIGKILL)
-    assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
-    row = job_row(fault_services, job.id)
+    scene = held_at(point)
+    os.kill(scene.child, signal.SIGKILL)
+    assert scene.go_on()
+    row = job_row(fault_services, scene.job.id)
     assert (row.state, row.reason) == ("failed", "generator_failed")
-    assert endings(fault_services, job.id) == ["reserve", ending]
-    assert_sound(fault_services, job.id)
+    assert endings(fault_services, row.id) == ["reserve", ending]
+    assert_sound(fault_services, row.id)
 
 
 @pytest.mark.parametrize("point", [None, "after_open", "after_read"])
 def test_a_killed_fork_server_loses_no_job(
-    point: str | None, submitted: Callable[[], Job], processes: Processes, fault_services: Services
+    point: str | None, held_at: Callable[[str | None], Scene], fault_services: Services
 ) -> None:
     """It is the worker's, as the worker is: another attempt is made, and one of them is paid."""
-    job, worker, child = held_at(point, submitted, processes, fault_services)
-    os.kill(server_of(worker.pid), signal.SIGKILL)
-    assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
-    assert not alive(child)
+    scene = held_at(point)
+    job = scene.job
+    os.kill(scene.server, signal.SIGKILL)
+    assert scene.go_on()
+    assert not alive(scene.child)
     if job_row(fault_services, job.id).state != "published":  # the child was told of before its server died
         assert job_row(fault_services, job.id).state == "queued"
         assert taken(fault_services.settings, Topic.RUN, job.id)
@@ -96,31 +131,34 @@ def test_a_killed_fork_server_loses_no_job(
 def test_a_cancelled_job_pays_once_it_opened_the_graph(
     point: str | None,
     ending: str,
-    submitted: Callable[[], Job],
-    processes: Processes,
+    held_at: Callable[[str | None], Scene],
     fault_services: Services,
     caller: Principal,
 ) -> None:
-    job, worker, child = held_at(point, submitted, processes, fault_services)
-    assert cancel_job(fault_services, caller, job.id).state == "cancelling"
-    assert cancel_job(fault_services, caller, job.id).state == "cancelling"
-    assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
-    assert not alive(child)
-    row = job_row(fault_services, job.id)
+    scene = held_at(point)
+    job_id = scene.job.id
+    assert cancel_job(fault_services, caller, job_id).state == "cancelling"
+    assert cancel_job(fault_services, caller, job_id).state == "cancelling"
+    if point is not None:  # of two heartbeats the second began after the cancel; none comes in time otherwise
+        for _ in range(2):
+            await_heartbeat(fault_services, job_id)
+    assert scene.go_on()
+    assert not alive(scene.child)
+    row = job_row(fault_services, job_id)
     assert (row.state, row.reason) == ("cancelled", "cancelled_by_caller")
-    assert endings(fault_services, job.id) == ["reserve", ending]
-    assert_sound(fault_services, job.id)
+    assert endings(fault_services, job_id) == ["reserve", ending]
+    assert_sound(fault_services, job_id)
 
 
 def test_a_drained_worker_hands_the_job_back_and_the_retry_reserves_anew(
     submitted: Callable[[], Job], processes: Processes, fault_services: Services
 ) -> None:
     job = submitted()
-    worker = processes.start(
-        "worker.run_one", "run", job.id, failpoints="after_read:pause=0.5", grace_seconds=0.05
+    worker = processes.stopped(
+        "worker.run_one", "run", job.id, failpoints="after_read:stop", grace_seconds=1e-6
     )
-    until(lambda: has_opened(fault_services, job.id), what="the opening of the graph")
     worker.terminate()
+    worker.send_signal(signal.SIGCONT)
     assert worker.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
     row = job_row(fault_services, job.id)
     assert (row.state, row.reason, row.first_read_at) == ("queued", None, None)
@@ -134,12 +172,9 @@ def test_a_paused_worker_that_wakes_after_its_lease_changes_nothing(
     submitted: Callable[[], Job], processes: Processes, fault_services: Services
 ) -> None:
     job = submitted()
-    worker = processes.start(
-        "worker.run_one", "run", job.id, failpoints="after_staging:pause=1", lease_seconds=1.5
-    )
-    until(lambda: stored_keys(fault_services, f"staging/{job.id}"), what="the staging")
-    os.kill(worker.pid, signal.SIGSTOP)
-    until(lambda: lease_over(fault_services, job.id), what="the end of the lease")
+    worker = processes.stopped("worker.run_one", "run", job.id, failpoints="after_staging:stop")
+    assert stored_keys(fault_services, f"staging/{job.id}")
+    lapse(fault_services)
     reap_once(fault_services)
     assert taken(fault_services.settings, Topic.RUN, job.id)
     before = (job_row(fault_services, job.id), endings(fault_services, job.id))

@@ -19,12 +19,17 @@ from sqlalchemy import text
 
 from core.jobs import repository
 from core.ledger import service as ledger
+from core.outbox.models import Topic
 from core.settings import Settings
 from core.workflows.common.context import Services
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, stored_keys, violations
 
 ROOT = Path(__file__).resolve().parents[2]
+FORKED, WHOLE = "forked", "whole"
+"""How a worker that is killed came to be: see :func:`killed_at`."""
+Kill = Callable[[Topic, str, str], None]
+"""Kills a worker that took this work, at this point."""
 LEASES = (
     *(
         (table, "lease_expires_at")
@@ -38,6 +43,22 @@ def mostly_slow(cases: Iterable[Any], always: Collection[str]) -> list[Any]:
     """The cases as parameters; those whose first value is not among ``always`` run with the slow tests."""
     rows = [case if isinstance(case, tuple) else (case,) for case in cases]
     return [pytest.param(*row, marks=() if row[0] in always else pytest.mark.slow) for row in rows]
+
+
+def killed_at(
+    names: str, cases: Iterable[tuple[Any, ...]], forked: Collection[str], whole: Collection[str] = ()
+) -> pytest.MarkDecorator:
+    """Each case twice: ``killed`` takes a forked worker, or a whole process with a child of its own.
+
+    A fork costs a tenth. Of both, those whose first value is not named here run with the slow tests.
+    """
+    cases = list(cases)
+    rows = [
+        pytest.param(way, *row.values, marks=row.marks)
+        for way, always in ((FORKED, forked), (WHOLE, whole))
+        for row in mostly_slow(cases, always)
+    ]
+    return pytest.mark.parametrize(f"killed, {names}", rows, indirect=["killed"])
 
 
 def environment(settings: Settings, **changed: Any) -> dict[str, str]:
@@ -69,6 +90,13 @@ class Processes:
                 start_new_session=True,
             )
         self.running.append(process)
+        return process
+
+    def stopped(self, *arguments: str, **changed: Any) -> subprocess.Popen[bytes]:
+        """Start a process whose settings name a failpoint with ``:stop``; it stands still there."""
+        process = self.start(*arguments, **changed)
+        until(lambda: is_stopped(process.pid) or process.poll() is not None, what="the stop")
+        assert process.returncode is None, self.output()
         return process
 
     def output(self) -> str:
@@ -103,17 +131,20 @@ def children_of(pid: int) -> list[int]:
 
 def alive(pid: int) -> bool:
     """Whether the process still runs (a zombie does not)."""
+    return _state(pid) not in ("", "Z")
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether the process stands still."""
+    return _state(pid) == "T"
+
+
+def _state(pid: int) -> str:
+    """The letter that the kernel has for the process's state; an empty text once it is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def lease_over(services: Services, job_id: str) -> bool:
-    """Whether the job's lease has run out, by the database's clock."""
-    with services.db.transaction() as session:
-        job = repository.by_id(session, job_id)
-        return job is not None and not repository.lease_live(session, job)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def lapse(services: Services) -> None:

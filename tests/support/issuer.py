@@ -124,7 +124,7 @@ def running() -> Iterator[Issuer]:
         def do_GET(self) -> None:
             issuer.served[self.path] = issuer.served.get(self.path, 0) + 1
             time.sleep(issuer.pause_seconds)
-            issuer.open.wait(timeout=60)
+            issuer.open.wait(timeout=PATIENCE_SECONDS)
             body = issuer._answer(self.path)
             self.send_response(302 if issuer.redirect else issuer.status)
             if issuer.redirect:

@@ -19,6 +19,8 @@ from typing import Protocol
 
 from sqlalchemy.engine import make_url
 
+from tests.support.patience import PATIENCE_SECONDS
+
 CHUNK = 2**16
 PARTS = (b"P", b"B", b"D", b"E", b"C")  # Parse, Bind, Describe, Execute, Close: nobody waits before the Sync
 ENDS = (b"Q", b"S")  # a simple query; the Sync that ends an extended one
@@ -190,7 +192,7 @@ class _Connection:
         self._answered.clear()
         self._muted.set()
         self._server.sendall(message)
-        assert self._answered.wait(30), "the server did not answer"
+        assert self._answered.wait(PATIENCE_SECONDS), "the server did not answer"
         if moment.kills:
             self._wire.kill()
 

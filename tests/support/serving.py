@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from fastapi import FastAPI
@@ -16,12 +17,43 @@ from core.settings import Settings
 from tests.support.patience import PATIENCE_SECONDS
 
 
+class Clock(asyncio.SelectorEventLoop):
+    """A server's event loop whose time stands still until a test turns it.
+
+    What the service bears is then counted in its own time: no machine is so slow that it hangs up too early,
+    and no test waits for a limit.
+    """
+
+    seconds = 0.0
+
+    def time(self) -> float:
+        """What every timer of the server goes by."""
+        return self.seconds
+
+    def pass_by(self, seconds: float) -> None:
+        """The same within the loop."""
+        self.seconds += seconds
+
+    def turn(self, seconds: float) -> None:
+        """So much time has passed, and what it brought about in the loop has begun."""
+        done = threading.Event()
+
+        def turned() -> None:
+            self.pass_by(seconds)
+            self.call_soon(self.call_soon, done.set)
+
+        self.call_soon_threadsafe(turned)
+        assert done.wait(PATIENCE_SECONDS), "the server stands still"
+
+
 @contextmanager
-def serving(app: FastAPI, settings: Settings) -> Iterator[tuple[uvicorn.Server, tuple[str, int]]]:
+def serving(
+    app: FastAPI, settings: Settings, clock: Clock | None = None
+) -> Iterator[tuple[uvicorn.Server, tuple[str, int]]]:
     """The server, in a thread, and its address; it has ended after the block."""
     (listener,) = processes.listening(settings.model_copy(update={"port": 0, "api_processes": 1}))
     server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=1, **connections.limits(settings)))
-    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread = threading.Thread(target=_run, args=(server, listener, clock), daemon=True)
     thread.start()
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not server.started:
@@ -30,7 +62,16 @@ def serving(app: FastAPI, settings: Settings) -> Iterator[tuple[uvicorn.Server, 
         time.sleep(0.01)
     yield server, listener.getsockname()
     server.should_exit = True
+    while clock is not None and thread.is_alive() and not clock.is_closed():
+        with suppress(RuntimeError):  # it was closed in between
+            clock.call_soon_threadsafe(clock.pass_by, 0.1)
+        time.sleep(0.01)
     thread.join(timeout=PATIENCE_SECONDS)
+
+
+def _run(server: uvicorn.Server, listener: socket.socket, clock: Clock | None) -> None:
+    with asyncio.Runner(loop_factory=None if clock is None else lambda: clock) as runner:
+        runner.run(server.serve([listener]))
 
 
 def said_by(connection: socket.socket) -> bytes:

@@ -10,7 +10,8 @@ from sqlalchemy.engine import make_url
 
 from core.settings import Settings
 from tests.support import victims
-from tests.support.faults import until
+from tests.support.faults import is_stopped, until
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.world import Piece, World
 from worker.reaper import reap_once
 
@@ -47,7 +48,7 @@ class Stop:
         )
         assert worker.pid is not None
         pid = worker.pid
-        until(lambda: worker.exitcode is not None or victims.is_stopped(pid), what="the stop")
+        until(lambda: worker.exitcode is not None or is_stopped(pid), what="the stop")
         if worker.exitcode is not None:
             return False, world.flaws(piece)
         try:
@@ -59,7 +60,7 @@ class Stop:
             before = world.entries(piece.subject_id), world.row(piece).finished_at
         finally:
             os.kill(pid, signal.SIGCONT)
-        worker.join(60)
+        worker.join(PATIENCE_SECONDS)
         return True, flaws + self._woken(world, piece, worker.exitcode, ended, before)
 
     def _woken(

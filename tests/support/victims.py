@@ -19,6 +19,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from core import failpoints
+from core.identity.models import Role
+from core.identity.service import Principal
 from core.jobs.models import JobReason, Stop
 from core.outbox.models import Topic
 from core.settings import Settings
@@ -26,7 +28,10 @@ from core.workflows.common.context import Services, open_services
 from core.workflows.releases import publish
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.releases.publish import JobWork
+from graphveil.models.streams import Stream
 from tests.support.inline import taken
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.streams import send
 from worker.reaper import reap_once
 
 _context = multiprocessing.get_context("forkserver")
@@ -103,6 +108,12 @@ def working(services: Services, topic: Topic, subject_id: str) -> None:
     taken(services.settings, topic, subject_id)
 
 
+def sending(services: Services, stream: Stream, step: int) -> None:
+    """As the API does with a snapshot."""
+    sender = Principal("acme", "key_test", "test", frozenset({Role.CURATOR, Role.REQUESTER}))
+    send(services, sender, stream, step)
+
+
 def start(
     act: Callable[..., None],
     settings: Settings,
@@ -124,9 +135,14 @@ def start(
 
 def killed(process: ForkServerProcess) -> bool:
     """Whether the victim was killed; otherwise it came to its end."""
-    process.join(120)
+    process.join(PATIENCE_SECONDS)
     assert process.exitcode in (0, -signal.SIGKILL), process.exitcode
     return process.exitcode != 0
+
+
+def die(settings: Settings, topic: Topic, subject_id: str, point: str) -> None:
+    """A worker took the work, and was killed at the point."""
+    assert killed(start(working, settings, topic, subject_id, points=point)), f"it never came to {point}"
 
 
 def lines(
@@ -135,11 +151,6 @@ def lines(
     """The lines of the watched functions to which the act comes when nothing happens to it, each once."""
     assert not killed(start(act, settings, *arguments, watched=watched, into=into))
     return list(dict.fromkeys((name, number) for name, number in json.loads(into.read_text())))
-
-
-def is_stopped(pid: int) -> bool:
-    """Whether the process stands still."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def _live(

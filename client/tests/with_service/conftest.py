@@ -89,7 +89,7 @@ def dataset_id(service: Graphveil, edges: Path) -> str:
 def published(service: Graphveil, dataset_id: str) -> str:
     """A job that was published."""
     job = service.submit(dataset_id, epsilon="1", suite="quick", label="first")
-    assert service.wait(job.id, timeout_seconds=120).state == "published"
+    assert service.wait(job.id, timeout_seconds=240).state == "published"
     return job.id
 
 
@@ -97,7 +97,7 @@ def ready(service: Graphveil, name: str, source: Any, epsilon: str = "20", **dec
     """Register a dataset, upload its edges, and wait until they were checked."""
     made = service.register_dataset(name, unit="edge", epsilon=epsilon, graph_schema=SCHEMA, **declared)
     service.upload(made.id, source)
-    assert service.wait_ready(made.id, timeout_seconds=120).state == "ready"
+    assert service.wait_ready(made.id, timeout_seconds=240).state == "ready"
     return made.id
 
 

@@ -33,11 +33,11 @@ def test_datasets(service: Graphveil, dataset_id: str, edges: Path):
         service.dataset("ds_none")
     unknown = service.register_dataset("unknown", unit="edge", epsilon="1")
     service.upload(unknown.id, edges)
-    proposed = service.wait_ready(unknown.id, timeout_seconds=120)
+    proposed = service.wait_ready(unknown.id, timeout_seconds=240)
     assert (proposed.state, proposed.proposed_schema is None) == ("proposed", False)
     assert proposed.proposed_schema is not None
     service.confirm_schema(unknown.id, proposed.proposed_schema)
-    assert service.wait_ready(unknown.id, timeout_seconds=120).state == "ready"
+    assert service.wait_ready(unknown.id, timeout_seconds=240).state == "ready"
     service.archive(unknown.id)
     assert service.dataset(unknown.id).state == "archived"
 
@@ -56,10 +56,10 @@ def test_a_release(service: Graphveil, dataset_id: str, published: str, tmp_path
     assert published in [job.id for job in service.jobs(state="published", dataset_id=dataset_id)]
     assert service.job(published).label == "first"
     assert service.events(published)
-    changes = list(service.follow(published, timeout_seconds=60))
+    changes = list(service.follow(published, timeout_seconds=240))
     assert changes[-1].state == "published"
     assert service.report(published)["public"]["guarantee"]["epsilon"] == "1"
-    assert service.wait_report(published, timeout_seconds=120)["curator"]["status"] == "done"
+    assert service.wait_report(published, timeout_seconds=240)["curator"]["status"] == "done"
     for form in ReportForm:
         assert published in service.report_as(published, form), form
     for artifact in service.artifacts(published):
@@ -75,7 +75,7 @@ def test_what_is_not_paid_for_twice(service: Graphveil, dataset_id: str, publish
     assert caught.value.members["job_id"] == published
     again = service.sample(published, suite="quick")
     assert again.sample_of == published
-    assert service.wait(again.id, timeout_seconds=120).state == "published"
+    assert service.wait(again.id, timeout_seconds=240).state == "published"
     cancelled = service.submit(dataset_id, epsilon="0.5", method="tmf")
     assert service.cancel(cancelled.id).state in ("cancelled", "cancelling", "published")
     with pytest.raises(problems.BudgetExceeded) as refused:
@@ -146,7 +146,7 @@ def test_webhooks(service: Graphveil):
 def test_audits(service: Graphveil):
     audit = service.audit("laplace", epsilon="1", parameters={"query": "edge_count"}, unit="edge", runs=400)
     assert audit.id in [each.id for each in service.audits()]
-    ended = service.wait_audit(audit.id, timeout_seconds=150)
+    ended = service.wait_audit(audit.id, timeout_seconds=240)
     assert (ended.state, service.show_audit(audit.id).id) == ("done", audit.id)
 
 
@@ -157,7 +157,7 @@ def test_sensitive_links(service: Graphveil, tmp_path: Path):
     hidden = tmp_path / "hidden.csv"
     hidden.write_text("source,target\n" + "".join(f"{a},{(b + 20) % 60}\n" for a, b in EDGES[:4]))
     service.put_sensitive_links(dataset_id, hidden)
-    links = service.wait_sensitive_links(dataset_id, timeout_seconds=120)
+    links = service.wait_sensitive_links(dataset_id, timeout_seconds=240)
     assert links.in_use is not None
     assert links.in_use.count == 4
     assert service.sensitive_links(dataset_id).in_use == links.in_use
@@ -168,7 +168,7 @@ def test_sensitive_links(service: Graphveil, tmp_path: Path):
 def test_a_stream(service: Graphveil, tmp_path: Path):
     made = service.register_dataset("weeks", unit="w-event", window=2, epsilon="2", graph_schema=TIMED)
     service.upload(made.id, _nothing(tmp_path))
-    assert service.wait_ready(made.id, timeout_seconds=120).state == "ready"
+    assert service.wait_ready(made.id, timeout_seconds=240).state == "ready"
     asked = {"epsilon": "1", "method": "psgraph", "suite": "quick"}
     assert service.streams.plan(made.id, **asked).step_epsilon == "0.5"
     stream = service.streams.create(made.id, **asked)
@@ -177,7 +177,7 @@ def test_a_stream(service: Graphveil, tmp_path: Path):
     service.streams.push(stream.id, week.encode(), step=0)
     with pytest.raises(problems.SnapshotEarly):
         service.streams.push(stream.id, week.encode(), step=2)
-    assert service.streams.wait(stream.id, 0, timeout_seconds=120).state == "published"
+    assert service.streams.wait(stream.id, 0, timeout_seconds=240).state == "published"
     assert service.streams.snapshot(stream.id, 0).artifacts
     assert [each.step for each in service.streams.snapshots(stream.id)] == [0]
     assert service.streams.report(stream.id).counts["published"] == 1

@@ -21,6 +21,7 @@ from core.workflows.common.context import Services
 from core.workflows.operations import leased, recover
 from graphveil.cli import app as cli
 from tests.integration.api.conftest import Tenant
+from tests.support.patience import PATIENCE_SECONDS
 from worker.process import WorkerProcess
 from worker.work import take
 
@@ -204,7 +205,7 @@ def test_the_command_asks_and_shows(address: str, tenant: Tenant):
     audit_id = json.loads(asked.stdout)["id"]
     tenant.work(Topic.AUDIT, audit_id)
     with cli.Graphveil(address, environment["GRAPHVEIL_TOKEN"]) as sdk:
-        found = sdk.wait_audit(audit_id, timeout_seconds=5)
+        found = sdk.wait_audit(audit_id, timeout_seconds=PATIENCE_SECONDS)
         assert found.state == "done"
         assert found.result is not None
         assert [each.id for each in sdk.audits()] == [audit_id]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,130 +23,156 @@ from core.identity.models import Role
 from core.settings import Settings
 from core.workflows.common.context import Services
 from tests.integration.api.conftest import EDGES, Tenant
+from tests.support.faults import until
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.redis import free_port
-from tests.support.serving import serving
+from tests.support.serving import Clock, said_by, serving
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 
 
+HEAD_SECONDS, BODY_SECONDS = 30.0, 1_000.0
+
+
 @pytest.fixture(scope="module")
-def hurried(api_services: Services) -> Iterator[tuple[str, int]]:
-    """The service on a socket, as ``python -m api`` runs it, but in a hurry."""
-    changes = {"head_seconds": 1.5, "body_seconds": 1.0, "max_header_bytes": 4_096, "max_connections": 40}
-    changes |= {"upload_wait_seconds": 0.2, "upload_bytes_per_second": 100}
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="module")
+def hurried(api_services: Services, clock: Clock) -> Iterator[tuple[str, int]]:
+    """The service on a socket, as ``python -m api`` runs it, by a clock that its tests turn."""
+    changes = {"head_seconds": HEAD_SECONDS, "body_seconds": BODY_SECONDS, "max_header_bytes": 4_096}
+    changes |= {"max_connections": 40, "upload_wait_seconds": 5.0, "upload_bytes_per_second": 100}
     settings = api_services.settings.model_copy(update=changes)
-    with serving(create_app(Services(api_services.db, api_services.store, settings)), settings) as (
-        _,
-        address,
-    ):
+    app = create_app(Services(api_services.db, api_services.store, settings))
+    with serving(app, settings, clock) as (_, address):
         yield address
 
 
 @contextmanager
 def connected(address: tuple[str, int]) -> Iterator[socket.socket]:
-    with socket.create_connection(address, timeout=10) as connection:
+    with socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection:
         yield connection
 
 
-def until_closed(connection: socket.socket) -> tuple[bytes, float]:
-    """What the service said before it closed the connection, and the seconds that it took."""
-    started, said = time.monotonic(), b""
+def until_closed(connection: socket.socket) -> bytes:
+    """What the service said before it closed the connection."""
+    said = b""
     try:
         while piece := connection.recv(65_536):
             said += piece
     except ConnectionResetError:  # it hung up before it had read everything
         said = said or b"(reset)"
-    return said, time.monotonic() - started
+    return said
 
 
-def drip(connection: socket.socket, pieces: list[bytes], pause_seconds: float) -> float:
-    """Sends piece by piece until the service hangs up; the seconds that it bore it."""
-    started = time.monotonic()
+def until_tired(connection: socket.socket, clock: Clock, step_seconds: float) -> tuple[bytes, float]:
+    """What the service said before it closed the silent connection, and the seconds of its own until then."""
+    with ThreadPoolExecutor(1) as aside:
+        began, said = clock.seconds, aside.submit(until_closed, connection)
+        until(lambda: clock.turn(step_seconds) or said.done(), what="the end of the connection")
+        return said.result(), clock.seconds - began
+
+
+def hangs_up(connection: socket.socket, pieces: list[bytes], clock: Clock, step_seconds: float) -> bool:
+    """Whether the service hung up before all the pieces were sent, that much of its time between them."""
     for piece in pieces:
         try:
             connection.sendall(piece)
-        except OSError:
-            break
-        connection.settimeout(pause_seconds)
-        try:
+            clock.turn(step_seconds)
+            connection.settimeout(0.02)
             if connection.recv(65_536) == b"":
-                break
+                return True
         except TimeoutError:
             continue
         except OSError:
-            break
-    return time.monotonic() - started
+            return True
+    return False
 
 
-def test_a_silent_connection_is_closed(hurried: tuple[str, int]):
+def answered(connection: socket.socket) -> bytes:
+    """The answer to a probe."""
+    connection.sendall(HEAD + b"\r\n")
+    return said_by(connection)
+
+
+def test_a_silent_connection_is_closed(hurried: tuple[str, int], clock: Clock):
     with connected(hurried) as connection:
-        said, seconds = until_closed(connection)
+        said, seconds = until_tired(connection, clock, 5)
     assert said == b""
-    assert 0.3 < seconds < 9
+    assert seconds >= HEAD_SECONDS
 
 
-def test_a_head_that_drips_is_cut_off(hurried: tuple[str, int]):
+def test_a_head_that_drips_is_cut_off(hurried: tuple[str, int], clock: Clock):
     with connected(hurried) as connection:
         pieces = [b"GET /healthz HTTP/1.1\r\n", *(f"X-{n}: y\r\n".encode() for n in range(60))]
-        assert drip(connection, pieces, 0.2) < 10  # 12 for all of them
+        assert hangs_up(connection, pieces, clock, 4)
 
 
-def test_a_second_head_that_drips_is_cut_off_too(hurried: tuple[str, int]):
+def test_a_second_head_that_drips_is_cut_off_too(hurried: tuple[str, int], clock: Clock):
     with connected(hurried) as connection:
-        connection.sendall(HEAD + b"\r\n")
-        said = b""
-        while b"alive" not in said:
-            said += connection.recv(65_536)
-        assert drip(connection, [bytes([letter]) for letter in HEAD * 2], 0.2) < 10
+        assert b"alive" in answered(connection)
+        assert hangs_up(connection, [bytes([letter]) for letter in HEAD * 2], clock, 4)
 
 
-def test_a_patient_caller_keeps_its_connection(hurried: tuple[str, int]):
+def test_a_patient_caller_keeps_its_connection(hurried: tuple[str, int], clock: Clock):
     with connected(hurried) as connection:
-        for _ in range(6):
-            connection.sendall(HEAD + b"\r\n")
-            said = b""
-            while b"alive" not in said:
-                said += connection.recv(65_536)
-            assert said.startswith(b"HTTP/1.1 200")
-            time.sleep(0.3)  # longer than a head may take, all in all
+        for _ in range(10):
+            assert answered(connection).startswith(b"HTTP/1.1 200")
+            clock.turn(4)  # longer than a head may take, all in all
 
 
-def test_a_body_that_drips_is_a_problem_and_ends_the_connection(hurried: tuple[str, int], tenant: Tenant):
+def test_a_body_that_drips_is_a_problem_and_ends_the_connection(
+    hurried: tuple[str, int], clock: Clock, tenant: Tenant
+):
     head = (
         f"POST /datasets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {tenant.token(Role.CURATOR)}\r\n"
         "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
     )
     with connected(hurried) as connection:
         connection.sendall(head.encode() + b"{")
-        said, seconds = until_closed(connection)
+        said, seconds = until_tired(connection, clock, 100)
     assert said.startswith(b"HTTP/1.1 408")
     assert b"/problems/request-timeout" in said
-    assert 0.3 < seconds < 9
+    assert seconds >= BODY_SECONDS
 
 
-def test_an_upload_may_be_long_but_not_pause(hurried: tuple[str, int], tenant: Tenant):
+def test_an_upload_may_be_long_but_not_pause(hurried: tuple[str, int], clock: Clock, tenant: Tenant):
     dataset = tenant.register()["id"]
     token = tenant.token(Role.CURATOR, Role.REQUESTER)
     head = (
         f"PUT /datasets/{dataset}/content?part=edges&format=csv HTTP/1.1\r\nHost: x\r\n"
-        f"Authorization: Bearer {token}\r\nContent-Length: 100000\r\n\r\n"
+        f"Authorization: Bearer {token}\r\nContent-Length: 1000000\r\n\r\n"
     )
     with connected(hurried) as connection:
         connection.sendall(head.encode())
         for _ in range(15):
-            connection.sendall(b"source,target\n" * 10)
-            time.sleep(0.1)
-        said, seconds = until_closed(connection)
+            connection.sendall(b"source,target\n" * 1_500)
+            clock.turn(100)  # longer than a pause may be, all in all
+        said, seconds = until_tired(connection, clock, 100)
     assert said.startswith(b"HTTP/1.1 408")
-    assert seconds < 8
+    assert seconds >= BODY_SECONDS - 100
 
 
-def test_uploads_that_drip_hold_neither_others_nor_their_turns(hurried: tuple[str, int], tenant: Tenant):
+def test_uploads_that_drip_hold_neither_others_nor_their_turns(
+    hurried: tuple[str, int], clock: Clock, tenant: Tenant
+):
     """Each byte comes in time, as an attacker's would; another tenant's upload goes through beside them."""
     token, other = tenant.token(Role.CURATOR), Tenant(tenant._http, tenant.services, tenant._process)
     datasets = [tenant.register()["id"] for _ in range(4)]
-    held = [socket.create_connection(hurried, timeout=30) for _ in datasets]
+    held = [socket.create_connection(hurried, timeout=PATIENCE_SECONDS) for _ in datasets]
+    url = f"http://{hurried[0]}:{hurried[1]}"
+
+    def sent(who: Tenant, key: str) -> httpx.Response:
+        """The answer to another upload, which may wait for its turn."""
+        path, mine = f"{url}/datasets/{who.register()['id']}/content", {"Authorization": f"Bearer {key}"}
+        with ThreadPoolExecutor(1) as aside:
+            answer = aside.submit(httpx.put, path, headers=mine, content=EDGES, timeout=PATIENCE_SECONDS)
+            until(lambda: clock.turn(0.5) or answer.done(), what="the answer")
+            return answer.result()
+
     try:
         for connection, dataset in zip(held, datasets, strict=True):
             head = (
@@ -153,21 +180,14 @@ def test_uploads_that_drip_hold_neither_others_nor_their_turns(hurried: tuple[st
                 "Content-Length: 100000\r\n\r\n"
             )
             connection.sendall(head.encode() + b"s")
-        url = f"http://{hurried[0]}:{hurried[1]}"
-        time.sleep(0.3)
-        late = httpx.put(
-            f"{url}/datasets/{tenant.register()['id']}/content",
-            headers={"Authorization": f"Bearer {token}"}, content=EDGES, timeout=30,
-        )  # fmt: skip
+        # One that overtakes those that drip is received.
+        late = until(lambda: not (answer := sent(tenant, token)).is_success and answer, what="their turns")
         assert (late.status_code, late.json()["type"]) == (429, "/problems/too-many-uploads")
         assert int(late.headers["Retry-After"]) >= 1
-        theirs = httpx.put(
-            f"{url}/datasets/{other.register()['id']}/content",
-            headers={"Authorization": f"Bearer {other.token(Role.CURATOR)}"}, content=EDGES, timeout=30,
-        )  # fmt: skip
+        theirs = sent(other, other.token(Role.CURATOR))
         assert theirs.status_code == 200, theirs.text
         for connection in held:
-            assert drip(connection, [b"s"] * 100, 0.3) < 20  # 30 for all of them
+            assert hangs_up(connection, [b"s"] * 100, clock, 30)
     finally:
         for connection in held:
             connection.close()
@@ -188,13 +208,13 @@ def test_uploads_that_drip_hold_neither_others_nor_their_turns(hurried: tuple[st
 def test_heads_that_are_too_large_or_malformed_are_refused(hurried: tuple[str, int], head: bytes):
     with connected(hurried) as connection:
         connection.sendall(head)
-        said, _ = until_closed(connection)
+        said = until_closed(connection)
     assert said.startswith((b"HTTP/1.1 400 ", b"(reset)"))
     assert b"ssss" not in said
 
 
 def test_connections_are_bounded(hurried: tuple[str, int]):
-    held = [socket.create_connection(hurried, timeout=10) for _ in range(45)]
+    held = [socket.create_connection(hurried, timeout=PATIENCE_SECONDS) for _ in range(45)]
     try:
         held[-1].sendall(HEAD + b"Connection: close\r\n\r\n")
         assert held[-1].recv(65_536).startswith(b"HTTP/1.1 503")
@@ -248,7 +268,9 @@ def test_nothing_of_a_request_reaches_the_log(api_settings: Settings, tenant: Te
     try:
         wait_for(f"http://127.0.0.1:{port}/healthz")
         mine = {"Authorization": f"Bearer {token}"}
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=mine, timeout=30) as client:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", headers=mine, timeout=PATIENCE_SECONDS
+        ) as client:
             for path in ("/jobs", "/jobs/" + secret, "/" + secret, "/datasets", "/problems/" + secret):
                 client.get(path, params={"cursor": secret, secret: secret})
             client.post("/datasets", json={"name": secret, secret: secret})
@@ -267,7 +289,7 @@ def test_nothing_of_a_request_reaches_the_log(api_settings: Settings, tenant: Te
             until_closed(connection)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE_SECONDS)
     log = written.read_text()
     assert log.count('"event": "request"') >= 14
     assert "key_created" in log
@@ -278,10 +300,10 @@ def test_nothing_of_a_request_reaches_the_log(api_settings: Settings, tenant: Te
 
 def wait_for(url: str) -> None:
     """The service answers."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            httpx.get(url, timeout=10)
+            httpx.get(url, timeout=PATIENCE_SECONDS)
             return
         except httpx.TransportError:
             assert time.monotonic() < deadline

@@ -12,6 +12,7 @@ from core.identity.models import Role
 from core.outbox.models import Topic
 from graphveil import Graphveil, ProblemError, WaitTimeout
 from tests.integration.api.conftest import EDGES, SCHEMA, Tenant
+from tests.support.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_from_door_to_door(sdk: Graphveil, tenant: Tenant, tmp_path: Path):
     with pytest.raises(WaitTimeout):
         sdk.wait_ready(dataset.id, timeout_seconds=0)
     tenant.work(Topic.INGEST, received.id)
-    assert sdk.wait_ready(dataset.id, timeout_seconds=5).state == "ready"
+    assert sdk.wait_ready(dataset.id, timeout_seconds=PATIENCE_SECONDS).state == "ready"
 
     plan = sdk.plan(dataset.id, epsilon="0.5", method="psgraph")
     assert plan.budget_after.remaining.epsilon == "1.5"

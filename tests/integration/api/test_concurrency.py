@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,6 +14,7 @@ from core.identity.models import Role
 from core.jobs.models import Job
 from core.ledger import service as ledger
 from tests.integration.api.conftest import EDGES, Tenant
+from tests.support.faults import until
 
 CALLERS = 64
 
@@ -25,7 +25,7 @@ def post(address: str, tenant: Tenant, dataset_id: str, keys: list[str]) -> list
     body = {"dataset_id": dataset_id, "epsilon": "1", "repeat": True}
 
     def one(key: str) -> httpx.Response:
-        with httpx.Client(base_url=address, headers=headers, timeout=60) as client:
+        with httpx.Client(base_url=address, headers=headers) as client:
             return client.post("/jobs", json=body, headers={"Idempotency-Key": key})
 
     with ThreadPoolExecutor(len(keys)) as pool:
@@ -82,11 +82,10 @@ def test_an_upload_that_breaks_off_leaves_nothing(address: str, tenant: Tenant):
     with httpx.Client(base_url=address, headers=headers) as client:
         with pytest.raises(ConnectionError):
             client.put(path, content=broken())
-        for _ in range(50):  # the service may still be noticing that the first sender is gone
-            again = client.put(path, content=EDGES.encode())
-            if again.status_code != 409:
-                break
-            time.sleep(0.1)
+        # The service may still be noticing that the first sender is gone.
+        again = until(
+            lambda: (answer := client.put(path, content=EDGES.encode())).status_code != 409 and answer
+        )
     assert again.status_code == 200
     part = tenant.call("GET", f"/datasets/{dataset_id}").json()["version"]["parts"][0]
     assert part["size_bytes"] == len(EDGES)

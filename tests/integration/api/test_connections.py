@@ -15,7 +15,7 @@ from core.identity.models import Role
 from core.workflows.common.context import Services
 from tests.integration.api.conftest import Tenant
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.serving import said_by, serving
+from tests.support.serving import Clock, said_by, serving
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 
@@ -32,7 +32,7 @@ def served(api_services: Services) -> Iterator[Served]:
 def test_an_answer_does_not_wait_for_the_acknowledgement_of_its_head(served: Served):
     """Head and body are two writes: with Nagle's algorithm on, the second waits 40 ms for the first."""
     server, address = served
-    with socket.create_connection(address, timeout=10) as connection:
+    with socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(HEAD + b"\r\n")
         assert said_by(connection).startswith(b"HTTP/1.1 200")
         (accepted,) = server.server_state.connections
@@ -55,7 +55,7 @@ def test_an_answer_does_not_wait_for_the_acknowledgement_of_its_head(served: Ser
     ids=["LF alone", "one LF", "folded", "folded by a tab", "an empty line of LF", "a trailer"],
 )
 def test_a_head_whose_lines_are_not_plain_is_refused(served: Served, head: bytes):
-    with socket.create_connection(served[1], timeout=10) as connection:
+    with socket.create_connection(served[1], timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(HEAD + b"A: b\r\n\r\n")
         assert said_by(connection).startswith(b"HTTP/1.1 200")
         connection.sendall(head)
@@ -63,20 +63,25 @@ def test_a_head_whose_lines_are_not_plain_is_refused(served: Served, head: bytes
 
 
 @pytest.fixture(scope="module")
-def narrow(api_services: Services) -> Iterator[tuple[str, int]]:
-    """The service with room for few, and for little that it does not read."""
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="module")
+def narrow(api_services: Services, clock: Clock) -> Iterator[tuple[str, int]]:
+    """The service with room for few, and for little that it does not read, by a clock that tests turn."""
     changes = {"max_connections": 30, "max_address_connections": 10, "max_unread_bytes": 2**20}
     settings = api_services.settings.model_copy(
         update={**changes, "head_seconds": 3.0, "trusted_proxies": "127.0.0.9"}
     )
     app = create_app(Services(api_services.db, api_services.store, settings))
-    with serving(app, settings) as (_, address):
+    with serving(app, settings, clock) as (_, address):
         yield address
 
 
 def connected(address: tuple[str, int], own: str = "127.0.0.1") -> socket.socket:
     """A connection from one of the addresses that a machine has for itself."""
-    return socket.create_connection(address, timeout=10, source_address=(own, 0))
+    return socket.create_connection(address, timeout=PATIENCE_SECONDS, source_address=(own, 0))
 
 
 def asked(address: tuple[str, int], own: str = "127.0.0.1") -> bytes:
@@ -171,20 +176,22 @@ UNREAD = (
 )
 
 
-def borne(address: tuple[str, int], piece: bytes, pause_seconds: float) -> tuple[int, float]:
-    """The bytes and seconds of an unread body that the service takes before it hangs up."""
+def borne(address: tuple[str, int], clock: Clock, piece: bytes, pause_seconds: float) -> tuple[int, float]:
+    """The bytes of an unread body that the service takes before it hangs up, and the seconds of its own."""
     with connected(address) as connection:
         connection.sendall(UNREAD)
         assert said_by(connection).startswith(b"HTTP/1.1 401 ")
-        began, sent = time.monotonic(), 0
+        began, sent = clock.seconds, 0
         with suppress(ConnectionError):
-            while sent < 100 * 2**20 and time.monotonic() - began < 20:
+            while sent < 100 * 2**20 and clock.seconds - began < 20:
                 sent += connection.send(piece)
-                time.sleep(pause_seconds)
-        return sent, time.monotonic() - began
+                clock.turn(pause_seconds)
+        return sent, clock.seconds - began
 
 
-def test_a_body_that_nobody_reads_ends_its_connection(narrow: tuple[str, int]):
+def test_a_body_that_nobody_reads_ends_its_connection(narrow: tuple[str, int], clock: Clock):
     """By its size, or by the time that it takes."""
-    assert borne(narrow, b" " * 2**18, 0.0)[0] < 20 * 2**20  # what the kernel holds is beside the limit
-    assert borne(narrow, b" ", 0.2)[1] < 15
+    assert (
+        borne(narrow, clock, b" " * 2**18, 0.0)[0] < 20 * 2**20
+    )  # what the kernel holds is beside the limit
+    assert borne(narrow, clock, b" ", 0.2)[1] < 15

@@ -107,7 +107,7 @@ def following(
 ) -> Iterator[Iterator[dict[str, Any]]]:
     token = tenant.token(*(roles or (Role.CURATOR, Role.REQUESTER)))
     sent = {"Authorization": f"Bearer {token}", **ACCEPT, **headers}
-    with httpx.stream("GET", f"{url}/v1/jobs/{job_id}/events", headers=sent, timeout=10) as answer:
+    with httpx.stream("GET", f"{url}/v1/jobs/{job_id}/events", headers=sent) as answer:
         assert answer.status_code == 200, answer.read()
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert answer.headers["cache-control"] == "no-store"
@@ -248,7 +248,7 @@ def test_waiting_streams_hold_no_connection_of_the_database_and_no_thread(
     headers = {"Authorization": f"Bearer {tenant.token(Role.CURATOR)}", **ACCEPT}
     with (
         serving(api_services, max_tenant_event_streams=100) as url,
-        httpx.Client(timeout=10, limits=MANY) as client,
+        httpx.Client(limits=MANY) as client,
     ):
         answers = [
             client.send(
@@ -323,7 +323,7 @@ def test_the_client_waits_over_a_stream_and_sees_every_step(url: str, tenant: Te
         waiting = aside.submit(
             sdk.wait,
             job_id,
-            timeout_seconds=60,
+            timeout_seconds=PATIENCE_SECONDS,
             on_progress=lambda job, step: seen.append((job.state, step and step.stage)),
         )
         while not seen:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,16 +29,24 @@ SECONDS = PATIENCE_SECONDS
 class Api:
     """A running service, and where it answers."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     url: str
     metrics_url: str
+    log: Path
+
+    def ended(self) -> list[str]:
+        """It has ended; the lines of its log."""
+        self.process.wait(timeout=PATIENCE_SECONDS)
+        return self.log.read_text().splitlines()
 
     def metrics(self) -> str:
-        return httpx.get(self.metrics_url, timeout=10, verify=False).text
+        return httpx.get(self.metrics_url, timeout=PATIENCE_SECONDS, verify=False).text
 
     def probed(self, path: str) -> int:
         """The status of a probe on the internal port."""
-        return httpx.get(self.metrics_url.replace("/metrics", path), timeout=20, verify=False).status_code
+        return httpx.get(
+            self.metrics_url.replace("/metrics", path), timeout=PATIENCE_SECONDS, verify=False
+        ).status_code
 
     def pids(self) -> set[int]:
         """The processes that serve."""
@@ -45,15 +54,16 @@ class Api:
             int(pid) for pid in re.findall(r'process_resident_memory_bytes\{pid="(\d+)"\}', self.metrics())
         }
 
-    def counted(self) -> float:
-        """How many answers of ``/healthz`` all processes have counted together."""
-        found = re.search(r'graphveil_http_requests_total\{[^}]*route="/healthz"\} (\S+)', self.metrics())
-        return float(found[1]) if found else 0.0
+    def counted(self, route: str = "/healthz") -> float:
+        """How many good answers of the route all processes have counted together."""
+        labels = f'graphveil_http_requests_total{{code="200",method="GET",route="{route}"}} '
+        found = [line for line in self.metrics().splitlines() if line.startswith(labels)]
+        return sum(float(line.removeprefix(labels)) for line in found)
 
     def answers(self) -> bool:
         """Whether a fresh connection is served, without the certificates that each would read first."""
         try:
-            return httpx.get(f"{self.url}/healthz", timeout=2, verify=False).status_code == 200
+            return httpx.get(f"{self.url}/healthz", timeout=PATIENCE_SECONDS, verify=False).status_code == 200
         except httpx.TransportError:
             return False
 
@@ -87,94 +97,100 @@ def api(settings: Settings, processes: int, port: int | None = None, **further: 
         "GRAPHVEIL_API_PROCESSES": str(processes),
         **further,
     }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "api"], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        yield Api(process, f"http://127.0.0.1:{port}", f"http://127.0.0.1:{metrics_port}/metrics")
-    finally:
-        process.kill()
-        process.communicate(timeout=PATIENCE_SECONDS)
+    with tempfile.NamedTemporaryFile() as log:  # no pipe: nobody reads while it serves
+        process = subprocess.Popen([sys.executable, "-m", "api"], cwd=ROOT, env=environment, stderr=log)
+        try:
+            url, metrics_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{metrics_port}/metrics"
+            yield Api(process, url, metrics_url, Path(log.name))
+        finally:
+            process.kill()
+            process.wait(timeout=PATIENCE_SECONDS)
 
 
-def test_the_process_serves_keeps_metrics_apart_and_ends_when_told(api_settings: Settings):
-    with api(api_settings, 1) as service:
+@pytest.fixture(scope="module")
+def single(api_settings: Settings) -> Iterator[Api]:
+    """A service of one process, which the last of its tests ends."""
+    with api(api_settings, 1, GRAPHVEIL_MAX_CONNECTIONS="20") as service:
         until(service.answers)
-        assert httpx.get(f"{service.url}/readyz", timeout=10).json()["ready"] is True
-        assert httpx.get(f"{service.url}/metrics").status_code == 404
-        assert (
-            'graphveil_http_requests_total{code="200",method="GET",route="/readyz"} 1.0' in service.metrics()
-        )
-        assert (
-            'graphveil_http_requests_total{code="503",method="POST",route="/jobs"} 0.0' in service.metrics()
-        )
-        assert "graphveil_build_info{version=" in service.metrics()
-        assert len(service.pids()) == 1
-        service.process.send_signal(signal.SIGTERM)
-        _, log = service.process.communicate(timeout=PATIENCE_SECONDS)
-    assert service.process.returncode == 0
-    lines = log.splitlines()
+        yield service
+
+
+@pytest.fixture(scope="module")
+def pair(api_settings: Settings) -> Iterator[Api]:
+    """A service of two processes, whose parent the last of its tests kills."""
+    with api(api_settings, 2) as service:
+        until(service.answers)
+        yield service
+
+
+def test_probes_are_answered_when_the_public_port_is_full(single: Api):
+    with ExitStack() as undo:
+        address = ("127.0.0.1", int(single.url.rsplit(":", 1)[1]))
+        for _ in range(30):
+            undo.enter_context(socket.create_connection(address, timeout=PATIENCE_SECONDS))
+        assert not single.answers()
+        for path in ("/healthz", "/readyz"):  # each gives its own checks a few seconds
+            until(lambda path=path: single.probed(path) == 200)
+        assert single.probed("/me") == 200  # the metrics: nothing else is served here
+        assert "graphveil_build_info" in httpx.get(single.metrics_url.replace("/metrics", "/me")).text
+
+
+def test_the_process_serves_keeps_metrics_apart_and_ends_when_told(single: Api):
+    until(single.answers)
+    before = single.counted("/readyz")
+    until(lambda: httpx.get(f"{single.url}/readyz").json()["ready"] is True)
+    assert httpx.get(f"{single.url}/metrics").status_code == 404
+    assert single.counted("/readyz") == before + 1
+    assert 'graphveil_http_requests_total{code="503",method="POST",route="/jobs"} 0.0' in single.metrics()
+    assert "graphveil_build_info{version=" in single.metrics()
+    assert len(single.pids()) == 1
+    single.process.send_signal(signal.SIGTERM)
+    lines = single.ended()
+    assert single.process.returncode == 0
     assert any('"event": "serving"' in line for line in lines)
     assert any('"route": "/readyz"' in line for line in lines)
 
 
-def test_processes_share_the_address_and_their_counts_are_added_up(api_settings: Settings):
-    with api(api_settings, 2) as service:
-        until(service.answers)
-        first = service.pids()
-        assert len(first) == 2
-        until(lambda: all(service.answers() for _ in range(20)))  # connections fall to one or the other
-        before = service.counted()
-        answered = sum(service.answers() for _ in range(40))
-        assert answered >= 1
-        assert service.counted() == before + answered
-
-        # One dies: what it counted stays, its connections wait, and another takes its place.
-        dead = min(first)
-        os.kill(dead, signal.SIGKILL)
-        until(lambda: dead not in service.pids() and len(service.pids()) == 2)
-        assert service.counted() >= before + answered
-        until(lambda: all(service.answers() for _ in range(20)))
-
-        # The parent is killed: nobody is left who could serve under its address.
-        left = service.pids()
-        service.process.kill()
-        service.process.wait(timeout=PATIENCE_SECONDS)
-        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
+def test_a_process_that_hangs_is_noticed_by_the_probes(pair: Api):
+    until(lambda: pair.probed("/healthz") == 200)
+    hung = min(pair.pids())
+    os.kill(hung, signal.SIGSTOP)
+    try:
+        assert pair.probed("/healthz") == 503
+    finally:
+        os.kill(hung, signal.SIGCONT)
+    until(lambda: pair.probed("/healthz") == 200)
 
 
-def test_probes_are_answered_when_the_public_port_is_full(api_settings: Settings):
-    with api(api_settings, 1, GRAPHVEIL_MAX_CONNECTIONS="20") as service, ExitStack() as undo:
-        until(service.answers)
-        address = ("127.0.0.1", int(service.url.rsplit(":", 1)[1]))
-        for _ in range(30):
-            undo.enter_context(socket.create_connection(address, timeout=10))
-        assert not service.answers()
-        assert service.probed("/healthz") == 200
-        assert service.probed("/readyz") == 200
-        assert service.probed("/me") == 200  # the metrics: nothing else is served here
-        assert "graphveil_build_info" in httpx.get(service.metrics_url.replace("/metrics", "/me")).text
+def test_processes_share_the_address_and_their_counts_are_added_up(pair: Api):
+    first = pair.pids()
+    assert len(first) == 2
+    until(lambda: all(pair.answers() for _ in range(20)))  # connections fall to one or the other
+    before = pair.counted()
+    answered = sum(pair.answers() for _ in range(40))
+    assert answered >= 1
+    assert pair.counted() == before + answered
 
+    # One dies: what it counted stays, its connections wait, and another takes its place.
+    dead = min(first)
+    os.kill(dead, signal.SIGKILL)
+    until(lambda: dead not in pair.pids() and len(pair.pids()) == 2)
+    assert pair.counted() >= before + answered
+    until(lambda: all(pair.answers() for _ in range(20)))
 
-def test_a_process_that_hangs_is_noticed_by_the_probes(api_settings: Settings):
-    with api(api_settings, 2) as service:
-        until(service.answers)
-        until(lambda: service.probed("/healthz") == 200)
-        hung = min(service.pids())
-        os.kill(hung, signal.SIGSTOP)
-        try:
-            assert service.probed("/healthz") == 503
-        finally:
-            os.kill(hung, signal.SIGCONT)
-        until(lambda: service.probed("/healthz") == 200)
+    # The parent is killed: nobody is left who could serve under its address.
+    left = pair.pids()
+    pair.process.kill()
+    pair.process.wait(timeout=PATIENCE_SECONDS)
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
 
 
 def test_an_address_that_is_taken_ends_the_process_with_an_error(api_settings: Settings):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         with api(api_settings, 2, port=taken.getsockname()[1]) as service:
-            _, log = service.process.communicate(timeout=SECONDS)
+            lines = service.ended()
         assert service.process.returncode != 0
-        assert "Address already in use" in log
+        assert any("Address already in use" in line for line in lines)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

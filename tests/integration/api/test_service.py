@@ -20,6 +20,13 @@ from core.settings import Settings
 from core.workflows.common.context import Services, open_services
 from core.workflows.jobs import queries as job_queries
 from tests.integration.api.conftest import Tenant
+from tests.support.patience import PATIENCE_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine what is ready may say so late."""
+    monkeypatch.setattr(readiness, "TIMEOUT_SECONDS", PATIENCE_SECONDS)
 
 
 def test_the_service_is_alive_and_ready(http: TestClient):
@@ -87,10 +94,13 @@ def test_it_is_not_ready_on_a_schema_that_is_older_or_absent(
     assert set(answer.json()["checks"].values()) == {True, False}
 
 
-def test_a_dependency_that_never_answers_makes_it_not_ready_in_time(api_settings: Settings):
+def test_a_dependency_that_never_answers_makes_it_not_ready_in_time(
+    api_settings: Settings, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(readiness, "TIMEOUT_SECONDS", 2.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        address = f"postgresql+psycopg://nobody@127.0.0.1:{port}/none?connect_timeout=60"
+        address = f"postgresql+psycopg://nobody@127.0.0.1:{port}/none?connect_timeout=500"
         settings = api_settings.model_copy(
             update={"database_url": address, "redis_url": f"redis://127.0.0.1:{port}/0"}
         )
@@ -98,7 +108,7 @@ def test_a_dependency_that_never_answers_makes_it_not_ready_in_time(api_settings
             before = threading.active_count()
             started = time.monotonic()
             answers = [http.get("/readyz") for _ in range(2)]
-            assert time.monotonic() - started < 10 * readiness.TIMEOUT_SECONDS  # and not the dependency's 60
+            assert time.monotonic() - started < PATIENCE_SECONDS  # and not the dependency's 500
             assert threading.active_count() <= before + 4  # one try at a time of each dependency
     for answer in answers:
         assert answer.status_code == 503

@@ -234,7 +234,9 @@ def test_two_auditors_work_one_at_a_time(signing: Services, account: BudgetAccou
         for process in processes:
             process.terminate()
         for process in processes:
-            process.communicate(timeout=60)  # reads what it still logs: a full pipe would hold it
+            process.communicate(
+                timeout=PATIENCE_SECONDS
+            )  # reads what it still logs: a full pipe would hold it
     assert [process.returncode for process in processes] == [0, 0]
 
 

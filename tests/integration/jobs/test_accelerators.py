@@ -24,8 +24,8 @@ from tests.support.inline import taken
 from tests.support.releases import job_row, ready_dataset
 from tests.support.releases import queued_job as queued_by
 from tests.support.streams import with_settings
+from worker.app import GPU_TASK, task_name
 from worker.relay import relay_once
-from worker.tasks import GPU_TASK, task_name
 
 UUID = "GPU-00000000-0000-0000-0000-000000000001"
 METHOD = "psgraph"
@@ -149,11 +149,11 @@ def test_the_report_of_a_job_that_gains_from_a_gpu_says_that_there_was_none(
 def test_a_job_waits_for_a_gpu_for_so_long_and_then_for_any_worker(
     services: Services, principal: Principal, dataset: Dataset, gains: dict[str, Accelerator]
 ) -> None:
-    patient = with_settings(services, accelerator_wait_seconds=60)
+    patient = with_settings(services, accelerator_wait_seconds=600)
     job = queued_job(patient, principal, dataset.id)
     assert job.gpu_only
     assert accelerators.give_up_waiting(patient) == 0
-    earlier(services, job.id, 61)
+    earlier(services, job.id, 601)
     hold(services)
     assert accelerators.give_up_waiting(patient) == 0  # a worker lives that has one
     lapse(services)
@@ -189,10 +189,10 @@ def test_a_job_that_needs_a_gpu_that_nobody_has_fails_and_its_budget_returns(
 def test_an_attempt_whose_gpu_vanished_waits_for_another_one_and_is_charged_once(
     services: Services, principal: Principal, dataset: Dataset, gains: dict[str, Accelerator]
 ) -> None:
-    patient = with_settings(services, accelerator_wait_seconds=60)
+    patient = with_settings(services, accelerator_wait_seconds=600)
     hold(services)
     job = queued_job(patient, principal, dataset.id)
-    earlier(services, job.id, 600)
+    earlier(services, job.id, 6000)
     work = publish.begin_job(services, job.id, "gpu-worker")
     assert work is not None
     publish.record_opening(services, work)
@@ -201,7 +201,7 @@ def test_an_attempt_whose_gpu_vanished_waits_for_another_one_and_is_charged_once
     row = job_row(services, job.id)
     assert (row.state, row.gpu_only, row.first_read_at) == ("queued", True, None)
     assert accelerators.give_up_waiting(patient) == 0  # it waits since it was queued again
-    earlier(services, job.id, 61)
+    earlier(services, job.id, 601)
     assert accelerators.give_up_waiting(patient) == 1
     assert publish.begin_job(services, job.id, "cpu-worker") is not None
     with services.db.transaction() as session:

@@ -113,6 +113,6 @@ def test_a_transaction_whose_process_has_stopped_gives_its_locks_back(
     started = time.monotonic()
     stopped.execute(text("SELECT id FROM jobs FOR UPDATE"))
     assert publish.begin_job(services, job.id, "w1") is not None
-    assert 0.1 < time.monotonic() - started < 10
+    assert 0.1 < time.monotonic() - started < 50
     stopped.invalidate()
     stopped.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from core.workers import repository
 from core.workers.models import HeldGpu
 from core.workflows.common.context import Services
 from tests.support.drivers import LOST, NO_PERMISSION, UUIDS, PlayedDriver, played
+from tests.support.faults import until
 from tests.support.inline import children_inline
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, violations
 from worker import own_gpu, preflight
@@ -133,11 +133,15 @@ def test_of_two_workers_that_share_no_folder_the_lease_refuses_the_second(
     assert second.own_gpu.gpu is None
     assert held(services) == {UUIDS[0]: first.name}
     first.own_gpu._stopped.set()  # as if it were killed: nobody lets go
-    time.sleep(0.2)
-    with services.db.transaction() as session:
-        session.execute(update(HeldGpu).values(lease_expires_at=func.now()))
-    second.own_gpu.look()
-    assert held(services) == {UUIDS[0]: second.name}
+
+    def taken_over() -> bool:
+        """What the first was just about to extend is over in the end."""
+        with services.db.transaction() as session:
+            session.execute(update(HeldGpu).values(lease_expires_at=func.now()))
+        second.own_gpu.look()
+        return held(services) == {UUIDS[0]: second.name}
+
+    until(taken_over, what="the second's turn")
 
 
 def test_a_lease_that_a_dead_process_of_this_machine_left_is_taken_over_at_once(

@@ -15,6 +15,7 @@ from core.ids import new_id
 from core.ledger import history, holdings, service
 from graphveil.models.ledger import Budget
 from tests.support.ledger import call, charge, give_back, grant, open_account, reserve
+from tests.support.patience import PATIENCE_SECONDS
 
 
 def now(database: Database) -> datetime:
@@ -82,4 +83,4 @@ def test_a_past_moment_waits_for_what_is_being_written(module_database: Database
             asked = pool.submit(call, module_database, service.statement, account.id, as_of=moment)
             with pytest.raises(TimeoutError):
                 asked.result(timeout=0.5)
-        assert asked.result(timeout=60).reserved.nano_epsilon == 5
+        assert asked.result(timeout=PATIENCE_SECONDS).reserved.nano_epsilon == 5

@@ -16,6 +16,7 @@ from core.ledger import holdings, service
 from core.ledger.invariants import INVARIANTS
 from core.ledger.models import BudgetAccount
 from tests.support.ledger import call, charge, give_back, open_account, open_quota, reserve
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.postgres import PostgresCluster
 
 
@@ -153,7 +154,7 @@ def _cross(database: Database) -> None:
     barrier = Barrier(threads)
 
     def life(number: int) -> None:
-        barrier.wait(timeout=60)
+        barrier.wait(timeout=PATIENCE_SECONDS)
         account = accounts[number % 2]
         for turn in range(turns):
             team, project = pairs[(number // 2 + turn) % len(pairs)]
@@ -178,7 +179,7 @@ def _cross(database: Database) -> None:
             charge(database, again)
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(life, range(threads), timeout=120))
+        list(pool.map(life, range(threads), timeout=PATIENCE_SECONDS))
     for account in accounts:
         assert held(database, account) == [(threads // 2 * turns, 0)]
     spent = held(database, *quotas)

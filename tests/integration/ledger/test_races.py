@@ -18,6 +18,7 @@ from core.ledger import posting, service
 from core.ledger.kinds import EntryKind
 from core.ledger.models import BudgetAccount
 from tests.support.ledger import call, charge, give_back, open_account, open_quota, reserve
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.postgres import PostgresCluster
 
 THREADS = 64
@@ -38,7 +39,7 @@ def race(attempt: Callable[[int], object]) -> Counter[str]:
     barrier = threading.Barrier(THREADS)
 
     def run(number: int) -> str:
-        barrier.wait(timeout=60)
+        barrier.wait(timeout=PATIENCE_SECONDS)
         try:
             attempt(number)
         except GraphveilError as refused:
@@ -46,7 +47,7 @@ def race(attempt: Callable[[int], object]) -> Counter[str]:
         return "done"
 
     with ThreadPoolExecutor(THREADS) as pool:
-        return Counter(pool.map(run, range(THREADS), timeout=120))
+        return Counter(pool.map(run, range(THREADS), timeout=PATIENCE_SECONDS))
 
 
 def intact(database: Database, account: BudgetAccount) -> bool:
@@ -86,7 +87,7 @@ def test_a_thousand_ask_for_the_last_nano_epsilon_and_one_has_it(wide: Database,
     barrier = threading.Barrier(CROWD)
 
     def ask(number: int) -> str:
-        barrier.wait(timeout=120)
+        barrier.wait(timeout=PATIENCE_SECONDS)
         try:
             reserve(wide, account, {"epsilon": 1}, job_id=f"job_{number}", team="a")
         except BudgetExceeded as refused:
@@ -94,7 +95,7 @@ def test_a_thousand_ask_for_the_last_nano_epsilon_and_one_has_it(wide: Database,
         return "admitted"
 
     with ThreadPoolExecutor(CROWD) as pool:
-        outcome = Counter(pool.map(ask, range(CROWD), timeout=240))
+        outcome = Counter(pool.map(ask, range(CROWD), timeout=PATIENCE_SECONDS))
     assert outcome == {"admitted": 1, full.id: CROWD - 1}
     told = call(wide, service.statement, full.id)
     assert (told.reserved.nano_epsilon, told.remaining.nano_epsilon) == (1, 0)

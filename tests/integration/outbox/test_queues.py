@@ -8,8 +8,7 @@ from kombu import Connection
 
 from core.outbox.models import Topic
 from tests.support.patience import PATIENCE_SECONDS
-from worker.app import GPU, app
-from worker.tasks import GPU_TASK, task_name
+from worker.app import GPU, GPU_TASK, app, task_name
 
 
 def test_uploads_go_before_releases_and_those_before_comparisons_that_came_earlier(redis_url: str):

@@ -20,6 +20,7 @@ from benchmarks.supervised import Supervised, Supervisor
 from deploy.local.processes import COMMANDS
 from deploy.local.servers import free_port
 from tests.support.faults import until
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.s3_server import server
 
 
@@ -76,7 +77,7 @@ def test_what_ends_is_started_again_and_what_is_stopped_stays_so(tmp_path: Path)
         process = supervisor.add(Supervised("p", sleeping, {}, tmp_path, tmp_path / "log", 5.0))
         first = process.pid
         process.send(signal.SIGKILL)
-        assert process.ended(first, 5.0)
+        assert process.ended(first, PATIENCE_SECONDS)
         second = until(lambda: process.pid)
         assert second != first
         assert process.starts == 2

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.serving import said_by
 from worker import exporter
 
@@ -47,7 +48,7 @@ def test_an_answer_does_not_wait_for_the_acknowledgement_of_its_head(
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        with socket.create_connection(server.server_address[:2], timeout=10) as connection:
+        with socket.create_connection(server.server_address[:2], timeout=PATIENCE_SECONDS) as connection:
             connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
             assert b"\nno_delay 1.0\n" in said_by(connection)
     finally:

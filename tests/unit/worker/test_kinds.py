@@ -10,8 +10,9 @@ from core.outbox.models import Topic
 from core.workflows.operations import gauges_work, leased, recover
 from tests.support.world import ENDS
 from worker import sandbox, work
-from worker.app import app
-from worker.tasks import PREFIX
+from worker.app import PREFIX, app
+
+app.loader.import_default_modules()  # as a worker does when it starts
 
 
 def forgotten(topics: Iterable[str]) -> dict[str, set[str]]:

@@ -11,8 +11,7 @@ import pytest
 from core.outbox.models import Topic
 from core.workflows.jobs.turns import DESKS
 from deploy.local.processes import COMMANDS
-from worker.app import CHECKS, GPU, SHARDS, UPLOADS, WORK, app
-from worker.tasks import GPU_TASK, task_name
+from worker.app import CHECKS, GPU, GPU_TASK, SHARDS, UPLOADS, WORK, app, task_name
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from core.settings import Settings
 from tests.support import children
 from tests.support.children import planted
+from tests.support.patience import PATIENCE_SECONDS
 from worker import calls, seccomp
 from worker.preflight import may_work
 
@@ -106,7 +107,10 @@ def test_a_thread_that_ran_before_is_confined_with_the_others() -> None:
     print(found)
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.stdout.strip() == str([errno.EACCES]), done.stderr
 
