@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def in_order(keys, spare, shifts, bits):
     """Sort by the digits of ``bits`` bits at ``shifts``, the lowest first; returns one of the arrays.
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from core.errors import NotAccepted
+from core.kernels.decorator import kernel
 from core.privacy.ladder import climbed
 from core.privacy.samplers import LIMIT
 from core.privacy.triangle_kernels import rows_by_degree, triangles_in_rows
@@ -143,7 +143,7 @@ def clustering_ladder(
     return climbed(value, first, damping.grain, None, nano_epsilon)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weighed(start, others, weight):
     """The sum of ``weight`` over all neighbours of each node; int64 (n,)."""
     found = np.zeros(start.size - 1, np.int64)
@@ -153,7 +153,7 @@ def _weighed(start, others, weight):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _largest_sum(start, others, weight, ahead, order):
     """The largest sum of ``weight`` over the common neighbours of two nodes.
 
@@ -183,13 +183,13 @@ def _largest_sum(start, others, weight, ahead, order):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _room(nodes):
     """Room for :func:`_walked`: sums, and the nodes that have some."""
     return np.zeros(nodes, np.int64), np.empty(nodes, np.int32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_of_first(start, others, weight, order, counts):
     """The largest sum of ``weight`` over the common neighbours of one of ``order`` and any node."""
     best = np.int64(0)
@@ -198,7 +198,7 @@ def _sum_of_first(start, others, weight, order, counts):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _walked(rows, onward, weight, u, counts, best):
     """The most that u shares with a node of ``onward``, or ``best``.
 

@@ -11,9 +11,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from core.errors import InvalidInput
+from core.kernels.decorator import kernel
 from core.privacy import entropy
 from core.privacy.entropy import Generator
 from core.privacy.events import NANO, check_nano_epsilon
@@ -80,7 +80,7 @@ def check_order(order: np.ndarray, count: int) -> np.ndarray:
     return array
 
 
-@njit(cache=True)
+@kernel
 def _pass(indptr, indices, labels, order, numerator, denominator, rng):
     """Move every node once; kappa = numerator / denominator. The labels array is changed and returned."""
     k = labels.max() + 1 if labels.size else 0
@@ -117,14 +117,14 @@ def _pass(indptr, indices, labels, order, numerator, denominator, rng):
     return labels
 
 
-@njit(cache=True)
+@kernel
 def _swap(alive, place, i, j):
     a, b = alive[i], alive[j]
     alive[i], alive[j] = b, a
     place[a], place[b] = j, i
 
 
-@njit(cache=True)
+@kernel
 def _pick(alive, living, touched, score, best, numerator, denominator, rng):
     """Draw one community of ``alive[:living]`` with probability proportional to exp(kappa * score), exactly.
 
@@ -155,7 +155,7 @@ def _pick(alive, living, touched, score, best, numerator, denominator, rng):
             return alive[touched + (r - touched * up) // low]
 
 
-@njit(cache=True)
+@kernel
 def _gamma_floor(distance, numerator, denominator):
     """Compute floor(kappa * distance), held where the product would pass 2^62 (gamma above 2^30)."""
     if distance > 2**62 // numerator:
@@ -163,7 +163,7 @@ def _gamma_floor(distance, numerator, denominator):
     return distance * numerator // denominator
 
 
-@njit(cache=True)
+@kernel
 def _accept(distance, numerator, denominator, rng):
     """Draw True with probability exp(-kappa * distance)."""
     if distance > 2**62 // numerator:
@@ -171,7 +171,7 @@ def _accept(distance, numerator, denominator, rng):
     return bernoulli_exp(rng, distance * numerator, denominator)
 
 
-@njit(cache=True)
+@kernel
 def _accept_untouched(best, j, numerator, denominator, rng):
     """Draw True with probability exp(-kappa * best) (8/3)^j = (8/(3e))^j exp(-(kappa * best - j))."""
     for _ in range(j):
@@ -182,7 +182,7 @@ def _accept_untouched(best, j, numerator, denominator, rng):
     return bernoulli_exp(rng, best * numerator - j * denominator, denominator)
 
 
-@njit(cache=True)
+@kernel
 def _bernoulli_eight_thirds_over_e(rng):
     """Draw True with probability 8/(3e) = 1 - 1/45 + 1/45/6 - 1/45/6/7 + ... (the exponential series from
     1/5! on).

@@ -7,13 +7,14 @@ only lines that look at edges are those that call ``_read``.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 UNSEEN = -1  # label of a node that the one at hand must not look at
 FLOOR = 1e-6  # least expected share of a node's edges towards a label
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def neighbours(source, target, nodes):
     """List neighbours: (start (n + 1,), others (2m,)), v's ``others[start[v]:start[v + 1]]``. O(n + m)."""
     start = np.zeros(nodes + 1, np.int64)
@@ -32,7 +33,7 @@ def neighbours(source, target, nodes):
     return start, others
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run(start, others, order, weights, core, groups, resolution, rounds, variance, noise, back_noise):
     """Visit all nodes: (labels (n,), forward rows (n, groups), backward rows (core, groups)); int64.
 
@@ -66,7 +67,7 @@ def run(start, others, order, weights, core, groups, resolution, rounds, varianc
     return labels.astype(np.int64), forward, backward
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _read(start, others, v, labels, row):
     """Add to ``row`` the neighbours of ``v`` of each label; those UNSEEN do not count."""
     for position in range(start[v], start[v + 1]):
@@ -75,7 +76,7 @@ def _read(start, others, v, labels, row):
             row[c] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best(row, volume, rate):
     """Return the label of most noisy neighbours beyond those that its volume lets expect."""
     best, most = 0, -np.inf
@@ -86,7 +87,7 @@ def _best(row, volume, rate):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _refined(members, labels, forward, backward, weights, volume, resolution, rounds, variance):
     """Relabel the core from its noisy rows, whose columns are the labels that the core had so far.
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from core.errors import InvalidInput
+from core.kernels.decorator import kernel
 from core.privacy.siphash import after_two_words, keyed
 from core.privacy.triangle_kernels import rows_by_degree
 
@@ -115,7 +115,7 @@ def chosen_triangles(
     return _chosen(start, others, order, nodes, keyed(key), below, share >= 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _chosen(start, others, order, nodes, state, below, every):
     """Each triangle is seen once, from its node of highest rank (least degree)."""
     marked = np.zeros(nodes, np.bool_)
@@ -151,7 +151,7 @@ def _chosen(start, others, order, nodes, state, below, every):
     return found[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hashed(state, a, b, c):
     low, high = min(a, b, c), max(a, b, c)
     middle = a + b + c - low - high

@@ -13,14 +13,15 @@ with the data saturate at +-2^62; that is post-processing.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 MAX_RUN = 4096
 LIMIT = 2**62
 PLAIN = 2**32
 
 
-@njit(cache=True)
+@kernel
 def below(rng, n):
     """Draw one of 0..n-1, each equally likely, for 1 <= n <= 2^62; fewer than 2 draws expected.
 
@@ -39,7 +40,7 @@ def below(rng, n):
     return x
 
 
-@njit(cache=True)
+@kernel
 def bernoulli_exp_unit(rng, numerator, denominator):
     """Draw True with probability exp(-numerator/denominator), for 0 <= numerator <= denominator < 2^62.
 
@@ -56,7 +57,7 @@ def bernoulli_exp_unit(rng, numerator, denominator):
     return k % 2 == 1
 
 
-@njit(cache=True)
+@kernel
 def bernoulli_inverse_e(rng):
     """Draw True with probability exp(-1): Algorithm 1 at gamma = 1, where the first trial always succeeds."""
     k = 2
@@ -65,7 +66,7 @@ def bernoulli_inverse_e(rng):
     return k % 2 == 1
 
 
-@njit(cache=True)
+@kernel
 def bernoulli_exp(rng, numerator, denominator):
     """Draw True with probability exp(-numerator/denominator), numerator >= 0. Runs are cut at MAX_RUN."""
     whole = numerator // denominator
@@ -77,7 +78,7 @@ def bernoulli_exp(rng, numerator, denominator):
     return bernoulli_exp_unit(rng, numerator - whole * denominator, denominator)
 
 
-@njit(cache=True)
+@kernel
 def geometric_draw(rng, t, s):
     """Draw one integer y >= 0 with probability proportional to exp(-y s / t); 1 <= t < 2^50, s >= 1.
 
@@ -92,7 +93,7 @@ def geometric_draw(rng, t, s):
     return (u + t * v) // s
 
 
-@njit(cache=True)
+@kernel
 def discrete_laplace_draw(rng, t, s):
     """Draw x with probability proportional to exp(-|x| s / t); 1 <= t < 2^50, s >= 1. Algorithm 2."""
     while True:
@@ -103,7 +104,7 @@ def discrete_laplace_draw(rng, t, s):
             return -y
 
 
-@njit(cache=True)
+@kernel
 def discrete_gaussian_draw(rng, a, b, t):
     """Draw x with probability proportional to exp(-x^2 b / (2 a)). Algorithm 3, proposals of scale t.
 
@@ -119,7 +120,7 @@ def discrete_gaussian_draw(rng, a, b, t):
             return y
 
 
-@njit(cache=True)
+@kernel
 def discrete_gaussian_wide_draw(rng, t):
     """Draw one integer x with probability proportional to exp(-x^2 / (2 t^2)), for integer t < 2^25."""
     while True:
@@ -131,7 +132,7 @@ def discrete_gaussian_wide_draw(rng, t):
             return y
 
 
-@njit(cache=True)
+@kernel
 def saturating_sum(a, b):
     """Add a and b, held within +-2^62."""
     a = min(max(a, -LIMIT), LIMIT)
@@ -139,7 +140,7 @@ def saturating_sum(a, b):
     return min(max(a + b, -LIMIT), LIMIT)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_discrete_laplace(rng, values, t, s):
     """Add independent discrete Laplace noise of scale t / s to ``values``; int64, a new array."""
     noisy = np.empty(values.size, np.int64)
@@ -148,7 +149,7 @@ def add_discrete_laplace(rng, values, t, s):
     return noisy
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_discrete_gaussian(rng, values, a, b, t):
     """Add independent discrete Gaussian noise of variance parameter a / b to ``values``; int64, new."""
     noisy = np.empty(values.size, np.int64)
@@ -157,7 +158,7 @@ def add_discrete_gaussian(rng, values, a, b, t):
     return noisy
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_discrete_gaussian_wide(rng, values, t):
     """Add independent discrete Gaussian noise of scale parameter t to ``values``; int64, a new array."""
     noisy = np.empty(values.size, np.int64)

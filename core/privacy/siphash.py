@@ -8,7 +8,8 @@ alone.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 KEY_BYTES = 16
 _START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
@@ -32,12 +33,12 @@ def absorbed(state: np.ndarray, beginning: bytes) -> np.ndarray:
     return _absorbed(state, np.frombuffer(beginning, dtype="<u8").astype(np.uint64))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rotated(x, bits):
     return (x << bits) | (x >> (_SIXTY_FOUR - bits))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _round(a, b, c, d):
     a += b
     c += d
@@ -52,7 +53,7 @@ def _round(a, b, c, d):
     return a, b, c, d
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _word(a, b, c, d, word):
     d ^= word
     a, b, c, d = _round(a, b, c, d)
@@ -60,7 +61,7 @@ def _word(a, b, c, d, word):
     return a ^ word, b, c, d
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def finished(a, b, c, d, last):
     """Hash with ``last`` as closing word: the bytes that are left, and the length modulo 256 on top.
 
@@ -73,14 +74,14 @@ def finished(a, b, c, d, last):
     return a ^ b ^ c ^ d
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def after_word(state, word, last):
     """Hash what ``state`` has absorbed, then ``word``, then the closing word ``last``. All uint64."""
     a, b, c, d = _word(state[0], state[1], state[2], state[3], word)
     return finished(a, b, c, d, last)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def after_two_words(state, first, second, last):
     """Hash what ``state`` has absorbed, then two words, then the closing word ``last``. All uint64."""
     a, b, c, d = _word(state[0], state[1], state[2], state[3], first)
@@ -88,7 +89,7 @@ def after_two_words(state, first, second, last):
     return finished(a, b, c, d, last)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _absorbed(state, words):
     a, b, c, d = state[0], state[1], state[2], state[3]
     for word in words:

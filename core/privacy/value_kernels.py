@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _many(labels):
     """How many labels there are, numbered from 0; one of no nodes."""
     return labels.max() + 1 if labels.size else 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def by_group(groups, ends, labels, bins, count):
     """Count edges by the group of their end (a node or a step) and the label of their bin; (groups * count,).
 
@@ -24,7 +25,7 @@ def by_group(groups, ends, labels, bins, count):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def by_pair(classes, ends, labels, bins, count, smaller_first):
     """Count edges by the classes of both ends and the label of their bin; (classes * classes * count,).
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from core.evaluation.view import UndirectedView
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator
 
 # Greater labels all mean "far from both ends", and are cut to this one.
@@ -62,7 +62,7 @@ def enclosing(
     return Subgraphs(starts, flat, _label(rows, columns, starts), rows, columns)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _collect(indptr, indices, source, target, hops, most, mark, rng):
     nodes = np.full((len(source), most), -1, dtype=np.int64)
     sizes = np.empty(len(source), dtype=np.int64)
@@ -91,7 +91,7 @@ def _collect(indptr, indices, source, target, hops, most, mark, rng):
     return nodes, sizes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _induce(indptr, indices, flat, starts, place, columns):
     """Compute the CSR row pointer of all induced subgraphs, and fill ``columns`` unless that is empty.
 
@@ -117,7 +117,7 @@ def _induce(indptr, indices, flat, starts, place, columns):
     return rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _label(rows, columns, starts):
     total = starts[-1]
     labels = np.zeros(total, dtype=np.int64)
@@ -137,7 +137,7 @@ def _label(rows, columns, starts):
     return labels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distances(rows, columns, low, high, start, barred, out, queue):
     """Search distances from ``start`` in one subgraph without the node ``barred``; -1: unreached."""
     out[low:high] = -1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.evaluation.view import UndirectedView
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator
 
 
@@ -30,7 +30,7 @@ def walks(
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _walk(indptr, indices, starts, length, back, away, rng):
     out = np.full((len(starts), length), -1, dtype=np.int32)
     most = max(1.0, back, away)
@@ -49,7 +49,7 @@ def _walk(indptr, indices, starts, length, back, away, rng):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weight(indptr, indices, before, follow, back, away):
     if follow == before:
         return back

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from core.kernels.decorator import kernel
 
-@nb.njit(cache=True, nogil=True)
+
+@kernel
 def oriented(node_count, u, v, rank):
     """Point edges from lower rank x to higher: (start, out), x's in out[start[x]:start[x + 1]]. O(n + m)."""
     start = np.zeros(node_count + 2, dtype=np.int64)
@@ -24,7 +25,7 @@ def oriented(node_count, u, v, rank):
     return start, out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def through(node_count, u, v, rank):
     """Count triangles through every node, int64, by rank; ``rank`` numbers the nodes by rising degree.
 

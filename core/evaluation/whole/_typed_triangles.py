@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from core.evaluation.utility._triangles import oriented
+from core.kernels.decorator import kernel
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def by_types(node_count, u, v, rank, kind, kinds):
     """Count triangles whose corners have types ``[a, b, c]``, a <= b <= c, int64.
 

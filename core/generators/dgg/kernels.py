@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.matching.ends import key_of
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def linked_pairs(order, starts, density, nodes, rng):
     """Link every pair of nodes of one block with probability ``density``; uint64 keys, block by block.
 
@@ -36,7 +36,7 @@ def linked_pairs(order, starts, density, nodes, rng):
     return keys[:found]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _room(pairs, density):
     """As many places as the number of linked pairs exceeds once in a billion draws."""
     mean = pairs * density

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator as Rng
 
 HOTTEST = 1e-5  # inverse temperature of the first step; the last one's is 1
@@ -43,7 +43,7 @@ def fitted(weights: np.ndarray, sizes: np.ndarray, steps: int, rng: Rng) -> np.n
     return children
 
 
-@nb.njit(cache=True)
+@kernel
 def _walk(children, weights, sizes, steps, rng):
     leaves = len(sizes)
     total = 2 * leaves - 1
@@ -82,7 +82,7 @@ def _walk(children, weights, sizes, steps, rng):
             mass[low] = x + z
 
 
-@nb.njit(cache=True)
+@kernel
 def _leaves(children, node, leaves, found, stack):
     count, depth = 0, 1
     stack[0] = node
@@ -99,7 +99,7 @@ def _leaves(children, node, leaves, found, stack):
     return count
 
 
-@nb.njit(cache=True)
+@kernel
 def _between(weights, first, a, second, b):
     total = 0.0
     for i in range(a):
@@ -108,7 +108,7 @@ def _between(weights, first, a, second, b):
     return total
 
 
-@nb.njit(cache=True)
+@kernel
 def _likelihood(edges, pairs):
     """Compute ln of p^edges (1 - p)^(pairs - edges) at its best p."""
     if edges <= 0 or edges >= pairs:

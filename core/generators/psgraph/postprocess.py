@@ -6,10 +6,10 @@ It is walked once, largest gap first: the step ends when the count is met or the
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from core.generators._shared.matching.keyset import add, table_for
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator as Rng
 
 TRIALS = 8  # tries per missing edge before an entry is left: a full neighbourhood must not stall the walk
@@ -67,7 +67,7 @@ def _incidence(
     return edge[order], start
 
 
-@nb.njit(cache=True)
+@kernel
 def _next(state: np.ndarray) -> np.uint64:
     # splitmix64 (Steele, Lea, Flood 2014): a redraw of public values, never noise.
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -77,7 +77,7 @@ def _next(state: np.ndarray) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@nb.njit(cache=True)
+@kernel
 def _add(
     keys: np.ndarray,
     labels: np.ndarray,
@@ -126,7 +126,7 @@ def _add(
     return added[:count]
 
 
-@nb.njit(cache=True)
+@kernel
 def _remove(
     low: np.ndarray,
     high: np.ndarray,

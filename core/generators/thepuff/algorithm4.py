@@ -7,10 +7,10 @@ next node, the instance ends there; the published program goes on with an old no
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.walks.layout import Layout
 from core.generators.thepuff.assembler import Scores
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
 
@@ -80,7 +80,7 @@ class _Rows:
         return self.steps[taken], self.left[taken], self.right[taken]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _instances(start, column, mass, edge, kinds, paths, first, wanted, tries, rng):
     """Run lines 1 to 9: True for one entry of S of each edge that is added."""
     taken = np.zeros(len(column), np.bool_)
@@ -112,14 +112,14 @@ def _instances(start, column, mass, edge, kinds, paths, first, wanted, tries, rn
     return taken
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drawn(mass, low, high, rng):
     """Draw an entry of low..high - 1 with probability in proportion to its count."""
     at = mass[low] + int(rng.random() * (mass[high] - mass[low]))
     return min(low + np.searchsorted(mass[low : high + 1], at, side="right") - 1, high - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bound(kinds, column, low, high, kind):
     """Find the first entry of low..high whose node is of type ``kind`` or a later one."""
     while low < high:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from core.generators.thepuff.snapshots import Snapshots
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator
 
 STAY = 0.5
@@ -80,7 +80,7 @@ def middles(length: int) -> tuple[int, ...]:
     return tuple(sorted({(length - 2) // 2, (length - 1) // 2}))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _extend(start, others, steps, nodes, place, coins):
     length = nodes.shape[1]
     for walk in range(len(steps)):
@@ -91,7 +91,7 @@ def _extend(start, others, steps, nodes, place, coins):
             nodes[walk, at] = _next(begin, others, nodes[walk, at + 1], nodes[walk, at + 2], coins[walk, at])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next(begin, others, here, before, coin):
     low, degree = begin[here], begin[here + 1] - begin[here]
     if degree == 0:
@@ -115,7 +115,7 @@ def just(
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _just(start, others, offsets, steps, starts, length, stay, rng):
     out = np.full((len(starts), length), -1, dtype=np.int64)
     types = len(offsets) - 1

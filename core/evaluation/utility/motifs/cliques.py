@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from core.kernels.decorator import kernel
 
 ONE = np.uint64(1)
 
@@ -27,7 +29,7 @@ ones: Any = intrinsic(_ones)
 lowest_bit: Any = intrinsic(_lowest_bit)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(row, place, around, other):
     """Set the bits of the places in ``around`` of the nodes that ``other`` holds too; both ascend."""
     if len(other) > 16 * len(around):
@@ -41,7 +43,7 @@ def _fill(row, place, around, other):
                 row[place[x] >> 6] |= ONE << np.uint64(place[x] & 63)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def triangle_sums(indptr, indices, out_ptr, out, on_edge):
     """Sum over triangles, by the lowest corner, and count 4-cliques on every edge and node.
 
@@ -97,7 +99,7 @@ def triangle_sums(indptr, indices, out_ptr, out, on_edge):
     return gems, kites, near_cliques, cliques // 2, on_node // 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def five_cliques(out_ptr, out):
     """Count 5-cliques by their lowest node; steps: 4-cliques times words of a row of higher neighbours."""
     n = len(out_ptr) - 1

@@ -9,10 +9,11 @@ int64 per node or edge, small enough under the bounds of ``exact``; they are sum
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def edge_triangles(out_ptr, out):
     """Count triangles on every edge; on every node as the lowest, and as the highest, of the three."""
     n = len(out_ptr) - 1
@@ -37,7 +38,7 @@ def edge_triangles(out_ptr, out):
     return on_edge, lowest, highest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def four_cycles(indptr, indices, out_ptr):
     """Count 4-cycles by their highest node, and the steps that :func:`five_walks` would take."""
     n = len(indptr) - 1
@@ -68,7 +69,7 @@ def four_cycles(indptr, indices, out_ptr):
     return cycles, steps
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def five_walks(indptr, indices, out_ptr, out):
     """Count closed walks of length 5 from every node over lower-numbered nodes, one for both directions."""
     n = len(indptr) - 1
@@ -104,7 +105,7 @@ def five_walks(indptr, indices, out_ptr, out):
     return closed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_rows(indptr, indices, out_ptr, out):
     """Sum per node i over all j of c_ij^2 and c_ij^3, c = A^2; per edge (i, j) the entry of A^3."""
     n = len(indptr) - 1
@@ -134,7 +135,7 @@ def pair_rows(indptr, indices, out_ptr, out):
     return squares, cubes, walks
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def triangle_lists(out_ptr, out, on_edge):
     """List the common neighbours of every edge's ends, ascending: offsets, one int32 array of 3T entries."""
     n = len(out_ptr) - 1
@@ -162,7 +163,7 @@ def triangle_lists(out_ptr, out, on_edge):
     return start, third
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def wheels(indptr, indices, edge_id, start, third):
     """Count 4-cycles among every node's neighbours. Steps: about 2/3 of the sum of squared edge triangles."""
     n = len(indptr) - 1
@@ -200,7 +201,7 @@ def wheels(indptr, indices, edge_id, start, third):
     return cycles
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def braced(indptr, indices, out_ptr, out, start, third):
     """Sum c_ij per node i over edges (x, y) among its neighbours and j > i joined to both."""
     n = len(indptr) - 1

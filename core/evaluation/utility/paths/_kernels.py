@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from core.kernels.decorator import kernel
 
 WORDS = 8
 SOURCES = 64 * WORDS
@@ -15,7 +16,7 @@ _PUSH_PRICE = 4
 _STRIDE = 4
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _ones(x):
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -23,7 +24,7 @@ def _ones(x):
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def csr(node_count, u, v, place):
     """Build the adjacency of (u, v), node i renamed place[i]: int64 row starts, int32 columns. O(n + m)."""
     start = np.zeros(node_count + 2, dtype=np.int64)
@@ -42,7 +43,7 @@ def csr(node_count, u, v, place):
     return start[:-1], columns
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _push(start, columns, queue, length, frontier, following, mark, stamp, touched):
     count = 0
     for i in range(length):
@@ -58,7 +59,7 @@ def _push(start, columns, queue, length, frontier, following, mark, stamp, touch
     return count
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _pull(start, columns, low, high, full, seen, frontier, following, touched):
     count = 0
     heard = np.empty(WORDS, dtype=np.uint64)
@@ -88,7 +89,7 @@ def _pull(start, columns, low, high, full, seen, frontier, following, touched):
     return count
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _settle(start, touched, count, seen, following, queue, arrived):
     """Keep in ``following`` what is new, and queue its nodes: their number, degrees and bits."""
     length, work, arrivals = 0, 0, 0
@@ -114,7 +115,7 @@ def _settle(start, touched, count, seen, following, queue, arrived):
     return length, work, arrivals
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def spread(start, columns, low, high, full, sources, bits, words, lists, counts, sums, reached):
     """Run one batch: the largest distance, and the work in edge visits; ``counts`` gains pairs by distance.
 
@@ -167,7 +168,7 @@ def spread(start, columns, low, high, full, sources, bits, words, lists, counts,
         frontier, following = following, frontier
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def levels(start, columns, roots):
     """Compute every node's distance to the nearest root, int32; -1 where none is reached. O(n + m)."""
     distance = np.full(len(start) - 1, -1, dtype=np.int32)

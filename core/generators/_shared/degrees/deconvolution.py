@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 SMOOTHING = 0.3  # of a degree's mass, how much its neighbours decide in each round
 STEEP = 16  # up to this degree laws may fall steeply
 TINY = 1e-290
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def filtered(values, ratio):
     """The sums over j of ``values[j]`` times ``ratio`` to the power |i - j|; float64."""
     result = np.empty(values.size)
@@ -32,7 +33,7 @@ def filtered(values, ratio):
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def deconvolved(counts, zero, mass, ratio, rounds, smooth):
     """``mass`` of the degrees 0.. after ``rounds`` of expectation-maximisation; float64, sums to 1.
 
@@ -61,7 +62,7 @@ def deconvolved(counts, zero, mass, ratio, rounds, smooth):
     return mass
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def posterior_means(size, zero, mass, ratio):
     """The mean degree given each of ``size`` noisy values, under ``mass``; float64."""
     spread, first = np.zeros(size), np.zeros(size)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def means(noisy, scale, grid, prior, seen, share, variance, spread):
     """The posterior mean over ``grid`` for each entry of ``noisy``; float64.
 

@@ -7,12 +7,13 @@ column's. Nodes are int32, 8 bytes an edge for both ends.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 NOBODY = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ends_of(degrees, labels, row, column, edges, rng):
     """Choose the nodes at both ends of every edge of every block, at random: (left, right, edges a block).
 
@@ -60,7 +61,7 @@ def ends_of(degrees, labels, row, column, edges, rng):
     return left[:done], right[:done], kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mixed(pool, start, wanted, stop, rng):
     """Puts a random choice of ``pool[start:stop]``, in random order, into its first ``wanted`` places."""
     for i in range(start, min(start + wanted, stop - 1)):
@@ -68,13 +69,13 @@ def _mixed(pool, start, wanted, stop, rng):
         pool[i], pool[j] = pool[j], pool[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def key_of(u, v, nodes):
     """Pack an undirected pair: ``low * nodes + high``."""
     return np.int64(min(u, v)) * nodes + max(u, v)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def change_ends(left, right, mine, side, theirs, other):
     """Swap one end of edge ``mine`` (its left where ``side`` is 0) with one of edge ``theirs``."""
     given = left[mine] if side == 0 else right[mine]
@@ -89,7 +90,7 @@ def change_ends(left, right, mine, side, theirs, other):
         right[mine] = taken
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def packed(left, right, nodes):
     """Pack every edge that is no loop; uint64, in the order of the edges."""
     keys, size = np.empty(left.size, np.uint64), 0
@@ -100,7 +101,7 @@ def packed(left, right, nodes):
     return keys[:size]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def once_each(keys):
     """Move the distinct values of sorted ``keys`` to the front: how many, and those that occurred again."""
     size, again = 0, 0
@@ -120,7 +121,7 @@ def once_each(keys):
     return size, repeated[:again]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def degrees_in(keys, nodes):
     """Count the ends of ``keys`` at every node; int64 (n,)."""
     found = np.zeros(nodes, np.int64)
@@ -131,7 +132,7 @@ def degrees_in(keys, nodes):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def products_in(keys, values):
     """Sum the products of ``values`` (n,) at the two ends of each of ``keys``."""
     total = 0.0
@@ -141,7 +142,7 @@ def products_in(keys, values):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merged(base, gone, added):
     """Merge sorted ``base`` without the sorted ``gone``, all of which it holds, with sorted ``added``."""
     keys = np.empty(base.size - gone.size + added.size, np.int64)

@@ -7,13 +7,14 @@ construction, so that a look-up takes about two probes.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 EMPTY = -1
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbouring keys fall far apart
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def table_for(most):
     """Make an empty table for at most ``most`` keys."""
     size = 4
@@ -22,12 +23,12 @@ def table_for(most):
     return np.full(size, EMPTY, np.int64)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _home(table, key):
     return np.int64((np.uint64(key) * _MULTIPLIER) >> np.uint64(20)) & (table.size - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def contains(table, key):
     """Tell whether ``key`` is in the set."""
     place = _home(table, key)
@@ -38,7 +39,7 @@ def contains(table, key):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add(table, key):
     """Put ``key`` into the set; True where it was not there."""
     place = _home(table, key)
@@ -50,7 +51,7 @@ def add(table, key):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def remove(table, key):
     """Take ``key``, which must be there, out of the set."""
     mask = table.size - 1

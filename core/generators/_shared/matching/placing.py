@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.matching.ends import change_ends, key_of
 from core.generators._shared.matching.keyset import add, contains, remove, table_for
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place(left, right, nodes, slot_label, taken, done, tries, sweeps, rng):
     """Place edges; tell which of (left[i], right[i]) stand in the end, bool (edges,). Changes both arrays.
 
@@ -41,7 +41,7 @@ def place(left, right, nodes, slot_label, taken, done, tries, sweeps, rng):
     return stands
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _swap(left, right, nodes, slot_label, start, slots, table, stands, i, tries, rng):
     """Try to make edge i stand, by ``tries`` swaps at most."""
     edges = left.size
@@ -68,7 +68,7 @@ def _swap(left, right, nodes, slot_label, start, slots, table, stands, i, tries,
         return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _by_label(slot_label):
     """Sort the slots side * edges + edge by their labels, and return where each label's begin."""
     edges = slot_label.shape[1]

@@ -9,13 +9,13 @@ and the last one ends, row, column).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.matching.ends import change_ends, key_of
 from core.generators._shared.matching.keyset import EMPTY, add, contains, remove, table_for
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_of_each(left, right, nodes, repeated, occupied):
     """Tell which edges stand: no loop, no key that is ``occupied``, of ``repeated`` ones the first alone."""
     stands = np.ones(left.size, np.bool_)
@@ -36,7 +36,7 @@ def first_of_each(left, right, nodes, repeated, occupied):
     return stands
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def worked_in(edges, blocks, stands, base, taken, chances, rng):
     """Make the edges stand that can: (gone, added), the keys that leave and join ``base``. Changes all ends.
 
@@ -59,7 +59,7 @@ def worked_in(edges, blocks, stands, base, taken, chances, rng):
     return np.sort(gone[gone != EMPTY]), np.sort(added[added != EMPTY])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def joined(edges, base, chances, rng):
     """Make further edges stand that can: (gone, added), the keys that leave and join ``base``.
 
@@ -87,7 +87,7 @@ def joined(edges, base, chances, rng):
     return np.sort(gone[gone != EMPTY]), np.sort(added[added != EMPTY])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _exchange(edges, waits, state, i, tries, rng):
     """Try to give the ends u, v of edge i to one {x, y} that stands: {x, v} and {u, y} are there instead."""
     left, right, nodes = edges
@@ -121,7 +121,7 @@ def _exchange(edges, waits, state, i, tries, rng):
         return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _has(state, key):
     """Tell whether an edge has ``key``, or none may."""
     base, taken, gone, added = state
@@ -130,13 +130,13 @@ def _has(state, key):
     return _within(base, key) and not contains(gone, key)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _within(ordered, key):
     place = np.searchsorted(ordered, key)
     return place < ordered.size and ordered[place] == key
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _swap(edges, blocks, places, state, stands, i, tries, rng):
     """Try to make edge i stand, by ``tries`` swaps at most."""
     left, right, nodes = edges
@@ -177,7 +177,7 @@ def _swap(edges, blocks, places, state, stands, i, tries, rng):
         return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _places_by_label(blocks):
     """For each label the blocks and sides with ends of it, none of them empty, and how many ends up to each:
     (where a label's entries begin, block, side, ends)."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 _LEAST = 1e-300
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _forward(row, marked, offset, ratio, loop, chance, table):
     """Fill ``chance`` (columns,), the coin of each, and ``table[j, k]``: k of the first j succeed; the last
     entry of a row holds exactly that many too, and what is beyond is left out."""
@@ -32,7 +33,7 @@ def _forward(row, marked, offset, ratio, loop, chance, table):
             table[j + 1, k] = table[j, k] * (1 - p) + table[j, k - 1] * p
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sizes(table, weights, law):
     """Fill ``law``, that of a row's number of columns; where no number is possible, it is none."""
     columns, most, best = table.shape[0] - 1, table.shape[1] - 1, -math.inf
@@ -49,7 +50,7 @@ def _sizes(table, weights, law):
         law[k] /= total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expected(marked, offset, ratio, weights, loop):
     """Compute how many rows should hold each column, and the sums of variances; float64 (columns,)."""
     rows, columns = marked.shape
@@ -73,7 +74,7 @@ def expected(marked, offset, ratio, weights, loop):
     return mean, variance
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def size_laws(marked, offset, ratio, weights, loop):
     """Compute the law of every row's number of columns; float64 (rows, len(weights))."""
     rows, columns = marked.shape
@@ -85,7 +86,7 @@ def size_laws(marked, offset, ratio, weights, loop):
     return laws
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def drawn(marked, offset, ratio, sizes, loop, rng):
     """Draw a set of ``sizes[row]`` columns for each row, by the row's law; bool (rows, columns).
 

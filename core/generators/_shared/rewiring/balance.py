@@ -10,18 +10,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.rewiring.exchange import IMPOSSIBLE, NEAR_X, exchange, room_for, weighed
 from core.generators._shared.rewiring.moves import LAGGING, VISIT, closing, near, swapping
 from core.generators._shared.rewiring.rows import clear, degree_of, mark
+from core.kernels.decorator import kernel
 
 NEAR = 0.02  # both misses together: nearer is not sought
 STALLED = 0.98  # of the miss, after as many proposals as there are ends: what is left is out of reach
 TINY = 1e-9
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def balance(rows, weight, triangles, clustering, products, proposals, rng):
     """Triangles and clustering near their aims; both, and the proposals made.
 
@@ -83,14 +83,14 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
     return count, total, made
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _least(weight, closed, move):
     """What the triangles that a move gives up weigh at least: the ends of their edges."""
     x, y, a, b, place_a, place_b = move
     return closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _miss(count, target, total, wanted):
     """How far both are off, relative to the aims; squared, so that neither is given up for the other."""
     of_count, of_total = (count - target) / max(target, 1), (total - wanted) / max(wanted, TINY)

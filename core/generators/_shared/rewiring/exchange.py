@@ -12,16 +12,16 @@ they stand, and the entry of that node in y's row or a's.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark, place_of
+from core.kernels.decorator import kernel
 
 IMPOSSIBLE = np.int64(-(2**62))
 NEAR_X, NEAR_B = np.uint8(1), np.uint8(2)
 JOINED, CROSSED, LEFT_X, LEFT_Y = 0, 1, 2, 3  # triangles of (x, y), (a, b), (x, a) and (y, b)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def room_for(start):
     """Make room for the triangles of a move: how many of each kind, and the entries of two edges of each."""
     most = 1
@@ -30,7 +30,7 @@ def room_for(start):
     return np.zeros(4, np.int64), np.empty((4, most, 2), np.int32)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _note(found, kind, w, j):
     """Keep a triangle of a move: at whom it stands, and that node's entry."""
     numbers, entries = found
@@ -38,7 +38,7 @@ def _note(found, kind, w, j):
     numbers[kind] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weighed(rows, weight, marks, found, move):
     """What a move gains: triangles, what their corners weigh by ``weight`` (n,), and what those of (x, y) do.
 
@@ -82,7 +82,7 @@ def weighed(rows, weight, marks, found, move):
     return numbers[JOINED] + numbers[CROSSED] - numbers[LEFT_X] - numbers[LEFT_Y], new + crossed - old, new
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exchange(rows, marks, found, move):
     """Makes the move that was weighed last; ``back`` and ``closed`` stay true."""
     start, others, back, closed = rows[0], rows[1], rows[2], rows[5]

@@ -13,17 +13,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.rewiring.exchange import NEAR_X
 from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
+from core.kernels.decorator import kernel
 
 LOOKS = 8
 SCANNED = 32  # choices of two edges to give up for one in a group
 LEAST_GROUP = 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def divided(start, stretches, links, share, chance, density):
     """Divide nodes into groups: (members, where each group begins and the last ends, p of each).
 
@@ -50,7 +50,7 @@ def divided(start, stretches, links, share, chance, density):
     return members[:size], begin[: groups + 1], odds[:groups]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _ended(begin, odds, groups, size, wanted):
     """Ends the group that grows, unless it is too small, which leaves its nodes out: (groups, members)."""
     nodes = size - begin[groups]
@@ -61,7 +61,7 @@ def _ended(begin, odds, groups, size, wanted):
     return groups + 1, size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def by_degree(links, share, nodes, weight, density):
     """The triangles of the groups of one circle, what their corners weigh, and their edges, from how many
     ``nodes`` it has of each degree, parts of nodes too, and their ``weight``. O(degrees)."""
@@ -90,7 +90,7 @@ def by_degree(links, share, nodes, weight, density):
     return triangles, total, edges
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expected(groups, weight):
     """The triangles that are expected in the groups, and what their corners weigh by ``weight`` (n,)."""
     members, begin, odds = groups
@@ -104,7 +104,7 @@ def expected(groups, weight):
     return triangles, total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def filled(rows, groups, products, most, rng):
     """Links the nodes of each group, with its probability; the edges put in, about ``most`` at most, and the
     product sum.
@@ -138,7 +138,7 @@ def filled(rows, groups, products, most, rng):
     return made, product
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gathered(rows, products, wanted, tries, rng):
     """Links nodes of one circle in place of nodes of two, until there are ``wanted`` more such edges; the
     product sum and the tries made, ``tries`` at most.
@@ -183,19 +183,19 @@ def gathered(rows, products, wanted, tries, rng):
     return product, made
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _shift(start, x, y, a, b):
     """What the product sum gains where (x, a) and (y, b) become (x, y) and (a, b)."""
     return (degree_of(start, x) - degree_of(start, b)) * (degree_of(start, y) - degree_of(start, a))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _astray(product, shift, aim, band):
     """Whether a move leads away from the aim, and out of the band."""
     return abs(product + shift - aim) > max(band, abs(product - aim))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _linked_across(others, back, x, y, place_a, place_b):
     """Makes (x, y) and (a, b) of edges (x, a) and (y, b), given by their entries in the rows of x and y."""
     a, b = others[place_a], others[place_b]
@@ -204,7 +204,7 @@ def _linked_across(others, back, x, y, place_a, place_b):
     back[place_a], back[place_b], back[back_a], back[back_b] = place_b, place_a, back_b, back_a
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _given_up(rows, x, y, products, rng):
     """Entries of edges (x, a) and (y, b) that may become (x, y) and (a, b); (-1, -1) where none were met.
 

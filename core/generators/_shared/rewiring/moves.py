@@ -10,10 +10,10 @@ nearer.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.rewiring.exchange import NEAR_X, exchange, room_for, weighed
 from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
+from core.kernels.decorator import kernel
 
 # How edges are chosen that x and y give up: how many are looked at, and whether by number; see `closing`.
 LAGGING, AHEAD, ALONE = (2, 3, False), (6, 8, True), (2, 3, True)
@@ -27,7 +27,7 @@ TINY = 1e-12
 HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)  # of a random word: each half chooses one place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shift_product(rows, product, aim, band, proposals, rng):
     """Swaps ends of equal label at random where that brings the product sum nearer to ``aim``, until it is
     within ``band``; the product sum, and the proposals made. Triangles are counted afterwards.
@@ -58,7 +58,7 @@ def shift_product(rows, product, aim, band, proposals, rng):
     return product, made
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def close_triangles(rows, weight, triangles, clustering, products, proposals, rng):
     """Moves that add triangles until there are as many as aimed at; triangles, clustering, product sum and
     the proposals made.
@@ -110,7 +110,7 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
     return count, total, product, made
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def near(rows, x, tries, pairs, rng):
     """Puts pairs (v, y) into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so
     many ``tries``, where x and y may be linked to close triangles; how many. All are looked for before the
@@ -131,7 +131,7 @@ def near(rows, x, tries, pairs, rng):
     return size
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def scattered(seed, number):
     """The random word of that number: splitmix64 (Steele, Lea, Flood 2014), for a redraw of public values."""
     z = seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
@@ -140,7 +140,7 @@ def scattered(seed, number):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def closing(rows, weight, marks, x, pair, looks, heaviest, products, rng):
     """A move that links x with y, if no neighbour yet, where ``pair`` is (v, y) as :func:`near` met them, and
     what it does to the product sum; its entries are -1 where there is none.
@@ -183,7 +183,7 @@ def closing(rows, weight, marks, x, pair, looks, heaviest, products, rng):
     return nothing
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def open_triangles(rows, weight, triangles, products, proposals, rng):
     """Random swaps that lose triangles, until there are as many as aimed at or fewer; triangles, product sum
     and the proposals made."""
@@ -206,7 +206,7 @@ def open_triangles(rows, weight, triangles, products, proposals, rng):
     return count, product, made
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def swapping(rows, products, rng):
     """A move of any edges (x, a) and (y, b), x and b of one label, no two nodes the same, and what it does to
     the product sum; its entries are -1 where those that were met may not be moved, or are in no triangle."""
@@ -230,7 +230,7 @@ def swapping(rows, products, rng):
     return (x, y, a, b, place_a, np.int64(back[two])), shift
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _poorest(start, others, closed, v, looks, by_number, rng):
     """Of so many random entries in v's row, the one whose edge is in the fewest triangles, by their number or
     as a share of those that it could be in."""

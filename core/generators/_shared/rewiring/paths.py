@@ -7,12 +7,12 @@ over the nodes up to each says, evenly spaced along it: rows are read in order, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.rewiring.rows import degree_of, linked
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ahead_of(rows):
     """How many neighbours of each node have more edges, or as many and a larger number; int32 (n,). O(m)."""
     start, others = rows[0], rows[1]
@@ -23,7 +23,7 @@ def ahead_of(rows):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def closed_ahead(rows, until, looks, rng):
     """Of so many paths from a node to two neighbours that are ahead of it, how many are closed to a triangle.
 
@@ -44,7 +44,7 @@ def closed_ahead(rows, until, looks, rng):
     return met
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def closed_around(rows, until, looks, rng):
     """Of so many paths of length two, how many are closed. ``until``: what the paths around nodes count."""
     start, others = rows[0], rows[1]
@@ -55,13 +55,13 @@ def closed_around(rows, until, looks, rng):
     return met
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _is_ahead(start, v, w):
     more = degree_of(start, w) - degree_of(start, v)
     return more > 0 or (more == 0 and w > v)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _at(until, v, share):
     """The node, from v on, at which ``until`` passes that share of its whole."""
     while v + 1 < until.size and until[v] <= share * until[-1]:
@@ -69,7 +69,7 @@ def _at(until, v, share):
     return v
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _closed(start, others, ends, first, size, rng):
     """Whether two random nodes of ``ends[first : first + size]`` are linked."""
     if size < 2:

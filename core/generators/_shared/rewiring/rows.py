@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.matching.ends import degrees_in, key_of
 from core.graphs.key_sort import sorted_keys
+from core.kernels.decorator import kernel
 from core.privacy.clustering import Damping, rung_at_hubs, rung_of
 from core.privacy.entropy import Generator as Rng
 
@@ -135,7 +135,7 @@ class Rows:
         return sorted_keys(keys).view(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row_sums(start, values):
     found = np.zeros(start.size - 1, np.int64)
     for v in range(found.size):
@@ -144,7 +144,7 @@ def _row_sums(start, values):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _products(start, others):
     total = np.int64(0)
     for v in range(start.size - 1):
@@ -155,7 +155,7 @@ def _products(start, others):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keys(start, others, names):
     keys, size = np.empty(others.size // 2, np.uint64), 0
     for v in range(start.size - 1):
@@ -166,7 +166,7 @@ def _keys(start, others, names):
     return keys
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _filed(start, keys, place):
     """Entries of the edges ``keys``, between nodes renumbered by ``place``, in rows that begin at ``start``,
     and where each stands in the other end's row."""
@@ -183,7 +183,7 @@ def _filed(start, keys, place):
     return others, back
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count(start, others, back, found):
     """Adds every triangle to the six entries of its edges; how many there are. Each is seen once, from its
     node that comes first by degree and number; each node has few neighbours that come later."""
@@ -216,12 +216,12 @@ def _count(start, others, back, found):
     return total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def degree_of(start, v):
     return start[v + 1] - start[v]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def linked(start, others, u, v):
     """True when u and v are linked; looks through the shorter row."""
     if degree_of(start, u) > degree_of(start, v):
@@ -232,21 +232,21 @@ def linked(start, others, u, v):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark(start, others, marks, v, bit):
     """Sets ``bit`` in ``marks`` (n,) of each neighbour of v."""
     for i in range(start[v], start[v + 1]):
         marks[others[i]] |= bit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def clear(start, others, marks, v, bit):
     """Takes ``bit`` from each neighbour of v."""
     for i in range(start[v], start[v + 1]):
         marks[others[i]] &= ~bit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_of(start, others, v, w):
     """Where w, a neighbour of v, stands in v's row."""
     i = start[v]

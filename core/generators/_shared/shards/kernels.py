@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 FEW = 48  # targets of a row that are sorted by insertion
 SPARE = 64  # random words for those that are rejected
@@ -11,7 +12,7 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def guide_of(cumulative, shift):
     """For every value with its ``shift`` lowest bits cut off, the place where a search for it begins."""
     guide = np.empty((cumulative[-1] >> shift) + 1, np.int32)
@@ -23,7 +24,7 @@ def guide_of(cumulative, shift):
     return guide
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _place(cumulative, guide, shift, value):
     place = np.int64(guide[value >> shift])
     while cumulative[place + 1] <= value:
@@ -31,7 +32,7 @@ def _place(cumulative, guide, shift, value):
     return place
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _high_low(a, b):
     """Multiply two 64-bit numbers: the upper and the lower 64 bits of the product."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
@@ -41,7 +42,7 @@ def _high_low(a, b):
     return a_high * b_high + (middle >> _HALF) + (other >> _HALF), a * b
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _below(words, used, span):
     """Take one of 0..span - 1, each equally likely, from the word at ``used``; or from a spare, at the end.
 
@@ -59,7 +60,7 @@ def _below(words, used, span):
     return np.int64(high)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def strip(table, first, low, copies, tally, pairs, words):
     """Draw one strip: fill ``pairs`` (2, copies) with its pairs, sorted, each once; return their number.
 
@@ -102,7 +103,7 @@ def strip(table, first, low, copies, tally, pairs, words):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distinct(values, begin, end):
     """Sort this stretch, and keep each value once; return where it ends then."""
     if end - begin <= FEW:

@@ -9,7 +9,8 @@ both bits.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 OCCUPIED, MARKED = 1, 2
 EMPTY = -1
@@ -27,7 +28,7 @@ def table_for(most: int) -> np.ndarray:
     return np.full(2 ** max(2, (2 * most - 1).bit_length()), EMPTY, dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tell(known, dense, slots, bit):
     """Note ``bit`` of every one of ``slots``."""
     for slot in slots:
@@ -37,7 +38,7 @@ def tell(known, dense, slots, bit):
             _add(known, slot, bit)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def look(known, dense, slot):
     """Look up the bits that hold of ``slot``."""
     if dense:
@@ -46,7 +47,7 @@ def look(known, dense, slot):
     return np.int64(0) if known[place] == EMPTY else np.int64(known[place] & 3)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def enter(known, dense, slot):
     """Mark ``slot`` as occupied."""
     if dense:
@@ -55,7 +56,7 @@ def enter(known, dense, slot):
         _add(known, slot, OCCUPIED)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def leave(known, dense, slot):
     """Free ``slot``, which must be occupied."""
     if dense:
@@ -64,12 +65,12 @@ def leave(known, dense, slot):
         _vacate(known, slot)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _home(known, slot):
     return np.int64((np.uint64(slot) * _MULTIPLIER) >> _SHIFT) & (known.size - 1)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _place(known, slot):
     """Find where ``slot`` stands, or the free place where it would."""
     place = _home(known, slot)
@@ -78,13 +79,13 @@ def _place(known, slot):
     return place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(known, slot, bit):
     place = _place(known, slot)
     known[place] = (slot << 2 | bit) if known[place] == EMPTY else known[place] | bit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _vacate(known, slot):
     mask = known.size - 1
     gap = _place(known, slot)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.slots.occupied import MARKED, OCCUPIED, enter, leave, look
+from core.kernels.decorator import kernel
 from core.privacy.lazy_response import flipped
 
 TURN = 16  # in sided cells every 16th proposal turns three edges
@@ -21,7 +21,7 @@ _ONE_DRAW = 2**20  # below so many edges, one draw names two of them
 _BITS = 24
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack(first, second, targets, known, dense, lazy, prf_key, threshold):
     """Pack the edges as the chain holds them, each with its answer."""
     edges = np.empty(first.size, np.int64)
@@ -32,7 +32,7 @@ def pack(first, second, targets, known, dense, lazy, prf_key, threshold):
     return edges
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run(
     edges,
     targets,
@@ -111,7 +111,7 @@ def run(
         edges[j] = a << _FIRST | v << _SECOND | second
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _turn(
     edges, i, j, k, targets, homogeneous, known, dense, lazy, prf_key, threshold, ratio, left, right, rng,
 ):  # fmt: skip
@@ -150,7 +150,7 @@ def _turn(
     edges[k] = c << _FIRST | v << _SECOND | third
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unpack(edges, targets, undirected):
     """Return the slots of the edges."""
     keys = np.empty(edges.size, np.int64)
@@ -159,12 +159,12 @@ def unpack(edges, targets, undirected):
     return keys
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _slot(u, v, targets, undirected):
     return v * targets + u if undirected and u > v else u * targets + v
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _answer(bits, u, v, undirected, lazy, prf_key, threshold):
     """Return 1 where the evidence calls the slot of u and v, of which ``bits`` are known, an edge."""
     present = bits & MARKED != 0
@@ -175,12 +175,12 @@ def _answer(bits, u, v, undirected, lazy, prf_key, threshold):
     return np.int64(present)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _score(left, right, u, v, undirected):
     return _dot(left, right, v, u) if undirected and u > v else _dot(left, right, u, v)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _dot(left, right, u, v):
     total = 0.0
     for k in range(left.shape[1]):

@@ -12,16 +12,16 @@ pairs, of periods). ``score`` int64 (bins,), from 0 on, SCORE for none; empty wh
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.values.bins import SCORE
 from core.generators._shared.values.scored import powers
+from core.kernels.decorator import kernel
 
 MOST_LEAN = 0.9
 """How much more or less likely a bin becomes by what nodes are owed of it."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _places(ends, where, edge):
     """Return an edge's nodes, pair of classes and period."""
     u, v = ends[0][edge], ends[1][edge]
@@ -29,7 +29,7 @@ def _places(ends, where, edge):
     return u, v, pair, where[3][ends[2][edge]] if ends[2].size else 0
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@kernel(fastmath=True, inline="always")
 def _weigh(u, v, pair, period, factors, score, power, weight):
     """Write the weights of one edge, and return their sum."""
     of_source, of_target, of_pair, of_period = factors
@@ -46,7 +46,7 @@ def _weigh(u, v, pair, period, factors, score, power, weight):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def expected_of_nodes(ends, where, factors, score):
     """Expected numbers of each bin, by source and by target, (nodes, bins) each; of values without order."""
     bins = factors[2].shape[1]
@@ -63,7 +63,7 @@ def expected_of_nodes(ends, where, factors, score):
     return sources, targets
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def expected_of(by_pair, ends, where, factors, score, stride):
     """Expected numbers of each bin by pair of classes, else by period, of every ``stride``-th edge; (groups,
     bins)."""
@@ -80,7 +80,7 @@ def expected_of(by_pair, ends, where, factors, score, stride):
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def chosen(ends, where, factors, score, owed, uniform):
     """One bin for each edge, by its weights; ``uniform`` in [0, 1).
 

@@ -13,9 +13,9 @@ serve all bins; and an edge's mean score depends on nothing but its pair, its pe
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.values.bins import SCORE
+from core.kernels.decorator import kernel
 
 BATCH = 128
 """Edges whose nodes are looked up one after another, before anything is computed: rows far apart arrive
@@ -63,7 +63,7 @@ def tilts_for(means: np.ndarray, by_score: np.ndarray, furthest: float) -> np.nd
     return np.interp(means, known, np.linspace(-furthest, furthest, GRID + 1))
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@kernel(fastmath=True, inline="always")
 def powers(ratio, power):
     """Write the powers of a number from -SCORE to SCORE, by doubling."""
     known, step = 1, ratio
@@ -80,7 +80,7 @@ def powers(ratio, power):
         power[k] *= back
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _looked_up(first, size, ends, rows, where, tilt, at):
     """Write the sum of both ends' tilts, and the row of period and pair, of a batch of edges."""
     (sources, targets), (classes, period_of, pairs), timed = rows, where, ends[2].size > 0
@@ -91,7 +91,7 @@ def _looked_up(first, size, ends, rows, where, tilt, at):
         at[i] += pairs * (period_of[ends[2][first + i]] if timed else 0)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def add_scores(ends, rows, where, moments, reach):
     """Add to every node's row what its edges' scores are on the average, and their variances.
 
@@ -120,7 +120,7 @@ def add_scores(ends, rows, where, moments, reach):
             targets[v, VARIANCE] += variance
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@kernel(fastmath=True, inline="always")
 def _lean(power, owed):
     """Scale weights of scores to add up to 1, then lean them to the side that is owed; return their mean.
 
@@ -143,7 +143,7 @@ def _lean(power, owed):
     return mean
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def chosen_by_score(ends, rows, where, by_score, inside, score, uniform):
     """One bin for each edge: a score by the edge's weights, then one of its bins by ``inside``
     (periods * pairs, bins), the factors of both. ``uniform`` in [0, 1).

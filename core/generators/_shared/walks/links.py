@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
 from core.generators._shared.walks.layout import Layout, Relation
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
 
@@ -120,7 +120,7 @@ class Links:
         return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _walk(links, time, found, window, steps, rng):
     start, head, step = links
     for walk in range(len(found)):
