@@ -64,14 +64,14 @@ class Surroundings:
     """What a child needs beside the machine's own files.
 
     ``folder`` is its own. ``root`` holds the packages ``core`` and ``worker``. ``kernels`` are compiled
-    kernels, which are written too; None: they stand beside the code. ``libraries``: folders of shared ones.
+    kernels beside those shipped with the code: read alone, as code is. ``libraries``: folders of shared ones.
     ``devices``: a GPU's files, which are also spoken to (ioctl); no other device is but the harmless ones.
     Shared memory (``/dev/shm``) goes with them: without a GPU there is none.
     """
 
     folder: Path
     root: Path
-    kernels: Path | None = None
+    kernels: Path
     libraries: Sequence[Path] = ()
     devices: Sequence[Path] = ()
 
@@ -109,7 +109,7 @@ def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     yield given.folder, WRITE
     yield root, READ_DIR
     libraries = {Path(each) for each in (sys.prefix, sys.base_prefix, *sys.path) if each}
-    code = (root / "core", root / "worker", *sorted(libraries - {root}), *given.libraries)
+    code = (root / "core", root / "worker", given.kernels, *sorted(libraries - {root}), *given.libraries)
     version = (root / "pyproject.toml", *root.glob("*.egg-info"))  # what core.version looks at
     for path in (*map(Path, READABLE), *code, *version):
         yield path, READ
@@ -120,8 +120,6 @@ def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     if given.devices:
         yield Path("/dev"), READ_DIR
         yield Path("/dev/shm"), WRITE & ~EXECUTE  # where CUDA's driver keeps files
-    for path in (root / "core").rglob("__pycache__") if given.kernels is None else (given.kernels,):
-        yield path, WRITE
 
 
 def _allow(rules: int, path: Path, rights: int) -> None:

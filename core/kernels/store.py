@@ -28,8 +28,8 @@ from core.kernels.processors import compiled_for, read_for
 class Store(_Cache):
     """What one kernel was compiled to, kept as Numba asks for it."""
 
-    shipping: ClassVar[bool] = False
-    """Whether this process makes what is shipped: then it reads and writes that folder alone."""
+    made: ClassVar[Path | None] = None
+    """The folder that this process fills, for others to read: then it reads and writes that alone."""
     used: ClassVar[set[Path]] = set()
     """The files that this process read or wrote."""
 
@@ -40,7 +40,7 @@ class Store(_Cache):
     @property
     def cache_path(self) -> str:
         """Where new code goes."""
-        return str(folders.SHIPPED if self.shipping else folders.own())
+        return str(self.made or folders.own())
 
     @cached_property
     def identity(self) -> str:
@@ -67,7 +67,7 @@ class Store(_Cache):
         payload = dumps((*parts, "", reload_init, environments))  # no listing of types
         path = Path(self.cache_path) / compiled_for(data.codegen) / self._file(sig)
         with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o755 if self.shipping else 0o700)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o755 if self.made else 0o700)
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
                 file.write(payload)
             os.chmod(file.name, 0o644)
@@ -85,10 +85,10 @@ class Store(_Cache):
 
     def _places(self, sig: Any, target_context: Any) -> Iterator[Path]:
         name = self._file(sig)
-        for folder in (folders.SHIPPED,) if self.shipping else (folders.SHIPPED, folders.own()):
+        for folder in (self.made,) if self.made else (folders.SHIPPED, folders.own()):
             for processor in read_for():
                 yield folder / processor / name
-        if not self.shipping:
+        if not self.made:
             yield folders.own() / compiled_for(target_context.codegen()) / name
 
     def _file(self, sig: Any) -> str:
