@@ -7,19 +7,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from core.generators.base import no_progress
 from core.graphs.assembled_objects import store
 from core.graphs.schema import GraphSchema
-from core.privacy.entropy import public_generator
+from core.privacy.entropy import Generator, public_generator
 from core.privacy.units import Unit
 from core.publishing.alone import Asked, make_alone, plan_alone
 
 NODES, EDGES, STEPS, WINDOW, DELTA = 60, 200, 3, 2, "0.000001"
 EPSILONS = ("0.5", "2", "8")
-"""Of which the default hangs: noisy bits of pairs where epsilon is large, sorted degrees where it is small."""
+"""The default hangs on it: noisy bits of pairs where it is large, sorted degrees where it is small."""
 
 PERSON, THING = {"name": "person"}, {"name": "thing"}
 VALUES = [
@@ -84,9 +83,7 @@ def release(schema: GraphSchema, unit: Unit, epsilon: str, nodes: int, edges: in
     return task.settled.generator.name
 
 
-def _tables(
-    schema: GraphSchema, rng: np.random.Generator, nodes: int, edges: int
-) -> tuple[pa.Table, pa.Table]:
+def _tables(schema: GraphSchema, rng: Generator, nodes: int, edges: int) -> tuple[pa.Table, pa.Table]:
     """Draw an edge list and a node list, as somebody has them: ids are words."""
     listed: dict[str, list[Any]] = {"id": [], "type": []}
     drawn: dict[str, list[Any]] = {"source": [], "target": [], "type": []}
@@ -109,7 +106,7 @@ def _tables(
     return pa.table(drawn), pa.table(listed)
 
 
-def _values(attribute: Mapping[str, Any], rng: np.random.Generator, count: int) -> list[Any]:
+def _values(attribute: Mapping[str, Any], rng: Generator, count: int) -> list[Any]:
     match str(attribute["kind"]):
         case "category":
             return rng.choice(list(attribute["categories"]), count).tolist()

@@ -38,7 +38,7 @@ NANO_EPSILON, DELTA_ATTO, WINDOW = 2 * 10**9, 10**12, 2
 
 
 def compile_kernels(progress: Progress) -> None:
-    """Publish every sort of graph by its default and by every method that takes it, and compare by every suite.
+    """Publish every sort of graph by its default and by every method that takes it, and compare two.
 
     Methods that learn come last, and the comparisons in between: what is used most is there first. Minutes
     of processor time where nothing is compiled yet, half a minute where all is.
