@@ -1,8 +1,8 @@
 """``python -m core.publishing.ship_kernels``: compiles every kernel into the folder that is shipped.
 
-For this machine's kind of processor; ``--every``: for all kinds that this machine can run, as wheels and images
-carry them. What is there already is not compiled again, and what nothing uses any longer is deleted. Where the
-code's folder cannot be written, the user's own is filled.
+For this machine's kind of processor; ``--every``: for all kinds that it can run, as wheels and images carry
+them. What is there already is not compiled again, and what nothing uses any longer is deleted. Where the
+folder of the code cannot be written, the user's own is filled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from core.kernels.identity import VERSIONS
 from core.kernels.processors import runnable
 from core.kernels.store import Store
 from core.logging import get_logger
-from core.publishing.kernels import compile_kernels
+from core.publishing import first_releases, kernels
 
 MARK = "complete"
 """The file that says of which code a folder has every kernel."""
@@ -58,31 +58,34 @@ def ship(processors: Sequence[str]) -> None:
 def _fill(folder: Path) -> None:
     """Compile every kernel into the folder, in a process whose compiler is set to its kind of processor."""
     Store.made = folder.parent
-    sources = _digest(_sources())
-    compile_kernels(no_progress)
+    mark = f"{_digest(_sources())}\n{_of_all_kernels()}\n"
+    kernels.compile_kernels(no_progress)
     kept = {path.name for path in Store.used if path.parent == folder}
     for path in folder.iterdir():
         if path.name not in kept:
             path.unlink()
-    (folder / MARK).write_text(f"{sources}\n{_of_all_kernels()}\n")
+    (folder / MARK).write_text(mark)
 
 
 def _complete(mark: Path, sources: str) -> bool:
     """Tell whether the folder has every kernel: of the same files, or of others with the same kernels."""
     if not mark.exists():
         return False
-    filled_for, kernels = mark.read_text().split()
+    filled_for, compiled = mark.read_text().split()
     if filled_for == sources:
         return True
-    if kernels != _of_all_kernels():
+    if compiled != _of_all_kernels():
         return False
     if os.access(mark, os.W_OK):
-        mark.write_text(f"{sources}\n{kernels}\n")
+        mark.write_text(f"{sources}\n{compiled}\n")
     return True
 
 
 def _of_all_kernels() -> str:
-    """Digest the identities of all kernels, those of methods from elsewhere too; loads their modules."""
+    """Digest the identities of all kernels, those of methods from elsewhere too, and what calls them here.
+
+    Loads the modules that have kernels.
+    """
     stores = []
     for path in _sources():
         if IMPORTED in path.read_text():
@@ -93,7 +96,10 @@ def _of_all_kernels() -> str:
                 for value in vars(importlib.import_module(name)).values()
                 if isinstance(store := getattr(value, "_cache", None), Store)
             ]
-    return hashlib.sha256("".join(sorted({store.identity for store in stores})).encode()).hexdigest()
+    called = _digest(iter([Path(kernels.__file__), Path(first_releases.__file__)]))
+    return hashlib.sha256(
+        "".join(sorted({store.identity for store in stores} | {called})).encode()
+    ).hexdigest()
 
 
 def _sources() -> Iterator[Path]:
@@ -119,12 +125,8 @@ def _written() -> Path:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compile; the exit code is 0 once every kernel is there."""
     parser = command_line.parser("core.publishing.ship_kernels", __doc__)
-    parser.add_argument(
-        "--every", action="store_true", help="for every kind of processor that can be run here"
-    )
-    parser.add_argument(
-        "--into", type=Path, help="the folder of this process's kind of processor, to be filled"
-    )
+    parser.add_argument("--every", action="store_true", help="for every kind that this machine can run")
+    parser.add_argument("--into", type=Path, help="the folder to fill, of NUMBA_CPU_NAME")
     asked = parser.parse_args(arguments)
     if asked.into:
         _fill(asked.into)

@@ -56,7 +56,7 @@ class Stack:
             self._tell(f"Waiting for the api's answer at {self.url}; logs are in {self.folder.logs}")
             self._wait_ready()
             self._tell(
-                "The worker compiles kernels that are missing beside the work: minutes at the first start of all"
+                "The worker compiles missing kernels beside the work: minutes at the first start of all"
             )
             self.folder.keep_environment(environment)
             self.folder.announce(self.url)

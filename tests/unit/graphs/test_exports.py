@@ -325,7 +325,7 @@ def test_neo4j_imports_the_files_that_the_command_names(which: str, tmp_path: Pa
 
 
 def dgl_tables(graph: Graph, folder: Path) -> tuple[dict[str, Any], dict[str, Any], Callable[[str], list]]:
-    """What ``dgl.data.CSVDataset`` finds: what ``meta.yaml`` says, the categories, and the rows of a table."""
+    """What ``dgl.data.CSVDataset`` reads: ``meta.yaml``, the categories, and the rows of a table."""
     (folder / "one").mkdir()
     archive = zipfile.ZipFile(exported(graph, "dgl", folder / "one"))
 

@@ -38,7 +38,7 @@ def first_of_each(left, right, nodes, repeated, occupied):
 
 @kernel
 def worked_in(edges, blocks, stands, base, taken, chances, rng):
-    """Make the edges stand that can: (gone, added), the keys that leave and join ``base``. Changes all ends.
+    """Make the edges stand that can: (gone, added), keys that leave and join ``base``, in no order; and all ends.
 
     One that may not stand: it changes ends with an edge that stands, chosen at random among those with an
     end of its own label; labels, so block totals, stay. ``chances``: (tries in a sweep, sweeps), at most.
@@ -56,12 +56,12 @@ def worked_in(edges, blocks, stands, base, taken, chances, rng):
                 lucky |= stands[place]
             if not lucky:
                 break
-    return np.sort(gone[gone != EMPTY]), np.sort(added[added != EMPTY])
+    return gone[gone != EMPTY], added[added != EMPTY]
 
 
 @kernel
 def joined(edges, base, chances, rng):
-    """Make further edges stand that can: (gone, added), the keys that leave and join ``base``.
+    """Make further edges stand that can: (gone, added), keys that leave and join ``base``, in no order.
 
     One that is a loop or a repeat changes ends with a random edge that stands; all edges are of one label.
     ``base`` is not unpacked: an edge of it that changed ends once is left alone from then on. ``chances``:
@@ -84,7 +84,7 @@ def joined(edges, base, chances, rng):
             lucky |= not waits[place]
         if not lucky:
             break
-    return np.sort(gone[gone != EMPTY]), np.sort(added[added != EMPTY])
+    return gone[gone != EMPTY], added[added != EMPTY]
 
 
 @kernel
