@@ -38,10 +38,11 @@ def first_of_each(left, right, nodes, repeated, occupied):
 
 @kernel
 def worked_in(edges, blocks, stands, base, taken, chances, rng):
-    """Make the edges stand that can: (gone, added), keys that leave and join ``base``, in no order; and all ends.
+    """Make the edges stand that can: (gone, added), the keys that leave and join ``base``. Changes all ends.
 
-    One that may not stand: it changes ends with an edge that stands, chosen at random among those with an
-    end of its own label; labels, so block totals, stay. ``chances``: (tries in a sweep, sweeps), at most.
+    Keys come in no order. One that may not stand: it changes ends with an edge that stands, chosen at random
+    among those with an end of its own label; labels, so block totals, stay. ``chances``: (tries in a sweep,
+    sweeps), at most.
     """
     tries, sweeps = chances
     waiting = stands.size - int(stands.sum())
