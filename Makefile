@@ -7,7 +7,7 @@ CLIENT_PYTHON ?= $(PYTHON)
 CLIENT_ALONE := $(addprefix tests/unit/client/test_,amounts.py archives.py comparing.py console.py \
 	distribution.py pushing.py transport.py)
 WORKERS ?= 2
-LEARNED := $(addprefix tests/unit/generators/,dpggan hetesdg ppgsl thepuff) tests/unit/evaluation/learning \
+LEARNED := $(addsuffix /tests,$(addprefix papers/,dpggan hetesdg ppgsl thepuff)) tests/unit/evaluation/learning \
 	tests/unit/privacy/test_dp_sgd.py
 
 # What a GPU's machine has is kept: its torch, with CUDA, which the environment sees and does not replace.

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.graphs import community_graph
-from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import Graph
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import noise_generator
 from core.privacy.units import Unit
 
@@ -47,7 +47,7 @@ class Line:
 
 def fit(graph: Graph, method: str, params: dict[str, Any], epsilon: float, unit: Unit = Unit.EDGE) -> str:
     """Fit and draw once; the graph's size in words."""
-    from core.generators.registry import get
+    from core.methods.registry import get
     from core.privacy.meter import MemoryRecorder, Meter
     from core.privacy.private_graph import PrivateGraph
 
@@ -83,7 +83,7 @@ def ppgsl(nodes: dict[str, int]) -> Callable[[str, Path | None], str]:
     """A whole run of PPGSL on a random graph of mean degree 10."""
 
     def run(size: str, data: Path | None) -> str:
-        from benchmarks.ppgsl_data import random_graph
+        from papers.ppgsl.benchmarks.data import random_graph
 
         steps = {SMALL: {"steps": 4, "surrogate_steps": 4}, CPU: {"steps": 50}}.get(size, {})
         return fit(random_graph(nodes[size], 10), "ppgsl", steps, 1.0)
@@ -93,8 +93,8 @@ def ppgsl(nodes: dict[str, int]) -> Callable[[str, Path | None], str]:
 
 def networks(size: str, data: Path | None) -> str:
     """DPGGAN with the paper's networks and decoder, all graphs of one collection in one pass."""
-    from benchmarks.dpggan_rows import PAPERS_DECODER, ROWS, Row, release_together
     from benchmarks.small_graphs import load_labelled
+    from papers.dpggan.benchmarks.rows import PAPERS_DECODER, ROWS, Row, release_together
 
     label = "accelerators: joint"
     few = {"epochs": 2, "steps": 2} if size == SMALL else {}
@@ -111,9 +111,9 @@ def networks(size: str, data: Path | None) -> str:
 
 def hetesdg(size: str, data: Path | None) -> str:
     """HeteSDG with its link predictor."""
-    from benchmarks.hetesdg_data import load
-    from benchmarks.hetesdg_rows import Row, fitted
-    from benchmarks.hetesdg_scale import planted
+    from papers.hetesdg.benchmarks.data import load
+    from papers.hetesdg.benchmarks.rows import Row, fitted
+    from papers.hetesdg.benchmarks.scale import planted
 
     steps = {SMALL: 2, CPU: 60, WHOLE: 200}[size]
     row = Row("hetesdg", {"release": ("embedding",), "learn": "link-sgd", "steps": steps}, delta=True)
@@ -127,8 +127,8 @@ def hetesdg(size: str, data: Path | None) -> str:
 
 def gin(size: str, data: Path | None) -> str:
     """GIN on graphs of two kinds, in batches of 32."""
-    from benchmarks.dpggan_rows import view
     from core.evaluation.learning.gin import fitted_predictions
+    from papers.dpggan.benchmarks.rows import view
 
     count = {SMALL: 4, CPU: 60, WHOLE: 2_000}[size]
     views = [view(community_graph(60, 90 + 60 * (k % 2))) for k in range(count)]
@@ -139,8 +139,8 @@ def gin(size: str, data: Path | None) -> str:
 
 def seal(size: str, data: Path | None) -> str:
     """SEAL trained on enclosing subgraphs in batches of 128, and its scores of pairs."""
-    from benchmarks.dpggan_rows import view
     from core.evaluation.learning.seal import Seal
+    from papers.dpggan.benchmarks.rows import view
 
     links, pairs = {SMALL: (20, 20), CPU: (100, 200), WHOLE: (2_000, 20_000)}[size]
     of, rng = view(community_graph(3_000, 12_000)), np.random.default_rng(0)

@@ -33,13 +33,13 @@ NANO = 1_000_000_000
 # Phase: what is timed as it, as module, then name in it. Time in an inner phase is not the outer one's.
 PHASES = {
     "noisy numbers": ("core.privacy.private_graph", "PrivateCell.laplace"),
-    "evidence": ("core.generators._shared.slots.evidence", "measure"),
-    "degrees": ("core.generators._shared.relations.fit", "fitted_sides"),
-    "static fit": ("core.generators._shared.relations.static", "fit"),
-    "static draw": ("core.generators._shared.relations.static", "draw"),
-    "stubs": ("core.generators._shared.relations.draw", "matched"),
-    "filling": ("core.generators._shared.relations.draw", "completed"),
-    "chain": ("core.generators._shared.slots.markov_chain", "rewired"),
+    "evidence": ("core.methods._shared.slots.evidence", "measure"),
+    "degrees": ("core.methods._shared.relations.fit", "fitted_sides"),
+    "static fit": ("core.methods._shared.relations.static", "fit"),
+    "static draw": ("core.methods._shared.relations.static", "draw"),
+    "stubs": ("core.methods._shared.relations.draw", "matched"),
+    "filling": ("core.methods._shared.relations.draw", "completed"),
+    "chain": ("core.methods._shared.slots.markov_chain", "rewired"),
 }
 
 Phases = dict[str, tuple[str, str]]
@@ -106,9 +106,9 @@ def release(
     method: str, parameters: dict[str, Any], epsilon: float, delta_atto: int, folder: str, phases: Phases
 ) -> dict[str, Any]:
     """One release under unit ``event``: edges in and out, and CPU seconds by phase."""
-    from core.generators.base import PublicFacts, no_progress
-    from core.generators.registry import get
     from core.graphs.store import read_graph
+    from core.methods.base import PublicFacts, no_progress
+    from core.methods.registry import get
     from core.privacy.entropy import noise_generator
     from core.privacy.meter import MemoryRecorder, Meter
     from core.privacy.private_graph import PrivateGraph

@@ -19,10 +19,10 @@ import numpy as np
 
 from benchmarks.typed_choice import Original, facts_of, load, released
 from benchmarks.typed_graphs import declared
-from core.generators._shared.relations.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE
-from core.generators.anchored import GENERATOR
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeType
+from core.methods._shared.relations.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE
+from core.methods.anchored import GENERATOR
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 RELATIONS = (

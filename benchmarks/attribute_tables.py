@@ -53,14 +53,14 @@ from benchmarks.static_tables import release
 from core.evaluation.node_values import compare_node_values
 from core.evaluation.values import compare_values
 from core.evaluation.view import UndirectedView
-from core.generators._shared.values.draw import drawn_values
-from core.generators._shared.values.fit import paid
-from core.generators.base import PublicFacts, no_progress
-from core.generators.registry import get
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
 from core.graphs.value_bins import bins_of
+from core.methods._shared.values.draw import drawn_values
+from core.methods._shared.values.fit import paid
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.events import NANO, Pure
 from core.privacy.meter import MemoryRecorder, Meter

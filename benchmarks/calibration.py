@@ -36,10 +36,10 @@ from benchmarks import attribute_tables
 from benchmarks.results_file import Line, add, parser_of, read, run_or_print
 from benchmarks.static_graphs import load
 from core.evaluation.paid import exact
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.privacy import node_values
 from core.privacy.events import NANO
 from core.privacy.measurements import Measurement

@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 from unittest import mock
 
-from core.generators import registry
-from core.generators.base import PublicFacts
 from core.graphs.store import write_graph
+from core.methods import registry
+from core.methods.base import PublicFacts
 from core.privacy.units import Unit
 from core.publishing.kernels import made_up
 from core.publishing.spec import ReleaseTask

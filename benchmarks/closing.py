@@ -22,10 +22,10 @@ from benchmarks.load import load_static
 from core.evaluation.metric import Suite
 from core.evaluation.utility import assortativity, clustering, communities
 from core.evaluation.view import UndirectedView
-from core.generators._shared.rewiring.triangles import rewired
-from core.generators.base import FittedModel, PublicFacts, no_progress
-from core.generators.registry import get
 from core.graphs.graph import Graph
+from core.methods._shared.rewiring.triangles import rewired
+from core.methods.base import FittedModel, PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph

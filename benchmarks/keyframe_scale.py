@@ -25,10 +25,10 @@ WINDOW = 10
 def ticks(nodes: int, edges: int, steps: int) -> list[float]:
     """CPU seconds of each step, of which the first has a key frame."""
     from benchmarks.graphs import community_graph
-    from core.generators.base import PublicFacts, no_progress
-    from core.generators.keyframe import GENERATOR, KeyframeParams
     from core.graphs.graph import EdgeTable, Graph, NodeTable
     from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+    from core.methods.base import PublicFacts, no_progress
+    from core.methods.keyframe import GENERATOR, KeyframeParams
     from core.privacy.entropy import noise_generator
     from core.privacy.meter import MemoryRecorder, Meter
     from core.privacy.private_graph import PrivateGraph

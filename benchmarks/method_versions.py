@@ -11,29 +11,34 @@ from pathlib import Path
 
 import grimp
 
-from core.generators.registry import get
+from core.methods.registry import get
 
-ROOMS = "core.generators"
-COMMON = (f"{ROOMS}.base", f"{ROOMS}.registry", f"{ROOMS}.choice")
+ROOMS = ("core.methods", "papers")
+FOLDERS = ("core.methods", "papers.comparators")
+"""Packages with a room for each method; elsewhere in ``papers`` a paper is one room."""
+COMMON = ("core.methods.base", "core.methods.registry", "core.methods.choice")
 
 
 def version_of(method: str) -> str:
-    """Twelve hex digits of the code in the method's room and of what it imports from ``core/generators``.
+    """Twelve hex digits of the code in the method's room and of what it imports of methods.
 
     Comments, docstrings and the interface of all methods are left out; so are graphs and mechanisms, whose
     meaning never changes. The files are read anew by every call.
     """
-    room = ".".join(type(get(method)).__module__.split(".")[:3])
+    parts = type(get(method)).__module__.split(".")
+    room = ".".join(parts[: 3 if ".".join(parts[:2]) in FOLDERS else 2])
     graph = _imports()
     own = {room, *graph.find_descendants(room)}
     used = own | graph.find_upstream_modules(room, as_package=True)
-    names = sorted(name for name in used if name.startswith(f"{ROOMS}.") and name not in COMMON)
+    names = sorted(
+        name for name in used if name.startswith(tuple(f"{room}." for room in ROOMS)) and name not in COMMON
+    )
     return digest((name, Path(_file(name)).read_text()) for name in names)
 
 
 @cache
 def _imports() -> grimp.ImportGraph:
-    return grimp.build_graph("core", cache_dir=None)
+    return grimp.build_graph("core", "papers", cache_dir=None)
 
 
 @cache

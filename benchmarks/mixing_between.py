@@ -25,10 +25,10 @@ from benchmarks.attribute_tables import SHARE, mean_of
 from benchmarks.results_file import Line, add, read, runs_or_tables
 from benchmarks.typed_graphs import load_dataset
 from core.evaluation.node_values import compare_node_values
-from core.generators.base import PublicFacts, no_progress
-from core.generators.registry import get
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.events import NANO
 from core.privacy.meter import MemoryRecorder, Meter

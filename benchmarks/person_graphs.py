@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks import hetesdg_data, static_graphs
+from benchmarks import static_graphs
 from benchmarks.load import numbers
 from benchmarks.typed_graphs import SHAPES, load_dataset, shaped
 from benchmarks.typed_metrics import Reading
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
+from papers.hetesdg.benchmarks import data as hetesdg_data
 
 THINGS: dict[str, tuple[str, Reading]] = {
     "ml-100k": ("u", Reading("u-m-timed", ("~u-o-static", "u-m-timed", "m-g-static"))),

@@ -37,7 +37,6 @@ import numpy as np
 
 from benchmarks import person_graphs
 from benchmarks.results_file import Line, add, parser_of, read, run_or_print
-from benchmarks.thepuff_golden import scores as thepuff_scores
 from benchmarks.typed_metrics import chain_tv, degree_figures, four_cycles
 from core.evaluation.attacks.projection import static_view
 from core.evaluation.metric import Suite
@@ -46,15 +45,16 @@ from core.evaluation.tasks.run import persons_first
 from core.evaluation.utility import clustering, degrees
 from core.evaluation.utility.relative import plain
 from core.evaluation.view import UndirectedView
-from core.generators.base import PublicFacts, no_progress
-from core.generators.registry import get
 from core.graphs.graph import Graph
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.events import NANO
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.thepuff.benchmarks.golden import scores as thepuff_scores
 
 DELTA_ATTO = 10**12
 RUNS = 5

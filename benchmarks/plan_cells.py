@@ -12,9 +12,9 @@ import multiprocessing
 import resource
 import time
 
-from core.generators import registry
-from core.generators.base import PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods import registry
+from core.methods.base import PublicFacts
 from core.privacy.units import Unit
 
 EPSILON_NANO = 10**12

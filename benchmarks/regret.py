@@ -32,7 +32,7 @@ from benchmarks.regret_cells import MEASURES, Plan, Setting, run_missing
 from benchmarks.regret_tables import cells_of, every_method, leaders, left_one_out, left_out, picture, table
 from benchmarks.results_file import Line, parser_of, run_or_print
 from benchmarks.static_graphs import SOURCES, load
-from core.generators.registry import generators, get
+from core.methods.registry import generators, get
 from core.privacy.guarantee import GuaranteeKind
 from core.privacy.units import Unit
 

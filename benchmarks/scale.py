@@ -35,9 +35,9 @@ def write(nodes: int, edges: int, folder: str) -> None:
 
 def release(method: str, folder: str) -> tuple[int, float, float]:
     """Edges drawn, and the CPU seconds of fit and of sample."""
-    from core.generators.base import PublicFacts, no_progress
-    from core.generators.registry import get
     from core.graphs.store import read_graph
+    from core.methods.base import PublicFacts, no_progress
+    from core.methods.registry import get
     from core.privacy.entropy import noise_generator
     from core.privacy.meter import MemoryRecorder, Meter
     from core.privacy.private_graph import PrivateGraph

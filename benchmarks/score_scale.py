@@ -18,8 +18,8 @@ from benchmarks.static_tables import release
 from core.evaluation import anchors
 from core.evaluation.metric import Suite
 from core.evaluation.suite import compare
-from core.generators.base import no_progress
 from core.graphs.graph import Cell, Graph
+from core.methods.base import no_progress
 from core.privacy.entropy import Generator, public_generator
 from core.reports.comparison import Comparison
 from core.reports.measured import measured_parts

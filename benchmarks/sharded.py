@@ -33,15 +33,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.generators._shared.blocks.reconstruct import Blocks
-from core.generators._shared.shards.draw import strips, write_shard
-from core.generators._shared.shards.law import load_law, strip_law
-from core.generators.base import PublicFacts, no_progress
-from core.generators.registry import get
 from core.graphs.graph import NodeTable
 from core.graphs.parted import read_parted, write_parted
 from core.graphs.parts import ENDS, Ends, Part
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.shards.draw import strips, write_shard
+from core.methods._shared.shards.law import load_law, strip_law
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.counted import PrivateParts
 from core.privacy.entropy import fresh_key, noise_generator
 from core.privacy.meter import MemoryRecorder, Meter

@@ -23,9 +23,9 @@ import numpy as np
 from benchmarks.graphs import static_graph
 from core.evaluation.metric import Suite
 from core.evaluation.suite import compare
-from core.generators.base import PublicFacts, no_progress
-from core.generators.registry import get
 from core.graphs.graph import EdgeTable, Graph
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph

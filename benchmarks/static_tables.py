@@ -30,9 +30,9 @@ from core.evaluation.metric import Suite
 from core.evaluation.utility import assortativity, clustering, communities, degrees, edges, eigenvector
 from core.evaluation.utility.relative import plain, scalar
 from core.evaluation.view import UndirectedView
-from core.generators.base import PublicFacts, no_progress
-from core.generators.registry import generators, get
 from core.graphs.graph import Graph
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import generators, get
 from core.privacy.entropy import noise_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph

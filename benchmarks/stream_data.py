@@ -18,10 +18,10 @@ from core.evaluation.metric import Suite
 from core.evaluation.utility import assortativity, clustering, degrees, edges, eigenvector
 from core.evaluation.utility.relative import plain
 from core.evaluation.view import UndirectedView
-from core.generators.base import PublicFacts, no_progress
-from core.generators.registry import get
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.stream_data import FIGURES, LOADERS, figures, release
-from core.generators.registry import generators, get
+from core.methods.registry import generators, get
 from core.privacy.units import Unit
 
 PAPER = ("overlap", "assortativity_re", "degree_kl", "density_re", "transitivity_re")

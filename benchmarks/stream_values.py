@@ -22,11 +22,11 @@ import numpy as np
 from benchmarks.attribute_tables import DAY, EDGE, HOUR, MAILS, TRUST, figures, mean_of, of_columns
 from benchmarks.results_file import Line, add, read, runs_or_tables
 from core.evaluation.values import compare_values
-from core.generators._shared.values.draw import drawn_values
-from core.generators._shared.values.fit import paid_step
-from core.generators._shared.values.memory import Memory
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.snapshot_schema import tick_schema
+from core.methods._shared.values.draw import drawn_values
+from core.methods._shared.values.fit import paid_step
+from core.methods._shared.values.memory import Memory
 from core.privacy.entropy import noise_generator
 from core.privacy.events import NANO, Pure
 from core.privacy.meter import MemoryRecorder, Meter

@@ -26,9 +26,9 @@ from core.evaluation import suite as suites
 from core.evaluation.attacks.run import run_attacks
 from core.evaluation.metric import Suite
 from core.evaluation.tasks.run import run_tasks
-from core.generators.base import no_progress
-from core.generators.registry import get
 from core.graphs.graph import EdgeTable, Graph
+from core.methods.base import no_progress
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph

@@ -31,24 +31,24 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import ArpackError
 
-from benchmarks.hetesdg_data import DATASETS as FEATURED
-from benchmarks.hetesdg_data import load as load_featured
-from benchmarks.hetesdg_graph import paths
 from benchmarks.load import load_typed
 from benchmarks.results_file import add, parser_of, read, run_or_print
 from benchmarks.typed_metrics import degree_figures, four_cycles, preference_aucs
 from core.evaluation.utility.degrees import total_variation
 from core.evaluation.view import sides
-from core.generators.base import PublicFacts, no_progress
-from core.generators.choice import choose
-from core.generators.registry import get
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods.base import PublicFacts, no_progress
+from core.methods.choice import choose
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.events import NANO
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.hetesdg.benchmarks.data import DATASETS as FEATURED
+from papers.hetesdg.benchmarks.data import load as load_featured
+from papers.hetesdg.benchmarks.graph import paths
 
 METHODS = ("anchored", "hetesdg", "edgerand", "tmf", "lapgraph")
 EPSILONS = (0.5, 1.0, 2.0, 4.0)

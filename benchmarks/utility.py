@@ -26,9 +26,9 @@ import numpy as np
 from benchmarks.load import load_static, load_stream
 from core.evaluation.metric import Suite
 from core.evaluation.suite import compare
-from core.generators.base import PublicFacts, no_progress
-from core.generators.registry import get
 from core.graphs.graph import Graph
+from core.methods.base import PublicFacts, no_progress
+from core.methods.registry import get
 from core.privacy.entropy import noise_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph

@@ -18,10 +18,10 @@ from core.evaluation.metric import Metric
 from core.evaluation.tasks.run import TASKS
 from core.evaluation.view import UndirectedView
 from core.evaluation.whole.compare import WHOLE
-from core.generators._shared.frame.stages import Staged
-from core.generators._shared.values.stage import VALUES
-from core.generators.base import AcceleratedGenerator, Generator, Parameters, ValuesGenerator
-from core.generators.registry import generators
+from core.methods._shared.frame.stages import Staged
+from core.methods._shared.values.stage import VALUES
+from core.methods.base import AcceleratedGenerator, Generator, Parameters, ValuesGenerator
+from core.methods.registry import generators
 from core.reports.measured import FAMILIES
 from core.reports.model import Report
 from core.settings import Settings

@@ -14,10 +14,10 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
-from core.generators.registry import generators
 from core.jobs.models import JobState
 from core.jobs.states import TERMINAL
 from core.ledger.kinds import EntryKind
+from core.methods.registry import generators
 from core.objectives import OBJECTIVES
 from core.version import package_version
 from core.workflows.operations.gauges import Gauges

@@ -109,7 +109,8 @@ def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     yield given.folder, WRITE
     yield root, READ_DIR
     libraries = {Path(each) for each in (sys.prefix, sys.base_prefix, *sys.path) if each}
-    code = (root / "core", root / "worker", given.kernels, *sorted(libraries - {root}), *given.libraries)
+    ours = (root / "core", root / "papers", root / "worker", given.kernels)
+    code = (*ours, *sorted(libraries - {root}), *given.libraries)
     version = (root / "pyproject.toml", *root.glob("*.egg-info"))  # what core.version looks at
     for path in (*map(Path, READABLE), *code, *version):
         yield path, READ

@@ -15,7 +15,10 @@ from collections.abc import Iterator
 
 from worker.limits import ROOT
 
-OURS = ("graphs", "privacy", "generators", "evaluation", "reports", "publishing")
+OURS = (
+    *(f"core/{room}" for room in ("graphs", "privacy", "methods", "evaluation", "reports", "publishing")),
+    "papers",
+)
 LIBRARIES = (
     *("numba", "randomgen", "polars", "scipy.special", "scipy.sparse.csgraph"),
     *("pyarrow.compute", "pyarrow.csv", "pyarrow.dataset", "pyarrow.json", "pyarrow.parquet"),
@@ -53,15 +56,17 @@ def _loaded(name: str) -> bool:
 
 def _modules() -> Iterator[str]:
     for package in OURS:
-        for path in sorted((ROOT / "core" / package).rglob("*.py")):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if {"tests", "benchmarks"} & set(path.relative_to(ROOT).parts):
+                continue  # they stand beside a method, and are no part of it
             yield ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def _know_methods() -> None:
     """Find the methods and formats, which is done once a process."""
-    from core.generators import registry
     from core.graphs.formats import formats
     from core.graphs.networkit import networkit
+    from core.methods import registry
 
     registry.generators()
     formats()

@@ -98,7 +98,7 @@ class Job(CreatedAt, Leased, Base):
     whose it is), when, and why. ``content_hash``:
     of what a release is made from; None where no two jobs can ask for the same (samples, snapshots).
     ``traceparent``: the span of the request, where it was traced. ``accelerator``: what a GPU is to it
-    (:class:`core.generators.base.Accelerator`); ``gpu_only``: only a worker that holds one may claim it now.
+    (:class:`core.methods.base.Accelerator`); ``gpu_only``: only a worker that holds one may claim it now.
     ``fitted_attempt``: the attempt that fitted the model whose shards are drawn, or were; ``shards``: how
     many those are. None for a job that is drawn as a whole, and before its model is there.
     """

@@ -17,13 +17,13 @@ from typing import Any
 from core import ids
 from core.errors import InvalidInput, KindNotAllowed, NotAccepted
 from core.evaluation.metric import Suite
-from core.generators.base import LinkHidingGenerator, Progress, PublicFacts
-from core.generators.choice import AUTO
 from core.graphs.graph import Graph
 from core.graphs.schema import Derived, GraphSchema
 from core.ledger.amounts import check_delta, delta_cost, epsilon_cost
 from core.ledger.in_file import FileAccount, Held
 from core.ledger.kinds import Filter
+from core.methods.base import LinkHidingGenerator, Progress, PublicFacts
+from core.methods.choice import AUTO
 from core.privacy.accountant import Accountant
 from core.privacy.events import MAX_NANO_EPSILON, NANO
 from core.privacy.meter import TranscriptEntry

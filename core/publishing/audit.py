@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from core.generators.base import Progress
 from core.graphs.graph import Graph
+from core.methods.base import Progress
 from core.privacy.audit import CONFIDENCE, AuditResult, audit_epsilon
 from core.privacy.audited import AuditSpec
 from core.privacy.events import NANO

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from core.errors import InvalidInput
-from core.generators import registry
-from core.generators.base import Generator, no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
+from core.methods import registry
+from core.methods.base import Generator, no_progress
 from core.privacy.audited import EDGE, MECHANISMS, NODES, AuditSpec, canary_steps, replaced, training_of
 from core.privacy.entropy import noise_generator
 from core.privacy.events import pure_nano_epsilon

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators import registry
-from core.generators.base import Generator, ShardedGenerator
-from core.generators.shares import spread
 from core.graphs import formats
 from core.graphs.node_bins import synthesised, synthesised_in
 from core.graphs.schema import GraphSchema, Protection
+from core.methods import registry
+from core.methods.base import Generator, ShardedGenerator
+from core.methods.shares import spread
 from core.privacy import persons
 from core.privacy.plan import Cost, GuaranteeKind
 from core.privacy.units import Unit

@@ -11,11 +11,11 @@ from core.evaluation import suite
 from core.evaluation.attacks.named import DefenceShadow, attacked_links
 from core.evaluation.attacks.run import run_attacks
 from core.evaluation.tasks.run import run_tasks
-from core.generators.base import Progress
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.sensitive import stored_links
 from core.graphs.store import read_graph
+from core.methods.base import Progress
 from core.publishing import bundle
 from core.publishing.membership import membership_attacks
 from core.publishing.paid_errors import paid_errors

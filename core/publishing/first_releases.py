@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.generators.base import no_progress
 from core.graphs.assembled_objects import store
 from core.graphs.schema import GraphSchema
+from core.methods.base import no_progress
 from core.privacy.entropy import Generator, public_generator
 from core.privacy.units import Unit
 from core.publishing.alone import Asked, make_alone, plan_alone

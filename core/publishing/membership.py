@@ -10,9 +10,9 @@ from core.errors import GraphveilError
 from core.evaluation.attacks import membership
 from core.evaluation.attacks.projection import protected_relations
 from core.evaluation.metric import Suite
-from core.generators import registry
-from core.generators.base import Progress, no_progress
 from core.graphs.graph import Graph
+from core.methods import registry
+from core.methods.base import Progress, no_progress
 from core.privacy.entropy import noise_generator, public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
-from core.generators import registry
-from core.generators.base import FittedModel, Generator, Progress, carries_values, synthesised_by
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.pseudonyms import Permuter, pseudonymise, sorted_by_id
 from core.graphs.schema import GraphSchema, NodeIds, Protection
 from core.graphs.sensitive import FILE as SENSITIVE
 from core.graphs.sensitive import read_sensitive
 from core.graphs.store import read_graph, read_schema
+from core.methods import registry
+from core.methods.base import FittedModel, Generator, Progress, carries_values, synthesised_by
 from core.privacy.entropy import noise_generator, public_generator
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import Meter, Recorder, require_metered

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import PrivacyViolation
-from core.generators import registry
-from core.generators.base import Generator, Progress, synthesised_by
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeIds
+from core.methods import registry
+from core.methods.base import Generator, Progress, synthesised_by
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import PrivacyPlan

@@ -12,11 +12,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators import registry
-from core.generators.base import Generator, PublicFacts, synthesised_by
-from core.generators.choice import AUTO, Choice, choose, choose_in_parts
-from core.generators.room import require_room
 from core.graphs.schema import GraphSchema
+from core.methods import registry
+from core.methods.base import Generator, PublicFacts, synthesised_by
+from core.methods.choice import AUTO, Choice, choose, choose_in_parts
+from core.methods.room import require_room
 from core.privacy.plan import PrivacyPlan
 from core.publishing.checks import checked_formats, keeps_to, params_of, released_schema, sharded
 

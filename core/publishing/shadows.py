@@ -8,16 +8,16 @@ from pydantic import ValidationError
 from core.errors import GraphveilError
 from core.evaluation.attacks.named import DefenceShadow
 from core.evaluation.metric import Suite
-from core.generators import registry
-from core.generators.base import (
+from core.graphs.graph import Graph
+from core.graphs.sensitive import SensitiveLinks
+from core.methods import registry
+from core.methods.base import (
     FittedModel,
     LinkHidingGenerator,
     LinkHidingModel,
     Progress,
     no_progress,
 )
-from core.graphs.graph import Graph
-from core.graphs.sensitive import SensitiveLinks
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph

@@ -15,14 +15,14 @@ from typing import Any
 
 from core.errors import PrivacyViolation
 from core.evaluation.suite import degree_statistics
-from core.generators import registry
-from core.generators.base import Progress
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.partable import require_partable
 from core.graphs.parted import read_parted
 from core.graphs.parts import Part
 from core.graphs.schema import GraphSchema
 from core.graphs.store import read_schema
+from core.methods import registry
+from core.methods.base import Progress
 from core.privacy.counted import PrivateParts
 from core.privacy.entropy import noise_generator
 from core.privacy.guarantee import guarantee_of

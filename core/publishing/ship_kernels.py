@@ -19,13 +19,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from core import command_line
-from core.generators import registry
-from core.generators.base import no_progress
 from core.kernels import folders
 from core.kernels.identity import VERSIONS
 from core.kernels.processors import runnable
 from core.kernels.store import Store
 from core.logging import get_logger
+from core.methods import registry
+from core.methods.base import no_progress
 from core.publishing import first_releases, kernels
 
 MARK = "complete"

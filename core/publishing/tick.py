@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import NotAccepted
-from core.generators.base import FittedModel, Generator, Progress, StreamGenerator, StreamState
+from core.methods.base import FittedModel, Generator, Progress, StreamGenerator, StreamState
 from core.privacy.plan import PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.publishing import bundle

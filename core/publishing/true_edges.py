@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core.generators.base import EvidenceGenerator, Generator
 from core.graphs.schema import GraphSchema
+from core.methods.base import EvidenceGenerator, Generator
 from core.privacy.plan import PrivacyPlan
 from core.reports.base import Notice
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from core.generators.base import Generator, NodeValuesGenerator, ValuesGenerator
 from core.graphs.node_bins import synthesised, synthesised_in
 from core.graphs.schema import GraphSchema, NodeType, Protection
+from core.methods.base import Generator, NodeValuesGenerator, ValuesGenerator
 from core.privacy.events import NANO, pure_nano_epsilon
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from core.evaluation.suite import public_statistics
-from core.generators.base import (
+from core.graphs import formats
+from core.graphs.formats._base import ListsNodes
+from core.graphs.graph import Graph
+from core.graphs.schema import GraphSchema
+from core.methods.base import (
     Accelerator,
     ClaimingGenerator,
     FittedModel,
@@ -25,10 +29,6 @@ from core.generators.base import (
     training_of,
     vectors_of,
 )
-from core.graphs import formats
-from core.graphs.formats._base import ListsNodes
-from core.graphs.graph import Graph
-from core.graphs.schema import GraphSchema
 from core.privacy.guarantee import Guarantee
 from core.privacy.measurements import Measurements
 from core.privacy.meter import TranscriptEntry

@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.generators._shared.relations import fit as reads
-from core.generators._shared.slots import evidence
-from core.generators.anchored import GENERATOR
+from core.methods._shared.relations import fit as reads
+from core.methods._shared.slots import evidence
+from core.methods.anchored import GENERATOR
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from tests.support.auditing import SOUND, caught

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.generators import edgerand, tmf
+from core.methods import edgerand, tmf
 from core.privacy.audit import audit_epsilon, repeated
 from tests.support.auditing import SOUND, caught
 from tests.support.generating import drawn, graph_of, rows_of

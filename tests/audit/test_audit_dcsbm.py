@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.generators.dcsbm import GENERATOR, DCSBMParams
-from core.generators.dcsbm import fit as reads
+from core.methods.dcsbm import GENERATOR, DCSBMParams
+from core.methods.dcsbm import fit as reads
 from core.privacy import label_stream
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.private_graph import PrivateCell

@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.generators._shared.triangles import draw as drawing
-from core.generators.degree_triangle import GENERATOR, DegreeTriangleParams
+from core.methods._shared.triangles import draw as drawing
+from core.methods.degree_triangle import GENERATOR, DegreeTriangleParams
 from core.privacy import ladder as ladder_module
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated

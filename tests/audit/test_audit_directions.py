@@ -9,9 +9,9 @@ caught; the numbers' noise is audited without directions.
 import numpy as np
 import pytest
 
-from core.generators.anchored import GENERATOR, AnchoredParams, spectral
-from core.generators.anchored.passes import PASSES
-from core.generators.base import PublicFacts, no_progress
+from core.methods.anchored import GENERATOR, AnchoredParams, spectral
+from core.methods.anchored.passes import PASSES
+from core.methods.base import PublicFacts, no_progress
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.guarantee import guarantee_of

@@ -8,11 +8,11 @@ epsilon, and one number tells of one of them. Half the noise of each read by its
 
 import numpy as np
 
-from core.generators._shared.values.fit import paid_step
-from core.generators.dcsbm import GENERATOR
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods._shared.values.fit import paid_step
+from core.methods.dcsbm import GENERATOR
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.events import Pure

@@ -10,11 +10,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.generators._shared.relations import static
-from core.generators._shared.relations.budget import STATIC_SHARE, static_shares
-from core.generators.anchored import AnchoredParams
 from core.graphs.graph import Cell, EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods._shared.relations import static
+from core.methods._shared.relations.budget import STATIC_SHARE, static_shares
+from core.methods.anchored import AnchoredParams
 from core.privacy import aggregation, mechanisms
 from core.privacy.accountant import ORDERS, nano_epsilon
 from core.privacy.audit import audit_epsilon, repeated

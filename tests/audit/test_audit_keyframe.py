@@ -12,13 +12,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.generators.base import PublicFacts
-from core.generators.keyframe import GENERATOR, KeyframeParams
-from core.generators.keyframe import tail as tail_curve
-from core.generators.keyframe.budget import divide
-from core.generators.keyframe.step import fit_step
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods.base import PublicFacts
+from core.methods.keyframe import GENERATOR, KeyframeParams
+from core.methods.keyframe import tail as tail_curve
+from core.methods.keyframe.budget import divide
+from core.methods.keyframe.step import fit_step
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.entropy import noise_generator

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from core.generators.base import PublicFacts, no_progress
-from core.generators.profiles import GENERATOR, ProfilesParams, fit
 from core.graphs.graph import Graph
+from core.methods.base import PublicFacts, no_progress
+from core.methods.profiles import GENERATOR, ProfilesParams, fit
 from core.privacy import people_things, samplers
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.events import NANO

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators.base import PublicFacts
-from core.generators.projection import GENERATOR
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
+from core.methods.base import PublicFacts
+from core.methods.projection import GENERATOR
 from core.privacy import mechanisms, projection
 from core.privacy.audit import audit_epsilon
 from core.privacy.meter import MemoryRecorder, Meter

@@ -7,11 +7,11 @@ have one relation; here are timed, directed, functional and static ones together
 import numpy as np
 import pytest
 
-from core.generators import registry
-from core.generators._shared.relations import fit as reads
-from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods import registry
+from core.methods._shared.relations import fit as reads
+from core.methods.base import PublicFacts, no_progress
 from core.privacy import mechanisms
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter

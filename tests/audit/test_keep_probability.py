@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from core.generators import dgg, edgerand, ldpgen, tmf
+from core.methods import edgerand, tmf
 from core.privacy import randomised_response
 from core.privacy.randomised_response import WORD, Flips, _slots
 from core.privacy.units import Unit
+from papers.comparators import dgg, ldpgen
 from tests.support.generating import NANO, fit, graph_of, random_pairs, rows_of
 
 NODES = 600
@@ -177,10 +178,10 @@ def two_kinds_of_nodes(count: int):
 @pytest.mark.parametrize("factor", [1, 2])
 def test_a_local_report_tells_one_node_s_edge_at_half_of_its_epsilon(factor, monkeypatch):
     """LDPGen: both ends report an edge, so each report is (epsilon_i / 2)-private on its own."""
-    from core.generators.ldpgen.reports import report
     from core.privacy import mechanisms
     from core.privacy.meter import MemoryRecorder, Meter
     from core.privacy.private_graph import PrivateGraph
+    from papers.comparators.ldpgen.reports import report
 
     if factor != 1:
         true_noise = mechanisms.discrete_laplace
@@ -222,7 +223,7 @@ def test_a_noisy_degree_tells_one_edge_at_half_of_its_epsilon(factor, monkeypatc
 
 
 def _facts(graph, epsilon):
-    from core.generators.base import PublicFacts
+    from core.methods.base import PublicFacts
 
     return PublicFacts(graph.schema, Unit.EDGE, None, int(epsilon * NANO), 0, ("edge",))
 

@@ -7,10 +7,10 @@ One schema a case, with all the facts that the method's sort of relation can hav
 import numpy as np
 import pytest
 
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind

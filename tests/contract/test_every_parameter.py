@@ -15,8 +15,6 @@ import pyarrow as pa
 import pytest
 
 from core import errors
-from core.generators import registry
-from core.generators.base import LearnedModel, PublicFacts, VectorModel, WeightedModel, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import (
@@ -28,6 +26,8 @@ from core.graphs.schema import (
     Protection,
     TimeGrid,
 )
+from core.methods import registry
+from core.methods.base import LearnedModel, PublicFacts, VectorModel, WeightedModel, no_progress
 from core.privacy import mechanisms
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
@@ -44,7 +44,7 @@ LEARNED = {
 }
 """Methods that train: three CPU minutes, so that they are looked at with the slow tests."""
 ELSEWHERE = {"pooled"}
-"""Parameters of collections alone, shown by tests/unit/generators/test_pooling.py."""
+"""Parameters of collections alone, shown by papers/dpggan/tests/test_pooling.py."""
 CASES = [
     pytest.param(
         *(method, name, each),
@@ -262,10 +262,10 @@ def request_of(where: str) -> tuple[Graph, Unit, int | None]:
 def chance_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mechanisms, "OPENDP_VALUES", -1)  # its noise cannot be seeded
     for module in (
-        *("core.privacy.entropy", "core.generators._shared.defences.altered", "core.generators.thepuff.fit"),
-        "core.generators._shared.walks.model",
-        *("core.generators.dpggan.raw", "core.generators.dpggan.fit", "core.generators.diffusion.fit"),
-        *("core.generators.hetesdg.published.fit", "core.generators.hetesdg.sound.training"),
+        *("core.privacy.entropy", "papers._shared.defences.altered", "papers.thepuff.fit"),
+        "papers._shared.walks.model",
+        *("papers.dpggan.raw", "papers.dpggan.fit", "papers.comparators.diffusion.fit"),
+        *("papers.hetesdg.published.fit", "papers.hetesdg.sound.training"),
     ):
         monkeypatch.setattr(f"{module}.noise_generator", lambda: np.random.default_rng(5))
 

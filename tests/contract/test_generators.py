@@ -3,7 +3,7 @@
 import functools
 import subprocess
 import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
-from core.generators import registry
-from core.generators.base import FittedModel, PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods import registry
+from core.methods.base import FittedModel, PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.events import Pure, rdp
 from core.privacy.guarantee import guarantee_of
@@ -260,7 +260,7 @@ def test_refuses_other_units_and_unknown_parameters(generator):
 
 def test_the_registry_imports_no_heavy_library():
     code = (
-        "import sys; from core.generators import registry; assert registry.generators(); "
+        "import sys; from core.methods import registry; assert registry.generators(); "
         "print([m for m in ('torch', 'numba', 'networkit', 'pyarrow', 'scipy') "
         "if m in sys.modules])"
     )
@@ -268,16 +268,10 @@ def test_the_registry_imports_no_heavy_library():
     assert found.stdout.strip() == "[]"
 
 
-def _module(name: str, generator: object) -> ModuleType:
-    module = ModuleType(name)
-    module.GENERATOR = generator
-    return module
-
-
 def test_the_registry_refuses_a_name_used_twice():
     one = GENERATORS[0]
     with pytest.raises(TypeError, match="two generators are named"):
-        registry.collect([_module("a", one), _module("b", one)])
+        registry.collect([("a", one), ("b", one)])
 
 
 @pytest.mark.parametrize(
@@ -286,15 +280,15 @@ def test_the_registry_refuses_a_name_used_twice():
 )
 def test_the_registry_refuses_an_incomplete_generator(missing):
     whole = {name: getattr(GENERATORS[0], name) for name in GENERATOR_NAMES}
-    assert registry.collect([_module("whole", SimpleNamespace(**whole))])
+    assert registry.collect([("whole", SimpleNamespace(**whole))])
     del whole[missing]
     with pytest.raises(TypeError, match=missing):
-        registry.collect([_module("part", SimpleNamespace(**whole))])
+        registry.collect([("part", SimpleNamespace(**whole))])
 
 
 def test_the_registry_refuses_a_module_without_a_generator():
     with pytest.raises(TypeError, match="binds no GENERATOR"):
-        registry.collect([ModuleType("nothing")])
+        registry.collect([("nothing", None)])
 
 
 def test_an_unknown_method_is_an_error():

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import (
@@ -23,6 +21,8 @@ from core.graphs.schema import (
     NodeType,
     TimeGrid,
 )
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.privacy import limits, randomised_response
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
@@ -186,7 +186,7 @@ def test_a_noisy_count_beyond_what_one_call_makes_is_not_refused(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """How many edges are told follows from noise, so that no plan could ask: fewer are made."""
-    from core.generators._shared.flips import balanced
+    from core.methods._shared.flips import balanced
     from core.privacy import largest_slots
 
     monkeypatch.setattr(randomised_response, "MAX_ADDITIONS", 8)

@@ -12,11 +12,6 @@ import torch
 from torch.nn import functional
 
 from core.errors import PrivacyViolation
-from core.generators.dpggan.link_decoder import Bilinear
-from core.generators.dpggan.networks import LATENT, Decoder
-from core.generators.hetesdg.sound.topo import Predictor
-from core.generators.thepuff import utility
-from core.generators.thepuff.networks import Discriminator
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy import gradients, rounding
@@ -26,6 +21,11 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers.dpggan.link_decoder import Bilinear
+from papers.dpggan.networks import LATENT, Decoder
+from papers.hetesdg.sound.topo import Predictor
+from papers.thepuff import utility
+from papers.thepuff.networks import Discriminator
 
 NODES = 96
 TRAINING = DpSgd(Fraction(1, 2), Fraction(2), 8)
@@ -64,7 +64,7 @@ def predictor(rows: int) -> Case:
     module = Predictor(60, 40, 0.001, 0.01)
 
     def of(values: Any, u: torch.Tensor, v: torch.Tensor, noise: torch.Tensor) -> dict[str, torch.Tensor]:
-        from core.generators.hetesdg.sound.pair_gradient import pair_gradient
+        from papers.hetesdg.sound.pair_gradient import pair_gradient
 
         return pair_gradient(values, (u, v), torch.ones((), device=u.device), noise, module.weights)
 

@@ -11,17 +11,17 @@ from scipy import stats
 from core.evaluation.learning import gin
 from core.evaluation.learning.seal import Seal
 from core.evaluation.view import UndirectedView
-from core.generators._shared.walks.links import reverse
-from core.generators._shared.walks.network import Candidates, Network, turned
-from core.generators.dpggan.closed_form import Networks, Rival
-from core.generators.dpggan.networks import Decoder, Discriminator, Encoder, Smoothed
-from core.generators.dpggan.union import Union, partition
-from core.generators.ppgsl.sparse import Pattern
-from core.generators.thepuff.sampled_softmax import drawn
 from core.graphs.graph import Cell
 from core.graphs.schema import EdgeType
 from core.learning.devices import seeded
 from core.learning.sparse import Sparse
+from papers._shared.walks.links import reverse
+from papers._shared.walks.network import Candidates, Network, turned
+from papers.dpggan.closed_form import Networks, Rival
+from papers.dpggan.networks import Decoder, Discriminator, Encoder, Smoothed
+from papers.dpggan.union import Union, partition
+from papers.ppgsl.sparse import Pattern
+from papers.thepuff.sampled_softmax import drawn
 
 RARE = 1e-4
 """A draw of the right law is refused once in so many looks, and is looked at three times."""

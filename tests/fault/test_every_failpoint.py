@@ -26,7 +26,7 @@ def texts(node: ast.AST) -> set[str]:
 def reached() -> list[str]:
     """The names at which the service's code calls ``reach``, once for each call."""
     found = []
-    for node in (each for folder in ("core", "worker", "api") for each in nodes(ROOT / folder)):
+    for node in (each for folder in ("core", "papers", "worker", "api") for each in nodes(ROOT / folder)):
         if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

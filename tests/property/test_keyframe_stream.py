@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import errors
-from core.generators.base import PublicFacts, no_progress
-from core.generators.keyframe import GENERATOR, KeyframeParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods.base import PublicFacts, no_progress
+from core.methods.keyframe import GENERATOR, KeyframeParams
 from core.privacy import entropy, mechanisms
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter

@@ -5,8 +5,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.generators._shared.rewiring.clustering import ToldClustering
-from core.generators._shared.rewiring.triangles import FULL_ENDS, Targets, proposals_for, rewired
+from core.methods._shared.rewiring.clustering import ToldClustering
+from core.methods._shared.rewiring.triangles import FULL_ENDS, Targets, proposals_for, rewired
 from core.privacy.entropy import public_generator
 from core.privacy.events import NANO
 

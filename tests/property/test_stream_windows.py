@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from core.db.session import Database
 from core.errors import BudgetExceeded
-from core.generators import registry
-from core.generators.base import PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.snapshot_schema import tick_schema
 from core.ids import new_id
 from core.ledger import service
+from core.methods import registry
+from core.methods.base import PublicFacts
 from core.privacy.units import Unit
 from tests.support.ledger import call, charge, give_back, open_account, reserve
 

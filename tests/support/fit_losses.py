@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.generators._shared.node_values import between as fitting_between
-from core.generators._shared.node_values import fit as fitting
+from core.methods._shared.node_values import between as fitting_between
+from core.methods._shared.node_values import fit as fitting
 from core.privacy import entropy, mechanisms
 from core.privacy import mixing_between as reading_between
 from core.privacy import node_values as reading

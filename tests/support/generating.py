@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.entropy import public_generator
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter

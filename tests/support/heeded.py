@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.errors import NotAccepted
-from core.generators.base import Generator, Parameters, PublicFacts
+from core.methods.base import Generator, Parameters, PublicFacts
 from core.privacy.plan import PrivacyPlan
 
 

@@ -7,9 +7,9 @@ independent randomness, so it can only tell less. The graphs have two nodes, wit
 import numpy as np
 import pytest
 
-from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods.base import PublicFacts, no_progress
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.guarantee import guarantee_of

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.generators.base import no_progress
 from core.graphs.graph import EdgeTable, Graph
+from core.methods.base import no_progress
 from core.privacy import mechanisms, samplers
 from core.privacy.events import GaussianEvent, PoissonSampled, Repeated, pure_nano_epsilon
 from core.privacy.gradients import DpSgdSession

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.generators.base import GraphKinds, Parameters, PublicFacts
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection, TimeGrid
 from core.graphs.store import write_graph
+from core.methods.base import GraphKinds, Parameters, PublicFacts
 from core.privacy.events import Pure
 from core.privacy.meter import MemoryRecorder
 from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.generators.base import PublicFacts
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods.base import PublicFacts
 from core.privacy import siphash
 from core.privacy.events import GaussianEvent, PoissonSampled, Repeated, pure_nano_epsilon
 from core.privacy.lazy_response import LazyResponse

@@ -32,10 +32,10 @@ from worker.reaper import reap_once
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
     [
-        *(__name__, "core.publishing.release", "core.publishing.tick", "core.generators.edgerand"),
+        *(__name__, "core.publishing.release", "core.publishing.tick", "core.methods.edgerand"),
         *(
-            "core.generators.psgraph",
-            "core.generators._shared.frame.model",
+            "papers.psgraph",
+            "core.methods._shared.frame.model",
             "core.privacy.randomised_response",
         ),
         *("core.evaluation.utility._triangles", "opendp.measurements", "networkit", "randomgen"),

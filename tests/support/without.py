@@ -14,6 +14,7 @@ import json
 import os
 import pkgutil
 import sys
+import tomllib
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
@@ -40,21 +41,38 @@ def gone_with(method: str) -> tuple[str, ...]:
     return (method, *BUILT_ON.get(method, ()))
 
 
-def method_paths(generators: Path) -> dict[str, Path]:
-    """The file or folder of every method in the folder of generators, found without importing any."""
+def method_modules(root: Path) -> dict[str, str]:
+    """The module or package of every method of the tree at ``root``, found without importing any."""
     own = {"base", "choice", "registry", "room", "shares"}
-    return {
-        entry.name: path if (path := generators / entry.name).is_dir() else path.with_suffix(".py")
-        for entry in pkgutil.iter_modules([str(generators)])
+    engine = {
+        entry.name: f"core.methods.{entry.name}"
+        for entry in pkgutil.iter_modules([str(root / "core" / "methods")])
         if entry.name not in own and not entry.name.startswith("_")
     }
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    entered = project["entry-points"]["graphveil.methods"]
+    return dict(
+        sorted({**engine, **{name: value.partition(":")[0] for name, value in entered.items()}}.items())
+    )
+
+
+def method_paths(root: Path) -> dict[str, Path]:
+    """The file or folder of every method of the tree at ``root``."""
+    places = {name: root.joinpath(*module.split(".")) for name, module in method_modules(root).items()}
+    return {name: path if path.is_dir() else path.with_suffix(".py") for name, path in places.items()}
+
+
+def outermost(paths: Iterable[Path]) -> set[Path]:
+    """Those of ``paths`` that lie in no other."""
+    every = set(paths)
+    return {path for path in every if not every & set(path.parents)}
 
 
 def left() -> dict[str, Any]:
     """What the product is in this process: its methods, modules that cannot be imported, pages, choices."""
-    from core.generators import choice, registry
-    from core.generators.base import PublicFacts
     from core.graphs.schema import EdgeType, GraphSchema, NodeType
+    from core.methods import choice, registry
+    from core.methods.base import PublicFacts
     from core.privacy.units import Unit
 
     schema = GraphSchema(node_types=(NodeType(count=500),), edge_types=(EdgeType(),))
@@ -62,7 +80,7 @@ def left() -> dict[str, Any]:
     return {
         "root": str(Path(registry.__file__).resolve().parents[2]),
         "methods": sorted(registry.generators()),
-        "broken": list(_broken("core.generators")),
+        "broken": [*_broken("core.methods"), *_broken("papers")],
         "pages": {path.name: _digest(text) for path, text in _docs().pages().items()},
         "chosen": [choice.choose(facts, {"node": 500}).method for facts in asked],
     }
@@ -70,7 +88,7 @@ def left() -> dict[str, Any]:
 
 def _broken(package: str) -> Iterable[str]:
     folder = importlib.import_module(package)
-    for entry in pkgutil.walk_packages(folder.__path__, f"{package}."):
+    for entry in pkgutil.walk_packages(folder.__path__, f"{package}.", onerror=lambda name: None):
         try:
             importlib.import_module(entry.name)
         except ImportError as error:
@@ -90,9 +108,9 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def without(paths: dict[str, Path], spare: Path) -> dict[str, Any]:
+def without(paths: Iterable[Path], spare: Path) -> dict[str, Any]:
     """:func:`left` in a process of its own while ``paths`` lie in ``spare``."""
-    moved = {path: spare / path.name for path in paths.values()}
+    moved = {path: spare / path.name for path in outermost(paths)}
     for path, place in moved.items():
         path.rename(place)
     try:
@@ -125,10 +143,10 @@ def main(spare: Path, results: Path) -> None:
     """The product whole (by the name ""), and without each method in turn."""
     for name in LOADED_ONCE:
         importlib.import_module(name)
-    assert "core.generators" not in sys.modules, "every process has to look for the methods itself"
-    methods = method_paths(Path("core/generators").resolve())
+    assert "core.methods" not in sys.modules, "every process has to look for the methods itself"
+    methods = method_paths(Path.cwd())
     gone = {"": (), **{name: gone_with(name) for name in methods}}
-    found = {name: without({each: methods[each] for each in names}, spare) for name, names in gone.items()}
+    found = {name: without([methods[each] for each in names], spare) for name, names in gone.items()}
     results.write_text(json.dumps(found))
 
 

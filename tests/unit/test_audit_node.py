@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from core.errors import NotAccepted
-from core.generators import registry
-from core.generators.base import GraphKinds, Parameters, PublicFacts, require_accepted
-from core.generators.profiles.persons import degree_bins
 from core.graphs.graph import EdgeTable, Graph
+from core.methods import registry
+from core.methods.base import GraphKinds, Parameters, PublicFacts, require_accepted
+from core.methods.profiles.persons import degree_bins
 from core.privacy import mechanisms
 from core.privacy.audited import EDGE, MECHANISMS, NODES, canary_schema
 from core.privacy.events import Pure

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput, NotAccepted, UnknownMethod
-from core.generators import registry
+from core.methods import registry
 from core.privacy import gradients, mechanisms, randomised_response, samplers
 from core.privacy.audited import MECHANISMS, AuditSpec, default_runs
 from core.privacy.events import NANO, Pure

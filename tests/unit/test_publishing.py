@@ -15,10 +15,10 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
-from core.generators import registry
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeIds, NodeType
 from core.graphs.store import read_graph, write_graph
+from core.methods import registry
 from core.privacy.events import Pure
 from core.privacy.meter import MemoryRecorder
 from core.privacy.plan import Allotment, PrivacyPlan

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.generators import registry
 from core.graphs.graph import Graph
 from core.graphs.store import write_graph
+from core.methods import registry
 from core.privacy.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing import release

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from core import errors
-from core.generators import registry
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
+from core.methods import registry
 from core.privacy.plan import Cost, GuaranteeKind
 from core.publishing import checks
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import graphveil as gv
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.events import NANO
 from core.privacy.measurements import Measurements, Part, deviation
 from core.privacy.meter import MemoryRecorder, Meter

@@ -10,8 +10,8 @@ import pytest
 from core.evaluation.compare import compared
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
-from core.generators import registry
 from core.graphs.store import write_graph
+from core.methods import registry
 from core.privacy.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing.evaluate import run_evaluation

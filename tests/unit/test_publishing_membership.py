@@ -7,9 +7,9 @@ import pytest
 
 from core.evaluation.attacks import membership
 from core.evaluation.metric import Suite
-from core.generators.base import GraphKinds, Parameters, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods.base import GraphKinds, Parameters, no_progress
 from core.privacy.events import Pure
 from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import PrivacyViolation
-from core.generators import registry
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
 from core.graphs.store import write_graph
+from core.methods import registry
 from core.privacy.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing import bundle, release, sample

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput
-from core.generators import registry
-from core.generators.base import PublicFacts
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.store import write_graph
+from core.methods import registry
+from core.methods.base import PublicFacts
 from core.privacy.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing.release import run_release

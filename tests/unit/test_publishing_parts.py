@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.generators._shared.blocks.reconstruct import Blocks
-from core.generators._shared.shards.draw import strips, write_shard
-from core.generators._shared.shards.law import strip_law
+from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.shards.draw import strips, write_shard
+from core.methods._shared.shards.law import strip_law
 from core.publishing.parts import described
 
 

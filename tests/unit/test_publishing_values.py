@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.generators import registry
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.store import read_graph, write_graph
+from core.methods import registry
 from core.privacy.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing import bundle, release, sample

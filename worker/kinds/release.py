@@ -20,10 +20,10 @@ from core.errors import (
     UnknownMethod,
 )
 from core.failpoints import reach
-from core.generators import registry
-from core.generators.base import LinkHidingGenerator
 from core.jobs.models import RELEASES, JobReason, Stop
 from core.logging import get_logger
+from core.methods import registry
+from core.methods.base import LinkHidingGenerator
 from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
 from core.publishing.spec import InParts, Plain, Sample, Tick

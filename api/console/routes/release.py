@@ -15,8 +15,8 @@ from api.console.forms import Form, FormDep, mistaken
 from api.console.session import Signed, see
 from api.deps import PortalDep, ServicesDep
 from core.errors import GraphveilError, InvalidInput
-from core.generators.choice import AUTO
 from core.identity.service import Principal
+from core.methods.choice import AUTO
 from core.workflows.common.context import Services
 from core.workflows.datasets import queries as datasets
 from core.workflows.jobs import queries as jobs

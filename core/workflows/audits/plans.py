@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from core.errors import InvalidInput, NotAccepted, UnknownMethod
-from core.generators import registry
-from core.generators.base import Generator, PublicFacts
-from core.generators.room import require_room
 from core.graphs.schema import GraphSchema
 from core.ledger.amounts import delta_cost, epsilon_cost
+from core.methods import registry
+from core.methods.base import Generator, PublicFacts
+from core.methods.room import require_room
 from core.privacy.audited import (
     EDGE,
     MAX_WINDOW,

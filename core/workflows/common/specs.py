@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.datasets.models import Dataset
-from core.generators.base import Accelerator
 from core.identity.service import Principal
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
+from core.methods.base import Accelerator
 from core.publishing.spec import JobSpec
 from core.tracing import spans
 

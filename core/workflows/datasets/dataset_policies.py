@@ -9,11 +9,11 @@ from core.datasets import service as datasets
 from core.datasets.models import Dataset, DatasetState
 from core.datasets.models import DatasetPolicy as Row
 from core.errors import Conflict, InvalidInput, InvalidTransition, NotFound, StaleEtag
-from core.generators import registry
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import repository as accounts
 from core.logging import get_logger
+from core.methods import registry
 from core.proposals import service as proposals
 from core.proposals.models import Proposal as ProposalRow
 from core.proposals.models import ProposalKind

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from core.generators.base import Accelerator
 from core.jobs import events, repository
 from core.jobs.models import Job, JobReason, JobState
+from core.methods.base import Accelerator
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.settings import Settings

@@ -11,8 +11,8 @@ from statistics import NormalDist
 
 from pydantic import BaseModel
 
-from core.generators.base import Generator, PlanningGenerator
 from core.graphs.schema import GraphSchema
+from core.methods.base import Generator, PlanningGenerator
 from core.privacy.plan import PlannedRead, PrivacyPlan
 from core.reports.precision import CONFIDENCE, planned
 from core.workflows.jobs.assumed import Assume, check_assumed

@@ -10,13 +10,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from sqlalchemy.orm import Session
 
 from core.errors import GraphveilError, InvalidInput, StorageError
-from core.generators import registry
-from core.generators.choice import AUTO
-from core.generators.shares import shares_of
 from core.graphs.schema import MAX_TYPES
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import service as ledger
+from core.methods import registry
+from core.methods.choice import AUTO
+from core.methods.shares import shares_of
 from core.publishing.checks import protected_relations
 from core.settings import Settings
 from core.workflows.common.context import Services

@@ -24,21 +24,21 @@ from core.datasets import repository as datasets
 from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
-from core.generators import registry
-from core.generators.base import (
-    Accelerator,
-    Generator,
-    LinkHidingGenerator,
-    PublicFacts,
-    accelerator_of,
-)
-from core.generators.choice import AUTO, Choice
 from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
 from core.ledger.kinds import Filter
 from core.ledger.models import BudgetAccount
+from core.methods import registry
+from core.methods.base import (
+    Accelerator,
+    Generator,
+    LinkHidingGenerator,
+    PublicFacts,
+    accelerator_of,
+)
+from core.methods.choice import AUTO, Choice
 from core.privacy.accountant import Accountant
 from core.privacy.events import MAX_NANO_EPSILON, NANO
 from core.privacy.plan import GuaranteeKind, PrivacyPlan

@@ -8,8 +8,6 @@ from functools import cache
 
 from sqlalchemy.orm import Session
 
-from core.generators import registry
-from core.generators.base import AcceleratedGenerator, Parameters
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository
@@ -18,6 +16,8 @@ from core.jobs import shard_repository as shards
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
+from core.methods import registry
+from core.methods.base import AcceleratedGenerator, Parameters
 from core.privacy.plan import GuaranteeKind
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services

@@ -20,14 +20,14 @@ from core.datasets import vault
 from core.datasets.models import Dataset, DatasetState
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, StorageError
 from core.evaluation.metric import Suite
-from core.generators import registry
-from core.generators.base import synthesised_by
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
 from core.jobs.models import Artifact, Job
 from core.ledger import service as ledger
+from core.methods import registry
+from core.methods.base import synthesised_by
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.publishing.checks import ALWAYS_WRITTEN, checked_formats, released_schema

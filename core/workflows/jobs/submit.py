@@ -8,15 +8,15 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from core.errors import BudgetRefused
-from core.generators import registry
-from core.generators.base import carries_values
-from core.generators.shares import shares_of
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
+from core.methods import registry
+from core.methods.base import carries_values
+from core.methods.shares import shares_of
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy import group_price

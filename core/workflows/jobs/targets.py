@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.errors import InvalidInput, NotAccepted, TargetNotMet
-from core.generators.base import Generator, PlanningGenerator, PublicFacts
+from core.methods.base import Generator, PlanningGenerator, PublicFacts
 from core.privacy.events import MAX_NANO_EPSILON
 from core.workflows.jobs.assumed import Assume, check_assumed
 from core.workflows.jobs.expected import answers

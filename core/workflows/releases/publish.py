@@ -20,7 +20,6 @@ from core import failpoints
 from core.datasets import repository as datasets
 from core.datasets import vault
 from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
-from core.generators.base import Accelerator
 from core.jobs import events, repository
 from core.jobs import service as jobs
 from core.jobs import shard_repository as shards
@@ -36,6 +35,7 @@ from core.jobs.models import (
     Stop,
 )
 from core.ledger import service as ledger
+from core.methods.base import Accelerator
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry

@@ -19,14 +19,14 @@ from core.datasets import objects, vault
 from core.datasets import repository as datasets
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.failpoints import reach
-from core.generators import registry
-from core.generators.base import carries_values
 from core.graphs.schema import GraphSchema
 from core.graphs.snapshot_schema import tick_schema
 from core.graphs.uploads import IngestLimits
 from core.jobs import repository as jobs
 from core.jobs.models import RELEASES, Artifact, JobReason
 from core.ledger import service as ledger
+from core.methods import registry
+from core.methods.base import carries_values
 from core.publishing.checks import checked_params
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal

@@ -8,14 +8,14 @@ overdrawn.
 from __future__ import annotations
 
 from core.errors import Conflict
-from core.generators import registry
-from core.generators.base import carries_values
 from core.graphs.schema import GraphSchema
 from core.graphs.snapshot_schema import tick_schema
 from core.identity.models import Role
 from core.identity.service import Principal, require, require_own
 from core.jobs import idempotency
 from core.logging import get_logger
+from core.methods import registry
+from core.methods.base import carries_values
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params
 from core.publishing.values import value_notices

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.generators import registry
 from core.identity.models import Role
+from core.methods import registry
 from core.outbox.models import Topic
 from core.privacy.plan import GuaranteeKind
 from core.workflows.operations import gauges_budgets

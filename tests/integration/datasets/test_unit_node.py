@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators import registry
-from core.generators.base import GraphKinds, Parameters, PublicFacts, require_accepted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.identity.models import Role
 from core.ledger import service as ledger
+from core.methods import registry
+from core.methods.base import GraphKinds, Parameters, PublicFacts, require_accepted
 from core.privacy.events import GaussianEvent
 from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import func, select, update
 
 from core.datasets.models import Dataset
-from core.generators import registry
-from core.generators.base import Accelerator
 from core.identity.service import Principal
 from core.jobs.models import Job, JobEvent, JobReason, Stop
 from core.ledger import service as ledger
+from core.methods import registry
+from core.methods.base import Accelerator
 from core.outbox.models import OutboxMessage, Topic
 from core.workers import repository as workers
 from core.workers.models import HeldGpu

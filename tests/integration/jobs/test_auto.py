@@ -8,9 +8,9 @@ import pytest
 
 from core.datasets import repository as datasets
 from core.errors import NotAccepted
-from core.generators import registry
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.identity.service import Principal
+from core.methods import registry
 from core.outbox.models import Topic
 from core.reports.card import card
 from core.reports.html.render import render

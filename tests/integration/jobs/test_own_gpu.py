@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import func, select, update
 from structlog.testing import capture_logs
 
-from core.generators import registry
-from core.generators.base import Accelerator
 from core.identity.service import Principal
+from core.methods import registry
+from core.methods.base import Accelerator
 from core.outbox.models import Topic
 from core.settings import Settings
 from core.workers import repository

@@ -23,8 +23,6 @@ from core.errors import (
     PrivacyViolation,
     UnknownFormat,
 )
-from core.generators import registry
-from core.generators.base import GraphKinds, Parameters, PublicFacts
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.store import read_graph, write_graph
 from core.identity.service import Principal
@@ -32,6 +30,8 @@ from core.jobs import repository
 from core.jobs.models import Job, JobReason, JobState, Stop
 from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount, LedgerEntry
+from core.methods import registry
+from core.methods.base import GraphKinds, Parameters, PublicFacts
 from core.outbox.models import Topic
 from core.privacy.events import Unprotected
 from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan

@@ -27,8 +27,6 @@ from core.errors import (
     StreamClosed,
     UnknownFormat,
 )
-from core.generators.base import PublicFacts
-from core.generators.psgraph import PSGraph
 from core.graphs import formats
 from core.graphs.ingest import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
@@ -37,6 +35,7 @@ from core.identity.service import Principal
 from core.jobs import repository as jobs
 from core.jobs.models import Job
 from core.ledger import service as ledger
+from core.methods.base import PublicFacts
 from core.privacy.plan import PrivacyPlan
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import begin_ingest, finish_ingest
@@ -55,6 +54,7 @@ from core.workflows.streams.lifecycle import (
     plan_stream,
 )
 from core.workflows.streams.queries import get_snapshot, list_snapshots
+from papers.psgraph import PSGraph
 from tests.support.releases import job_row, ready_dataset, stored_keys, violations
 from tests.support.streams import (
     ledger_spent,

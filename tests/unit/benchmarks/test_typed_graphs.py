@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.thepuff_tables import thinned, typed_random
 from benchmarks.typed_graphs import SHAPES, Sizes, declared, shaped
+from papers.thepuff.benchmarks.tables import thinned, typed_random
 
 SMALL = Sizes(("user", "movie", "genre"), 400, 300, 7, 8_000, 5, once=True)
 

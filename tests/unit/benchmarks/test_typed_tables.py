@@ -12,10 +12,10 @@ import pytest
 from benchmarks import anchored_scale
 from benchmarks.anchored_scale import Clock, growth
 from benchmarks.results_file import read
-from benchmarks.thepuff_report import tables
-from benchmarks.thepuff_tables import ROWS, Cell, drawn, run_missing
 from benchmarks.typed_graphs import Sizes, shaped
-from core.generators.registry import get
+from core.methods.registry import get
+from papers.thepuff.benchmarks.report import tables
+from papers.thepuff.benchmarks.tables import ROWS, Cell, drawn, run_missing
 
 spent = [0.0]
 """The seconds on the clock of the tests."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from core.generators.registry import generators
 from core.ids import new_id
 from core.jobs.models import JobReason, JobState
+from core.methods.registry import generators
 from graphveil.cli import render
 
 

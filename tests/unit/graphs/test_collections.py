@@ -16,13 +16,13 @@ from core.errors import IngestRejected
 from core.evaluation.attacks.projection import MOST_OF_COLLECTION, protected_relations
 from core.evaluation.metric import Suite
 from core.evaluation.suite import compare
-from core.generators.base import no_progress
 from core.graphs import formats
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.ingest import IngestReport, UploadedFile, canonicalise
 from core.graphs.pseudonyms import pseudonymise
 from core.graphs.schema import Attribute, Collection, CollectionGraph, GraphSchema, Protection
 from core.graphs.store import read_graph, write_graph
+from core.methods.base import no_progress
 
 COUNTED = GraphSchema.model_validate(
     {

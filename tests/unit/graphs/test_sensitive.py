@@ -8,8 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import InvalidInput, PlanExceeded, UnmeteredFit
-from core.generators._shared.frame.plan import unprotected_plan
-from core.generators.base import PublicFacts
 from core.graphs import sensitive
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
@@ -22,6 +20,8 @@ from core.graphs.sensitive import (
     write_sensitive,
 )
 from core.graphs.store import read_graph, write_graph
+from core.methods._shared.frame.plan import unprotected_plan
+from core.methods.base import PublicFacts
 from core.privacy.entropy import public_generator
 from core.privacy.events import Pure
 from core.privacy.meter import MemoryRecorder, Meter

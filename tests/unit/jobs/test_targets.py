@@ -10,9 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 from core.errors import InvalidInput, TargetNotMet
-from core.generators import registry
-from core.generators.base import Generator, PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.methods import registry
+from core.methods.base import Generator, PublicFacts
 from core.privacy.units import Unit
 from core.workflows.jobs.assumed import Assume
 from core.workflows.jobs.questions import QUESTIONS

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import Cell, EdgeTable, Graph, NodeTable
 from core.graphs.parted import write_parted
 from core.graphs.parts import write_part
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods import registry
+from core.methods.base import PublicFacts, no_progress
 from core.privacy import mechanisms
 from core.privacy.counted import PrivateParts
 from core.privacy.meter import MemoryRecorder, Meter

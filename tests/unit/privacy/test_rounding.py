@@ -52,7 +52,7 @@ def test_a_network_of_longer_sums_is_refused_off_the_cpu(width: int, taken: bool
 
 
 def test_a_predictor_too_wide_for_a_gpu_is_trained_on_the_cpu() -> None:
-    from core.generators.hetesdg.sound.topo import place_for
+    from papers.hetesdg.sound.topo import place_for
 
     assert place_for(60, 40) is None
     assert place_for(LONGEST, 40) == torch.device("cpu")

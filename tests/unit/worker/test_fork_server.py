@@ -189,7 +189,7 @@ def test_nothing_is_loaded_that_starts_a_gpu_or_keeps_a_generator(preloaded: Pat
     shared = [line for line in open("/proc/self/maps") if "rw-s" in line]
     cuda = [line for line in open("/proc/self/maps") if "libcuda" in line]
     print(kept, shared, cuda, [name for name in ("torch", "sklearn", "matplotlib") if name in sys.modules])
-    print("core.publishing.release" in sys.modules, "core.generators.dcsbm.fit" in sys.modules)
+    print("core.publishing.release" in sys.modules, "core.methods.dcsbm.fit" in sys.modules)
     """
     assert printed(preloaded, program) == "[] [] [] []\nTrue True"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.generators import registry
+from core.methods import registry
 from core.publishing import kernels as made_up
 from worker import app
 

@@ -13,9 +13,9 @@ from core.evaluation.tasks import graph_classification as task
 from core.evaluation.tasks.graph_classification import accuracy, graph_classification
 from core.evaluation.tasks.run import run_tasks
 from core.evaluation.view import UndirectedView
-from core.generators.base import no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
+from core.methods.base import no_progress
 from core.reports.evidence import Task
 
 KINDS: tuple[Callable[[int], nx.Graph], ...] = (nx.complete_graph, nx.cycle_graph, nx.star_graph)

@@ -1,0 +1,238 @@
+"""Random graphs with prescribed block totals and expected degrees, without a dense matrix.
+
+Inside a community the pairs follow Chung-Lu weights d_in(u) d_in(v) (PSGraph, Eq. 2); between C_i and C_j
+they follow d_out(u) d_out(v): Eq. 4 in its symmetric form, p_uv = E_ij d_out(u)/D_i d_out(v)/D_j, which
+equals the printed one on consistent inputs and keeps E_ij under noise. Each block receives a fixed number of
+distinct pairs. Reads noisy values only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.methods._shared.matching.pairs import pack, rectangle, triangle
+from core.privacy.entropy import Generator as Rng
+
+ROUNDS = 40
+DENSE = 4  # a block is enumerated when it asks for more than 1/DENSE of its pairs
+ENUMERATED_FACTOR = 16
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Non-empty blocks (i, j), i <= j, with the number of edges each shall receive; int64 columns."""
+
+    row: np.ndarray
+    column: np.ndarray
+    edges: np.ndarray
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Nodes of positive weight in community order, with cumulative weights: one side of the draw.
+
+    ``order[start[c]:start[c+1]]`` are the nodes of community c; ``cumulative`` has one more entry than order.
+    """
+
+    order: np.ndarray
+    start: np.ndarray
+    weight: np.ndarray
+    cumulative: np.ndarray
+
+    @classmethod
+    def of(cls, labels: np.ndarray, communities: int, weight: np.ndarray) -> Layout:
+        """Lay the nodes out; a community without any weight gets uniform weights. O(n log n)."""
+        weight = np.maximum(np.asarray(weight, dtype=np.float64), 0.0)
+        dead = np.bincount(labels, weights=weight, minlength=communities) <= 0
+        weight = np.where(dead[labels], 1.0, weight)
+        alive = np.flatnonzero(weight > 0)
+        order = alive[np.argsort(labels[alive], kind="stable")]
+        sizes = np.bincount(labels[alive], minlength=communities)
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        # Weights are normalised per community, so that one cumulative sum serves all without losing digits.
+        total = np.bincount(labels, weights=weight, minlength=communities)
+        share = weight[order] / total[labels[order]]
+        return cls(order, start, share, np.concatenate([[0.0], np.cumsum(share)]))
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.diff(self.start)
+
+    def draw(self, communities: np.ndarray, rng: Rng) -> np.ndarray:
+        """Draw one node of each named community, with probability proportional to its weight; int64."""
+        low = self.cumulative[self.start[communities]]
+        high = self.cumulative[self.start[communities + 1]]
+        place = (
+            np.searchsorted(self.cumulative, low + rng.random(len(communities)) * (high - low), side="right")
+            - 1
+        )
+        # Rounding may step over a community's edge; clamp it back.
+        np.clip(place, self.start[communities], self.start[communities + 1] - 1, out=place)
+        return self.order[place]
+
+
+def capacity(sizes_in: np.ndarray, sizes_out: np.ndarray, blocks: Blocks) -> np.ndarray:
+    """Count the distinct pairs of positive weight in each block."""
+    inner = blocks.row == blocks.column
+    within = sizes_in[blocks.row] * (sizes_in[blocks.row] - 1) // 2
+    return np.where(inner, within, sizes_out[blocks.row] * sizes_out[blocks.column])
+
+
+def reconstruct(
+    labels: np.ndarray, d_in: np.ndarray, d_out: np.ndarray, blocks: Blocks, rng: Rng
+) -> np.ndarray:
+    """Draw distinct edges as sorted int64 keys ``low * n + high``: ``blocks.edges`` of them in each block.
+
+    A block that asks for more pairs than carry weight receives them all, and no more. Nearly full blocks are
+    enumerated (weighted sampling without replacement by exponential keys, Efraimidis and Spirakis 2006), the
+    others drawn in rounds with rejection of repeats: the same law. O(m log m + n log n + k^2).
+    """
+    communities = int(labels.max(initial=-1)) + 1
+    inner, outer = Layout.of(labels, communities, d_in), Layout.of(labels, communities, d_out)
+    return draw_blocks(inner, outer, blocks, len(labels), rng)
+
+
+def draw_blocks(inner: Layout, outer: Layout, blocks: Blocks, nodes: int, rng: Rng) -> np.ndarray:
+    """Draw as :func:`reconstruct` does, for layouts made elsewhere. No two blocks may share a pair of nodes.
+
+    ``inner`` draws both ends of the blocks (i, i), ``outer`` those of the others.
+    """
+    room = capacity(inner.sizes, outer.sizes, blocks)
+    wanted = np.minimum(blocks.edges, room)
+    dense = wanted * DENSE > room
+    keys = _enumerate(inner, outer, _select(blocks, dense), wanted[dense], room[dense], nodes, rng)
+    open_blocks = _select(blocks, ~dense)
+    drawn = _draw_rounds(inner, outer, open_blocks, wanted[~dense], room[~dense], nodes, rng)
+    result = np.concatenate([keys, drawn])
+    result.sort()
+    return result
+
+
+def top_up(keys: np.ndarray, nodes: int, edges: int, rng: Rng) -> np.ndarray:
+    """Fill up to ``edges`` sorted keys, or all pairs if fewer: what is missing is uniform over free pairs.
+
+    Where noise leaves weight on a handful of nodes, their blocks are full long before the paid-for number of
+    edges is met. ``keys``: sorted, distinct. O(m log m).
+    """
+    pairs = nodes * (nodes - 1) // 2
+    missing = np.array([min(edges, pairs) - len(keys)])
+    if missing[0] <= 0:
+        return keys
+    everyone = Layout.of(np.zeros(nodes, dtype=np.int64), 1, np.ones(nodes))
+    zero = np.zeros(1, dtype=np.int64)
+    whole, room = Blocks(zero, zero, missing), np.array([pairs])
+    if edges * DENSE > pairs:
+        fresh = _enumerate(everyone, everyone, whole, missing, room, nodes, rng, taken=keys)
+        return np.sort(np.concatenate([keys, fresh]))
+    return _draw_rounds(everyone, everyone, whole, missing, room, nodes, rng, taken=keys)
+
+
+def _select(blocks: Blocks, mask: np.ndarray) -> Blocks:
+    return Blocks(blocks.row[mask], blocks.column[mask], blocks.edges[mask])
+
+
+def _draw_rounds(
+    inner: Layout,
+    outer: Layout,
+    blocks: Blocks,
+    wanted: np.ndarray,
+    room: np.ndarray,
+    nodes: int,
+    rng: Rng,
+    taken: np.ndarray | None = None,
+) -> np.ndarray:
+    """Draw ``wanted`` further weighted pairs per block beside ``taken``, all distinct; sorted keys of all."""
+    remaining = wanted.copy()
+    accepted = np.empty(0, dtype=np.int64) if taken is None else taken
+    for _ in range(ROUNDS):
+        if not remaining.any():
+            return accepted
+        fresh, block = _draw_once(inner, outer, blocks, remaining, nodes, rng)
+        fresh, first = np.unique(fresh, return_index=True)
+        block = block[first]
+        if len(accepted):
+            place = np.minimum(np.searchsorted(accepted, fresh), len(accepted) - 1)
+            new = accepted[place] != fresh
+            fresh, block = fresh[new], block[new]
+        remaining = remaining - np.bincount(block, minlength=len(remaining))
+        accepted = np.concatenate([accepted, fresh])
+        accepted.sort(kind="stable")  # two sorted runs: merged in linear time
+    return _exhaust(inner, outer, blocks, remaining, room, accepted, nodes, rng)
+
+
+def _draw_once(
+    inner: Layout, outer: Layout, blocks: Blocks, counts: np.ndarray, nodes: int, rng: Rng
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw ``counts`` weighted pairs per block, repeats included, loops dropped: keys and block numbers."""
+    block = np.repeat(np.arange(len(counts)), counts)
+    diagonal = (blocks.row == blocks.column)[block]
+    keys = np.empty(len(block), dtype=np.int64)
+    proper = np.ones(len(block), dtype=bool)
+    for layout, mask in ((inner, diagonal), (outer, ~diagonal)):
+        u = layout.draw(blocks.row[block[mask]], rng)
+        v = layout.draw(blocks.column[block[mask]], rng)
+        keys[mask] = pack(u, v, nodes)
+        proper[mask] = u != v
+    return keys[proper], block[proper]
+
+
+def _exhaust(
+    inner: Layout,
+    outer: Layout,
+    blocks: Blocks,
+    remaining: np.ndarray,
+    room: np.ndarray,
+    accepted: np.ndarray,
+    nodes: int,
+    rng: Rng,
+) -> np.ndarray:
+    """Complete what rejection left, by enumeration, as far as that stays linear in the edges drawn.
+
+    Only blocks with very uneven weights come here. Those too large to enumerate keep their shortfall; the
+    post-processing step adds those edges.
+    """
+    small = (remaining > 0) & (room <= ENUMERATED_FACTOR * np.maximum(blocks.edges, 1))
+    if not small.any():
+        return accepted
+    chosen = _select(blocks, small)
+    extra = _enumerate(inner, outer, chosen, remaining[small], room[small], nodes, rng, taken=accepted)
+    accepted = np.concatenate([accepted, extra])
+    accepted.sort()
+    return accepted
+
+
+def _enumerate(
+    inner: Layout,
+    outer: Layout,
+    blocks: Blocks,
+    counts: np.ndarray,
+    room: np.ndarray,
+    nodes: int,
+    rng: Rng,
+    taken: np.ndarray | None = None,
+) -> np.ndarray:
+    """Draw ``counts`` distinct weighted pairs per block, by listing all ``room`` pairs; keys, unsorted."""
+    if not len(counts) or not room.any():
+        return np.empty(0, dtype=np.int64)
+    block = np.repeat(np.arange(len(counts)), room)
+    rank = np.arange(len(block)) - np.repeat(np.cumsum(room) - room, room)
+    diagonal = (blocks.row == blocks.column)[block]
+    keys = np.empty(len(block), dtype=np.int64)
+    weight = np.empty(len(block))
+    for layout, mask, decode in ((inner, diagonal, triangle), (outer, ~diagonal, rectangle)):
+        i, j = blocks.row[block[mask]], blocks.column[block[mask]]
+        a, b = decode(rank[mask], layout.sizes[j])
+        u, v = layout.start[i] + a, layout.start[j] + b
+        keys[mask] = pack(layout.order[u], layout.order[v], nodes)
+        weight[mask] = layout.weight[u] * layout.weight[v]
+    if taken is not None and len(taken):
+        place = np.minimum(np.searchsorted(taken, keys), len(taken) - 1)
+        new = taken[place] != keys
+        keys, weight, block = keys[new], weight[new], block[new]
+    arrival = np.log(rng.standard_exponential(len(block))) - np.log(weight)
+    order = np.lexsort((arrival, block))
+    sizes = np.bincount(block, minlength=len(counts))
+    rank = np.arange(len(block)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return keys[order[rank < counts[block[order]]]]

@@ -1,0 +1,49 @@
+"""Whole numbers of edges between labels that use up every label's edge ends. Reads noisy values only."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from core.methods._shared.blocks.partition import upper_triangle
+from core.methods._shared.blocks.reconstruct import Blocks
+from core.privacy.entropy import Generator as Rng
+
+SCALINGS = 50
+EVERYWHERE = 1e-6  # share of edges that fall anywhere, so that a label without counts finds partners
+
+
+def whole_blocks(counts: np.ndarray, labels: np.ndarray, degrees: np.ndarray, rng: Rng) -> Blocks:
+    """Whole numbers of edges between labels, nearly in proportion to ``counts``, that use up all edge ends.
+
+    Every label's ends (the sum of its nodes' ``degrees``, whose total is even) are met exactly: iterative
+    proportional fitting, rounding at random, and what is odd or too much put right. O(n + k^2).
+    """
+    groups = int((math.isqrt(8 * len(counts) + 1) - 1) // 2)
+    ends = np.bincount(labels, weights=degrees, minlength=groups).astype(np.int64)
+    row, column = (side.astype(np.int64) for side in upper_triangle(groups))
+    square = np.zeros((groups, groups))
+    square[row, column] = counts
+    square = square + square.T  # edge ends: an edge inside a label has two of them there
+    square += EVERYWHERE * np.outer(ends, ends) / max(int(ends.sum()), 1)
+    factor = np.ones(groups)
+    for _ in range(SCALINGS):
+        factor = np.sqrt(factor * ends / np.maximum(square @ factor, np.finfo(float).tiny))
+    off = row < column
+    whole = np.zeros((groups, groups), dtype=np.int64)
+    fitted = (square * np.outer(factor, factor))[row[off], column[off]]
+    whole[row[off], column[off]] = np.floor(fitted + rng.random(len(fitted)))
+    whole += whole.T
+    for i in range(groups):
+        while (excess := int(whole[i].sum() - ends[i])) > 0:
+            j = int(whole[i].argmax())
+            less = min(int(whole[i, j]), excess)
+            whole[i, j] -= less
+            whole[j, i] -= less
+    odd = np.flatnonzero((ends - whole.sum(axis=1)) % 2)  # an even number of labels, as the total is even
+    whole[odd[::2], odd[1::2]] += 1
+    whole[odd[1::2], odd[::2]] += 1
+    diagonal = np.arange(groups)
+    whole[diagonal, diagonal] = (ends - whole.sum(axis=1)) // 2
+    return Blocks(row, column, whole[row, column])

@@ -1,0 +1,112 @@
+"""How epsilon is divided: over the cells of a graph, and inside one cell. Public facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core import errors
+from core.methods.base import PublicFacts
+from core.privacy.events import Event, Pure, Unprotected
+from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+from core.privacy.units import Unit
+
+SMALLEST_STEP_NANO_EPSILON = 1_000  # below a millionth of epsilon per step every share rounds to nothing
+
+
+def step_nano_epsilon(public: PublicFacts) -> int:
+    """Compute the epsilon of one cell (relation and step), in nano-epsilon.
+
+    EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window,
+    and one more part for relations without time where both sorts occur, since those count in every window.
+    A window of a live stream always has all of its steps; one of a finished grid, those of the grid at most.
+    Raises ``errors.NotAccepted`` when too little is left to divide.
+    """
+    parts = 1
+    if public.unit is Unit.W_EVENT:
+        temporal = [public.schema.edge_type(name).temporal for name in public.edge_types]
+        window = public.window or 1
+        reach = window if public.tick is not None else min(window, public.schema.steps)
+        steps = reach if any(temporal) else 0
+        parts = steps + (0 if all(temporal) else 1)
+    share = public.nano_epsilon // parts
+    if share < SMALLEST_STEP_NANO_EPSILON:
+        raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
+    return share
+
+
+def cell_nano_epsilon(public: PublicFacts) -> int:
+    """Compute what one cell may spend, in nano-epsilon, rounded down.
+
+    EDGE, EVENT: everything, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window
+    (and one for relations without time). PAIR: an equal part for each cell, as a pair may be in all of them.
+    Raises ``errors.NotAccepted`` where too little is left to divide.
+    """
+    if public.unit is not Unit.PAIR:
+        return step_nano_epsilon(public)
+    share = public.nano_epsilon // sum(len(public.schema.steps_of(name)) for name in public.edge_types)
+    if share < SMALLEST_STEP_NANO_EPSILON:
+        raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
+    return share
+
+
+def together_nano_epsilon(public: PublicFacts, relation: str) -> int:
+    """Compute what a charged cell may spend on reads of all steps of a relation together, in nano-epsilon.
+
+    As :func:`cell_nano_epsilon`; under PAIR, where one cell is charged for all, the parts of all its cells.
+    """
+    cells = public.schema.steps_of(relation) if public.unit is Unit.PAIR else (None,)
+    return cell_nano_epsilon(public) * len(cells)
+
+
+def besides(public: PublicFacts, *own: Event) -> tuple[Event, ...]:
+    """List what a cell pays for beside noise that is solved for: ``own`` events, and other reads' epsilon.
+
+    With noise that keeps all of this to ``public.whole_nano_epsilon`` and delta, the job is (epsilon, delta)
+    however that pure epsilon is split up, and whatever is asked with it once the rest is known: pure epsilons
+    of a cell are added before they are composed, and composition is adaptive
+    (:mod:`core.privacy.accountant`). Were it left out, the cell could cost a little more in all than the sum
+    of both: a pure event adds no more than its epsilon to a guarantee, but to a bound on one it may.
+    """
+    return (*own, Pure(public.beside_nano_epsilon, "beside")) if public.beside_nano_epsilon else own
+
+
+def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) -> PrivacyPlan:
+    """Plan one pure allotment of :func:`cell_nano_epsilon` for every cell of the protected relations."""
+    event = Pure(cell_nano_epsilon(public), mechanism)  # one for all cells: what they share is checked once
+    allotments = [
+        Allotment(name, step, event, purpose)
+        for name in public.edge_types
+        for step in public.schema.steps_of(name)
+    ]
+    return plan_of(method, public, allotments)
+
+
+def plan_of(
+    method: str, public: PublicFacts, allotments: Iterable[Allotment], delta_atto: int = 0
+) -> PrivacyPlan:
+    """Make the method's plan of ``allotments`` for the unit, window and steps of the public facts."""
+    return PrivacyPlan(
+        method=method,
+        unit=public.unit,
+        window=public.window if public.unit is Unit.W_EVENT else None,
+        steps=public.schema.steps,
+        allotments=tuple(allotments),
+        delta_atto=delta_atto,
+        first_step=public.tick or 0,
+        accountant=public.accountant,
+    )
+
+
+def divide(total: int, *shares: float) -> tuple[int, ...]:
+    """Cut ``total`` into the named shares and the rest: integers of at least 1 that sum to ``total``.
+
+    ``shares`` sum to less than 1; ``total`` is far above their number, as every cell's share is.
+    """
+    parts = [max(1, int(total * share)) for share in shares]
+    return (*parts, total - sum(parts))
+
+
+def unprotected_plan(method: str, public: PublicFacts, reason: str) -> PrivacyPlan:
+    """Plan one unprotected access to the whole graph, and nothing else: the guarantee is ``none``."""
+    access = Allotment(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access")
+    return plan_of(method, public, [access])

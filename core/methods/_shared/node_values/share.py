@@ -1,0 +1,129 @@
+"""What edges and rows spend on protected node attributes, and the plan that it makes. Public facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pydantic import Field
+
+from core import errors
+from core.graphs.node_bins import synthesised_in
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.methods._shared.frame.plan import together_nano_epsilon
+from core.methods.base import Parameters, PublicFacts
+from core.privacy.events import Pure
+from core.privacy.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.units import Unit, charged_together
+from graphveil.models.reports import ROWS
+
+PURPOSE = "protected node attributes"
+MECHANISM = "discrete_laplace/node_attributes"
+FIELD = "node_attribute_share"
+ROWS_SHARE = 0.6
+"""Of the share, where a unit pays for rows and edges together: what rows have."""
+
+
+class NodeValueParameters(Parameters):
+    """Parameters of a method that synthesises protected node attributes together with edges."""
+
+    node_attribute_share: float = Field(
+        default=0,
+        ge=0,
+        le=0.5,
+        description=(
+            "Share of an edge's epsilon for which values of protected node attributes are linked with which; "
+            "0.1 is usually enough. A node's row of attributes is a unit of its own, and may cost all of "
+            "epsilon beside the edges; under w-event and pair, where both add up, it has three fifths of the "
+            "share. 0: protected attributes are not released."
+        ),
+    )
+
+
+def carrying(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[NodeType, ...]:
+    """List the node types at the ends of ``edge_types`` that have attributes to synthesise."""
+    return tuple(schema.node_type(name) for name in synthesised_in(schema, edge_types))
+
+
+def mixed_along(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[EdgeType, ...]:
+    """List the relations among ``edge_types`` by whose ends values are linked: one end at least has some.
+
+    Not a relation between two types that gives each source one target: its edges do not exchange their ends.
+    """
+    kinds = {kind.name for kind in carrying(schema, edge_types)}
+    return tuple(
+        each
+        for each in schema.edge_types
+        if each.name in edge_types
+        and kinds & {each.source, each.target}
+        and (each.homogeneous or not each.functional)
+    )
+
+
+def at_ends_of(relations: Iterable[EdgeType], kind: str) -> tuple[EdgeType, ...]:
+    """List those of the relations that have nodes of the type at an end."""
+    return tuple(each for each in relations if kind in (each.source, each.target))
+
+
+def why_idle(public: PublicFacts) -> str | None:
+    """Say why no share of epsilon could change anything; None where it does."""
+    if carrying(public.schema, public.edge_types):
+        return None
+    return (
+        "the nodes have no protected attribute with declared categories or bounds; the schema may declare "
+        "some"
+    )
+
+
+def require_synthesised(public: PublicFacts) -> None:
+    """Raise NotAccepted for graphs whose node attributes are not synthesised together with edges."""
+    if public.tick is not None:
+        raise errors.NotAccepted(
+            "snapshots of a live stream are released without protected node attributes: a node has the same "
+            "row in every step, and each would take a part of what the row may cost; publish the finished "
+            f"graph, or leave {FIELD} out",
+            field=FIELD,
+        )
+    along = mixed_along(public.schema, public.edge_types)
+    for kind in carrying(public.schema, public.edge_types):
+        if not at_ends_of(along, kind.name):
+            raise errors.NotAccepted(
+                f"protected attributes of {kind.name!r} are synthesised along relations that do not give "
+                f"each source one target, and none of that type is asked for; leave {FIELD} out",
+                field=FIELD,
+            )
+
+
+def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
+    """List what is read of protected node attributes, where a unit of edges may spend ``nano_epsilon`` on it.
+
+    Under EDGE and EVENT a plan costs what its dearest cell does, as neighbours differ in one edge or in one
+    row: every cell of the relations of a type that has some pays all of it, and the type's rows may cost all
+    of epsilon. Under W_EVENT and PAIR a plan adds the rows' cells to those of edges: rows have
+    ROWS_SHARE of ``nano_epsilon`` (each type a part of it under PAIR, which adds up theirs too), and what is
+    left is divided over the steps of a window or over all cells of a pair, whose parts of one relation are
+    charged to its first cell, as one event.
+    """
+    kinds = carrying(public.schema, public.edge_types)
+    row, edges = public.nano_epsilon, nano_epsilon
+    if public.unit in (Unit.W_EVENT, Unit.PAIR):
+        rows = int(nano_epsilon * ROWS_SHARE)
+        row = max(1, rows // (len(kinds) if public.unit is Unit.PAIR else 1))
+        edges = nano_epsilon - rows
+    facts, of_rows, added = replace(public, nano_epsilon=edges), Pure(row, MECHANISM), []
+    for kind in kinds:
+        added.append(Allotment(rows_of(kind.name), None, of_rows, PURPOSE))
+    for each in mixed_along(public.schema, public.edge_types):
+        of_edges = Pure(together_nano_epsilon(facts, each.name), MECHANISM)
+        steps = charged_together(public.unit, public.schema.steps_of(each.name))
+        added += [Allotment(each.name, step, of_edges, PURPOSE) for step in steps]
+    return added
+
+
+def granted(plan: PrivacyPlan) -> tuple[dict[str, int], dict[str, int]]:
+    """Return what rows of each node type, and every cell of each relation, may spend of a plan for this."""
+    spent = {
+        each.edge_type: each.event.nano_epsilon for each in plan.allotments if isinstance(each.event, Pure)
+    }
+    rows = {name.removeprefix(ROWS): nano for name, nano in spent.items() if name.startswith(ROWS)}
+    return rows, {name: nano for name, nano in spent.items() if not name.startswith(ROWS)}

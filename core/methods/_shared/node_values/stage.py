@@ -1,0 +1,269 @@
+"""The stage that draws protected node attributes together with edges.
+
+The method spends what the share leaves of an edge's epsilon. The stage then pays for nodes by value and for
+who meets whom, deals every node values, and hands the method's model the nodes' groups and what share of the
+edges is to lie between each two of them. How edges are drawn by that is the method's own: see
+:class:`Mixing`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from core.graphs.node_bins import node_bins, synthesised
+from core.methods._shared.frame.stages import Share, Stage, Staged
+from core.methods._shared.node_values import share as value_share
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from core.graphs.graph import Graph
+    from core.graphs.schema import GraphSchema
+    from core.methods._shared.frame.model import StoredCells
+    from core.methods._shared.node_values.ends import Ends
+    from core.methods.base import FittedModel, Progress
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.plan import PlannedRead, PrivacyPlan
+    from core.privacy.private_graph import PrivateGraph
+
+
+class Mixing(Protocol):
+    """How the model of a method tells its degrees, and takes groups that meet as was read."""
+
+    def ends(self, model: Any) -> Mapping[str, Ends]:
+        """Return the paid degrees of every relation, all steps together."""
+        ...
+
+    def communities(self, model: Any, relation: str) -> np.ndarray | None:
+        """Return the labels that the relation's edges are drawn by, int64 (n,); None where there are none,
+        or each step has its own."""
+        ...
+
+    def mixed(
+        self, model: Any, groups: Mapping[str, np.ndarray], shares: Mapping[str, np.ndarray]
+    ) -> FittedModel:
+        """Return the model that draws edges by ``groups`` (n,) of node types, and ``shares`` of relations:
+        see :class:`core.methods._shared.node_values.fit.Labelled`."""
+        ...
+
+
+class NodeValueStage(Stage):
+    """Protected attributes of nodes: labels, and who meets whom, inside the method's own draw."""
+
+    share: ClassVar[Share] = value_share
+    folder = "node_values"
+    subject = "protected node attributes are"
+
+    @abstractmethod
+    def mixing(self) -> Mixing:
+        """Return how the method's model takes groups; imports what it needs."""
+
+    def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
+        """List what a row of each node type pays for the tables of its attributes, at least.
+
+        Edges by their ends' values are left out: their noise follows from a cap that paid degrees set.
+        """
+        return _row_reads(plan, schema)
+
+    def paid(
+        self,
+        method: str,
+        model: Any,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: Any,
+        progress: Progress,
+    ) -> LabelledModel:
+        return _labelled(method, model, self.mixing(), graph, plan, params, progress)
+
+    def restored(self, model: Any, stored: StoredCells) -> LabelledModel:
+        return LabelledModel(model, stored)
+
+
+class CarriesNodeValues(Staged):
+    """Stands before a method's own class, whose ``Params`` are :class:`value_share.NodeValueParameters` too;
+    its ``stages`` name a :class:`NodeValueStage`."""
+
+    def carries_nodes(self, params: Any) -> bool:
+        """Tell whether nodes of a release carry what protected attributes the schema declares."""
+        return bool(getattr(params, value_share.FIELD) > 0)
+
+    def node_values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads node attributes."""
+        return plan.only(value_share.PURPOSE)
+
+
+@dataclass(frozen=True)
+class LabelledModel:
+    """A fitted model that draws edges by groups of nodes, and the bin of every node's value: a cell for each
+    attribute, (node type, its place among those that are synthesised)."""
+
+    structure: FittedModel
+    values: StoredCells
+
+    def sample(self, rng: Rng, progress: Progress) -> Graph:
+        """Draw a graph; its nodes carry values, those of numbers drawn inside their bins."""
+        bins: dict[str, dict[str, Any]] = {}
+        for kind in self.values.schema.node_types:
+            for place, attribute in enumerate(synthesised(kind)):
+                if (kind.name, place) in self.values.cells:
+                    found = self.values.cells[kind.name, place]["bins"]
+                    bins.setdefault(kind.name, {})[attribute.name] = found
+        return with_values(self.structure.sample(rng, progress), bins, rng)
+
+    def save(self, folder: Path) -> None:
+        """Write both, the nodes' bins below ``folder``."""
+        self.structure.save(folder)
+        self.values.save(folder / NodeValueStage.folder)
+
+
+def with_values(graph: Graph, bins: Mapping[str, Mapping[str, Any]], rng: Rng) -> Graph:
+    """Give nodes values by their bins, by node type and attribute; those of numbers are drawn inside them."""
+    from core.graphs.graph import Graph, NodeTable
+
+    nodes = dict(graph.nodes)
+    for kind in graph.schema.node_types:
+        own = bins.get(kind.name, {})
+        columns = {
+            each.name: _column(each, own[each.name], rng) for each in synthesised(kind) if each.name in own
+        }
+        if columns:
+            table = nodes[kind.name]
+            nodes[kind.name] = NodeTable(table.count, table.ids, {**table.attributes, **columns})
+    return Graph.build(graph.schema, nodes, graph.edges)
+
+
+def _column(attribute: Any, bins: Any, rng: Rng) -> Any:
+    import pyarrow as pa
+
+    if attribute.categories is not None:
+        return pa.array(attribute.categories, type=pa.string()).take(pa.array(bins))
+    return node_bins(attribute).values(bins.astype("int64"), rng.random(len(bins)))
+
+
+def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
+    """List what a row of each node type pays for the tables of its attributes, at least."""
+    from core.graphs.joined import EVERY, node_type_of
+    from core.methods._shared.frame.plan import divide
+    from core.methods._shared.node_values.fit import TABLES, TABLES_OF_SEVERAL
+    from core.privacy.plan import PlannedRead, rows_of
+
+    rows, _ = value_share.granted(plan)
+    reads = []
+    if schema.collection is not None and rows:  # which are read together
+        rows = {EVERY: min(rows.values())}
+    for name, nano_epsilon in rows.items():
+        count = len(synthesised(node_type_of(schema, name)))
+        tables = TABLES if count == 1 else TABLES_OF_SEVERAL
+        costs = divide(nano_epsilon, *[tables / count] * count)[:-1]
+        reads.append(PlannedRead(rows_of(name), "node_values", (min(costs),)))
+    return reads
+
+
+def _labelled(
+    method: str,
+    model: Any,
+    mixing: Mixing,
+    graph: PrivateGraph,
+    plan: PrivacyPlan,
+    params: Any,
+    progress: Progress,
+) -> LabelledModel:
+    import numpy as np
+
+    from core.methods._shared.frame.model import StoredCells
+    from core.methods._shared.node_values.fit import Meeting, Rows, labelled
+    from core.privacy.entropy import noise_generator
+
+    rows, edges = value_share.granted(plan)
+    rng, known = noise_generator(), mixing.ends(model)
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+    values: dict[tuple[str, int | None], Any] = {}
+    if graph.schema.collection is not None:
+        values, groups, shares = _of_graphs(known, graph, rows, edges, rng)
+        stored = StoredCells(method, graph.schema, counts, params, values)
+        return LabelledModel(mixing.mixed(model, groups, shares), stored)
+    kinds, meetings = {}, {}
+    for relation in value_share.mixed_along(graph.schema, tuple(edges)):
+        between = None if relation.homogeneous else graph.mixing_between(relation.name)
+        asked = known[relation.name], edges[relation.name], between
+        meetings[relation.name] = Meeting(relation.source, relation.target, *asked)
+    for name, row_nano_epsilon in rows.items():
+        kind = graph.schema.node_type(name)
+        inside = [each for each, met in meetings.items() if met.source == met.target == name]
+        alone = mixing.communities(model, inside[0]) if len(inside) == 1 else None
+        kinds[name] = Rows(
+            graph.node_values(name),
+            tuple(each.name for each in synthesised(kind)),
+            degrees_of(graph.schema, known, name, counts[name]),
+            np.zeros(counts[name], np.int64) if alone is None else alone,
+            row_nano_epsilon,
+        )
+    progress("node attributes", 0, len(rows))
+    found = labelled(kinds, meetings, rng)
+    for name, rows_of_kind in kinds.items():
+        for place, each in enumerate(rows_of_kind.names):
+            values[name, place] = {"bins": found.values[name][each].astype(np.int32)}
+    progress("node attributes", len(rows), len(rows))
+    stored = StoredCells(method, graph.schema, counts, params, values)
+    return LabelledModel(mixing.mixed(model, found.groups, found.blocks), stored)
+
+
+def _of_graphs(
+    known: Mapping[str, Ends],
+    graph: PrivateGraph,
+    rows: Mapping[str, int],
+    edges: Mapping[str, int],
+    rng: Rng,
+) -> tuple[dict[tuple[str, int | None], Any], dict[str, Any], dict[str, Any]]:
+    """Pay for the nodes of a collection's graphs together: bins, groups and shares of each graph.
+
+    What pairs of groups gain over chance is the same in all graphs; how many ends a group has is each one's.
+    """
+    import numpy as np
+
+    from core.graphs.joined import EVERY, node_type_of
+    from core.methods._shared.node_values.blocks import shares_of_part
+    from core.methods._shared.node_values.ends import Ends
+    from core.methods._shared.node_values.fit import Meeting, Rows, labelled
+
+    graphs = tuple(each.name for each in graph.schema.edge_types if each.name in edges)
+    names = tuple(each.name for each in synthesised(node_type_of(graph.schema, EVERY)))
+    directed = all(known[each].target is not None for each in graphs)
+    source = np.concatenate([known[each].source for each in graphs])
+    target = np.concatenate([known[each].target for each in graphs]) if directed else None
+    ends = Ends(source, target)
+    nobody = np.zeros(len(source), np.int64)
+    of_rows = Rows(graph.node_values_together(graphs), names, ends.both, nobody, min(rows.values()))
+    met = Meeting(EVERY, EVERY, ends, min(edges.values()))
+    found = labelled({EVERY: of_rows}, {EVERY: met}, rng)
+    all_groups = found.groups[EVERY]
+    cuts = np.cumsum([graph.node_count(each) for each in graphs])[:-1]
+    groups = dict(zip(graphs, np.split(all_groups, cuts), strict=True))
+    shares = {
+        each: shares_of_part(found.blocks[EVERY], all_groups, ends, groups[each], known[each])
+        for each in graphs
+    }
+    values: dict[tuple[str, int | None], Any] = {}
+    for place, attribute in enumerate(names):
+        for each, bins in zip(graphs, np.split(found.values[EVERY][attribute], cuts), strict=True):
+            values[each, place] = {"bins": bins.astype(np.int32)}
+    return values, groups, shares
+
+
+def degrees_of(schema: GraphSchema, ends: Mapping[str, Ends], kind: str, count: int) -> np.ndarray:
+    """Add up the paid degrees of a type's nodes over all relations at whose ends they are; float64 (n,)."""
+    import numpy as np
+
+    found = np.zeros(count)
+    for name, own in ends.items():
+        relation = schema.edge_type(name)
+        if relation.source == kind:
+            found += own.source
+        if relation.target == kind and own.target is not None:
+            found += own.target
+    return found

@@ -1,0 +1,108 @@
+"""The compiled part of :mod:`core.methods._shared.relations.static`: sets of columns, one for each row.
+
+A row's set S has log weight sum of (offset[column] + ratio where the row marks the column) over S, plus
+``weights[size of S]``. With independent coins of these odds, the number of chosen columns has a law that is
+found column by column (Poisson-binomial); given the number, columns are decided from the last to the first.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from core.kernels.decorator import kernel
+
+_LEAST = 1e-300
+
+
+@kernel
+def _forward(row, marked, offset, ratio, loop, chance, table):
+    """Fill ``chance`` (columns,), the coin of each, and ``table[j, k]``: k of the first j succeed; the last
+    entry of a row holds exactly that many too, and what is beyond is left out."""
+    columns, most = offset.size, table.shape[1] - 1
+    table[0, :] = 0.0
+    table[0, 0] = 1.0
+    for j in range(columns):
+        chance[j] = 0.0
+        if not (loop and j == row):
+            chance[j] = 1 / (1 + math.exp(-(offset[j] + ratio * marked[row, j])))
+        p = chance[j]
+        table[j + 1, 0] = table[j, 0] * (1 - p)
+        for k in range(1, most + 1):
+            table[j + 1, k] = table[j, k] * (1 - p) + table[j, k - 1] * p
+
+
+@kernel
+def _sizes(table, weights, law):
+    """Fill ``law``, that of a row's number of columns; where no number is possible, it is none."""
+    columns, most, best = table.shape[0] - 1, table.shape[1] - 1, -math.inf
+    for k in range(most + 1):
+        law[k] = -math.inf
+        if table[columns, k] > _LEAST:
+            law[k] = weights[k] + math.log(table[columns, k])
+            best = max(best, law[k])
+    total = 0.0
+    for k in range(most + 1):
+        law[k] = math.exp(law[k] - best) if best > -math.inf else (1.0 if k == 0 else 0.0)
+        total += law[k]
+    for k in range(most + 1):
+        law[k] /= total
+
+
+@kernel
+def expected(marked, offset, ratio, weights, loop):
+    """Compute how many rows should hold each column, and the sums of variances; float64 (columns,)."""
+    rows, columns = marked.shape
+    most = weights.size - 1
+    table, chance, law = np.empty((columns + 1, most + 1)), np.empty(columns), np.empty(most + 1)
+    mean, variance = np.zeros(columns), np.zeros(columns)
+    for row in range(rows):
+        _forward(row, marked, offset, ratio, loop, chance, table)
+        _sizes(table, weights, law)
+        for j in range(columns - 1, -1, -1):
+            held = 0.0
+            for k in range(most + 1):  # ascending: law[k - 1] has passed on what belongs to column j
+                if law[k] == 0.0 or k == 0:
+                    continue
+                part = law[k] * chance[j] * table[j, k - 1] / max(table[j + 1, k], _LEAST)
+                held += part
+                law[k] -= part
+                law[k - 1] += part
+            mean[j] += held
+            variance[j] += held * (1 - held)
+    return mean, variance
+
+
+@kernel
+def size_laws(marked, offset, ratio, weights, loop):
+    """Compute the law of every row's number of columns; float64 (rows, len(weights))."""
+    rows, columns = marked.shape
+    table, chance = np.empty((columns + 1, weights.size)), np.empty(columns)
+    laws = np.empty((rows, weights.size))
+    for row in range(rows):
+        _forward(row, marked, offset, ratio, loop, chance, table)
+        _sizes(table, weights, laws[row])
+    return laws
+
+
+@kernel
+def drawn(marked, offset, ratio, sizes, loop, rng):
+    """Draw a set of ``sizes[row]`` columns for each row, by the row's law; bool (rows, columns).
+
+    Where a row has no set of its size, it gets a smaller one.
+    """
+    rows, columns = marked.shape
+    table, chance = np.empty((columns + 1, sizes.max() + 1)), np.empty(columns)
+    chosen = np.zeros((rows, columns), np.bool_)
+    for row in range(rows):
+        _forward(row, marked, offset, ratio, loop, chance, table)
+        left = sizes[row]
+        for j in range(columns - 1, -1, -1):
+            if left == 0:
+                break
+            part = chance[j] * table[j, left - 1] / max(table[j + 1, left], _LEAST)
+            if rng.random() < part:
+                chosen[row, j] = True
+                left -= 1
+    return chosen

@@ -1,0 +1,97 @@
+"""Compiled moves that bring the number of triangles and the damped sum of clustering to their aims together.
+
+Graphs and arguments are those of :mod:`core.methods._shared.rewiring.moves`. A triangle counts one in the
+first number, and in the second as much as its three corners weigh. Moves that add triangles and moves that
+lose some take turns; one is made if both relative misses together become smaller.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from core.kernels.decorator import kernel
+from core.methods._shared.rewiring.exchange import IMPOSSIBLE, NEAR_X, exchange, room_for, weighed
+from core.methods._shared.rewiring.moves import LAGGING, VISIT, closing, near, swapping
+from core.methods._shared.rewiring.rows import clear, degree_of, mark
+
+NEAR = 0.02  # both misses together: nearer is not sought
+STALLED = 0.98  # of the miss, after as many proposals as there are ends: what is left is out of reach
+TINY = 1e-9
+
+
+@kernel
+def balance(rows, weight, triangles, clustering, products, proposals, rng):
+    """Triangles and clustering near their aims; both, and the proposals made.
+
+    Where clustering is lacking triangles are closed at any node, as those of few edges weigh the most;
+    otherwise at an end of any edge.
+    """
+    start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
+    (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
+    nodes, made = start.size - 1, 0
+    marks, found = np.zeros(nodes, np.uint8), room_for(start)
+    pairs = np.empty((VISIT, 2), np.int32)
+    miss = _miss(count, target, total, wanted)
+    before, look = miss, others.size
+    while made < proposals and miss > NEAR:
+        if made >= look:
+            if miss > STALLED * before:
+                break
+            before, look = miss, made + others.size
+        lacking = total < wanted
+        if lacking:
+            x = np.int64(rng.random() * nodes)
+        else:
+            x = np.int64(others[back[int(rng.random() * others.size)]])
+        made += 1
+        mark(start, others, marks, x, NEAR_X)
+        visit = min(VISIT, degree_of(start, x))
+        made += visit
+        for number in range(near(rows, x, visit, pairs, rng)):
+            steered = product, aim, band, steer
+            move, shift = closing(rows, weight, marks, x, pairs[number], LAGGING, np.inf, steered, rng)
+            if move[4] < 0:
+                continue
+            more, worth, new = weighed(rows, weight, marks, found, move)
+            if more == IMPOSSIBLE or (lacking and new <= _least(weight, closed, move)):
+                continue
+            after = _miss(count + more, target, total + worth, wanted)
+            if after >= miss:
+                continue
+            exchange(rows, marks, found, move)
+            count, total = count + more, total + worth
+            product, miss = product + shift, after
+        clear(start, others, marks, x, NEAR_X)
+        for _ in range(visit + 1):
+            if count <= target and total <= wanted:
+                break
+            made += 1
+            move, shift = swapping(rows, (product, aim, band, steer), rng)
+            if move[4] < 0:
+                continue
+            x = move[0]
+            mark(start, others, marks, x, NEAR_X)
+            more, worth, _ = weighed(rows, weight, marks, found, move)
+            after = _miss(count + more, target, total + worth, wanted)
+            if more != IMPOSSIBLE and after < miss:
+                exchange(rows, marks, found, move)
+                count, total = count + more, total + worth
+                product, miss = product + shift, after
+            clear(start, others, marks, x, NEAR_X)
+    return count, total, made
+
+
+@kernel(inline="always")
+def _least(weight, closed, move):
+    """What the triangles that a move gives up weigh at least: the ends of their edges."""
+    x, y, a, b, place_a, place_b = move
+    return closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
+
+
+@kernel(inline="always")
+def _miss(count, target, total, wanted):
+    """How far both are off, relative to the aims; squared, so that neither is given up for the other."""
+    of_count, of_total = (count - target) / max(target, 1), (total - wanted) / max(wanted, TINY)
+    return math.hypot(of_count, of_total)

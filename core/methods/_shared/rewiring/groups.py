@@ -1,0 +1,240 @@
+"""The compiled part of :mod:`core.methods._shared.rewiring.affinity`: groups of nodes, and edges in them.
+
+``rows``: what ``Rows.arrays`` gives, of rows whose nodes stand by falling degree in each circle; ``closed``
+says of an entry whether its edge was put into a group, where it stays. A group's nodes are linked with
+probability p each: of s nodes each is expected in C(s - 1, 2) p^3 triangles.
+
+``products``: the sum of degree products over edges: (now, aim, band, whether to steer). It is led towards its
+aim by the choice of edges that are given up, where there is one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from core.kernels.decorator import kernel
+from core.methods._shared.rewiring.exchange import NEAR_X
+from core.methods._shared.rewiring.rows import clear, degree_of, linked, mark
+
+LOOKS = 8
+SCANNED = 32  # choices of two edges to give up for one in a group
+LEAST_GROUP = 3
+
+
+@kernel
+def divided(start, stretches, links, share, chance, density):
+    """Divide nodes into groups: (members, where each group begins and the last ends, p of each).
+
+    ``stretches`` (c, 2): where the nodes of each circle begin and end. ``links`` and ``share``, by degree:
+    how many edges in its group a node should have, and how likely it is in one at all; ``chance`` (n,):
+    uniform in 0..1. A group is as large as its node of fewest edges asks for. O(nodes).
+    """
+    most = 0
+    for c in range(stretches.shape[0]):
+        most += stretches[c, 1] - stretches[c, 0]
+    members, begin, odds = np.empty(most, np.int32), np.zeros(most + 2, np.int64), np.empty(most + 1)
+    size, groups = 0, 0
+    for c in range(stretches.shape[0]):
+        wanted = 0.0
+        for v in range(stretches[c, 0], stretches[c, 1]):
+            degree = degree_of(start, v)
+            if chance[v] >= share[degree]:
+                continue
+            members[size], wanted = v, links[degree]
+            size += 1
+            if size - begin[groups] >= wanted / density + 1:
+                groups, size = _ended(begin, odds, groups, size, wanted)
+        groups, size = _ended(begin, odds, groups, size, wanted)
+    return members[:size], begin[: groups + 1], odds[:groups]
+
+
+@kernel(inline="always")
+def _ended(begin, odds, groups, size, wanted):
+    """Ends the group that grows, unless it is too small, which leaves its nodes out: (groups, members)."""
+    nodes = size - begin[groups]
+    if nodes < LEAST_GROUP:
+        return groups, begin[groups]
+    odds[groups] = min(1.0, wanted / (nodes - 1))
+    begin[groups + 1] = size
+    return groups + 1, size
+
+
+@kernel
+def by_degree(links, share, nodes, weight, density):
+    """The triangles of the groups of one circle, what their corners weigh, and their edges, from how many
+    ``nodes`` it has of each degree, parts of nodes too, and their ``weight``. O(degrees)."""
+    triangles, total, edges = 0.0, 0.0, 0.0
+    size, heavy = 0.0, 0.0
+    for degree in range(nodes.size - 1, 1, -1):
+        left, wanted = nodes[degree] * share[degree], links[degree]
+        full = max(math.ceil(wanted / density + 1), LEAST_GROUP)
+        while left > 0:
+            if size == 0 and left >= full:
+                groups = math.floor(left / full)
+                taken, size = groups * full, np.float64(full)
+            else:
+                groups, taken = 1.0, min(left, max(full - size, 0.0))
+                size += taken
+            left -= taken
+            heavy += taken * weight[degree]
+            if size < full:
+                break
+            odds = min(1.0, wanted / (size - 1))
+            at_each = (size - 1) * (size - 2) / 2 * odds**3
+            triangles += groups * size * at_each / 3
+            total += at_each * heavy
+            edges += groups * size * (size - 1) / 2 * odds
+            size, heavy = 0.0, 0.0
+    return triangles, total, edges
+
+
+@kernel
+def expected(groups, weight):
+    """The triangles that are expected in the groups, and what their corners weigh by ``weight`` (n,)."""
+    members, begin, odds = groups
+    triangles, total = 0.0, 0.0
+    for g in range(odds.size):
+        nodes = begin[g + 1] - begin[g]
+        at_each = (nodes - 1) * (nodes - 2) / 2 * odds[g] ** 3
+        triangles += nodes * at_each / 3
+        for k in range(begin[g], begin[g + 1]):
+            total += at_each * weight[members[k]]
+    return triangles, total
+
+
+@kernel
+def filled(rows, groups, products, most, rng):
+    """Links the nodes of each group, with its probability; the edges put in, about ``most`` at most, and the
+    product sum.
+
+    x and y, of one label, not linked: (x, a) and (y, b), in no group, become (x, y) and (a, b), where a or b
+    has that label too.
+    """
+    start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
+    (members, begin, odds), (product, aim, band, steer) = groups, products
+    marks, made = np.zeros(start.size - 1, np.uint8), 0
+    for g in range(odds.size):
+        if made >= most:
+            break
+        for i in range(begin[g], begin[g + 1] - 1):
+            x = np.int64(members[i])
+            mark(start, others, marks, x, NEAR_X)
+            for j in range(i + 1, begin[g + 1]):
+                y = np.int64(members[j])
+                if rng.random() >= odds[g] or marks[y]:
+                    continue
+                place_a, place_b = _given_up(rows, x, y, (product, aim, band, steer), rng)
+                if place_a < 0:
+                    continue
+                a, b = np.int64(others[place_a]), np.int64(others[place_b])
+                product += _shift(start, x, y, a, b)
+                _linked_across(others, back, x, y, place_a, place_b)
+                closed[place_a] = closed[place_b] = 1
+                marks[a], marks[y] = 0, NEAR_X
+                made += 1
+            clear(start, others, marks, x, NEAR_X)
+    return made, product
+
+
+@kernel
+def gathered(rows, products, wanted, tries, rng):
+    """Links nodes of one circle in place of nodes of two, until there are ``wanted`` more such edges; the
+    product sum and the tries made, ``tries`` at most.
+
+    x and y, of one circle, not linked: (x, a) and (y, b), which leave it, become (x, y) and (a, b), where a
+    or b has their label; a and b of one circle too where y's row has such a b.
+    """
+    start, others, back, _, labels, _, circles, _, begin = rows
+    (product, aim, band, steer), gained, made = products, 0, 0
+    while made < tries and gained < wanted:
+        made += 1
+        place_a = np.int64(rng.random() * others.size)
+        x, a = np.int64(others[back[place_a]]), np.int64(others[place_a])
+        circle, theirs = circles[x], circles[a]
+        if circle == theirs:
+            continue
+        low, high = start[begin[circle]], start[begin[circle + 1]]
+        y = np.int64(others[back[low + np.int64(rng.random() * (high - low))]])
+        if x == y or linked(start, others, x, y):
+            continue
+        place_b, degree = np.int64(-1), degree_of(start, y)
+        at = np.int64(rng.random() * degree)
+        for _ in range(min(degree, SCANNED)):
+            at = np.int64(at + 1 if at + 1 < degree else 0)
+            b = np.int64(others[start[y] + at])
+            together = circles[b] == theirs
+            if b == a or circles[b] == circle or (place_b >= 0 and not together):
+                continue
+            if labels[a] != labels[x] and labels[b] != labels[x]:
+                continue
+            if steer and _astray(product, _shift(start, x, y, a, b), aim, band):
+                continue
+            place_b = start[y] + at
+            if together:
+                break
+        if place_b < 0 or linked(start, others, a, np.int64(others[place_b])):
+            continue
+        b = np.int64(others[place_b])
+        product += _shift(start, x, y, a, b)
+        gained += 2 if circles[b] == theirs else 1
+        _linked_across(others, back, x, y, place_a, place_b)
+    return product, made
+
+
+@kernel(inline="always")
+def _shift(start, x, y, a, b):
+    """What the product sum gains where (x, a) and (y, b) become (x, y) and (a, b)."""
+    return (degree_of(start, x) - degree_of(start, b)) * (degree_of(start, y) - degree_of(start, a))
+
+
+@kernel(inline="always")
+def _astray(product, shift, aim, band):
+    """Whether a move leads away from the aim, and out of the band."""
+    return abs(product + shift - aim) > max(band, abs(product - aim))
+
+
+@kernel(inline="always")
+def _linked_across(others, back, x, y, place_a, place_b):
+    """Makes (x, y) and (a, b) of edges (x, a) and (y, b), given by their entries in the rows of x and y."""
+    a, b = others[place_a], others[place_b]
+    back_a, back_b = back[place_a], back[place_b]
+    others[place_a], others[place_b], others[back_a], others[back_b] = y, x, b, a
+    back[place_a], back[place_b], back[back_a], back[back_b] = place_b, place_a, back_b, back_a
+
+
+@kernel
+def _given_up(rows, x, y, products, rng):
+    """Entries of edges (x, a) and (y, b) that may become (x, y) and (a, b); (-1, -1) where none were met.
+
+    Where some are met, a and b are of one circle, so that circles have more edges, as with (x, y), and the
+    product sum is not led astray; else one of the two, or neither.
+    """
+    start, others, _, _, labels, closed, circles = rows[:7]
+    product, aim, band, steer = products
+    found, best, degree = (np.int64(-1), np.int64(-1)), 0, degree_of(start, y)
+    for _ in range(LOOKS):
+        place_a = start[x] + np.int64(rng.random() * degree_of(start, x))
+        a = np.int64(others[place_a])
+        if closed[place_a]:
+            continue
+        at = np.int64(rng.random() * degree)
+        for _ in range(min(degree, SCANNED)):
+            at = np.int64(at + 1 if at + 1 < degree else 0)
+            place_b = start[y] + at
+            b = np.int64(others[place_b])
+            together = circles[a] == circles[b] and circles[a] != circles[x]
+            worth = 1 + 2 * together
+            if worth + 1 <= best or closed[place_b] or a == b:
+                continue
+            if not steer or not _astray(product, _shift(start, x, y, a, b), aim, band):
+                worth += 1
+            if worth <= best or (labels[a] != labels[x] and labels[b] != labels[x]):
+                continue
+            if linked(start, others, a, b):
+                continue
+            found, best = (place_a, place_b), worth
+            if best == 4:
+                return found
+    return found

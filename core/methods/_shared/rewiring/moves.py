@@ -1,0 +1,253 @@
+"""The compiled part of :mod:`core.methods._shared.rewiring.triangles`: moves proposed, weighed and made.
+
+Graphs are rows of neighbours that know how many triangles each edge is in, see
+:mod:`core.methods._shared.rewiring.rows`. ``rows``: what ``Rows.arrays`` gives. ``triangles`` and
+``clustering``: (now, aim); the latter sums the ``weight`` (n,) of every triangle's corners. ``products``:
+(now, aim, band, whether to steer); a move keeps the sum of degree products within the band or brings it
+nearer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kernels.decorator import kernel
+from core.methods._shared.rewiring.exchange import NEAR_X, exchange, room_for, weighed
+from core.methods._shared.rewiring.rows import clear, degree_of, linked, mark
+
+# How edges are chosen that x and y give up: how many are looked at, and whether by number; see `closing`.
+LAGGING, AHEAD, ALONE = (2, 3, False), (6, 8, True), (2, 3, True)
+VISIT = 8  # proposals at a node before the next: nodes of few edges, whose triangles weigh most, have a turn
+TURNS = 0.25  # of the proposals go so; then hubs, where most triangles are closed, have as many as edges
+HEAVY = 4.0  # what a triangle may weigh, in what each should on the way to both aims, where clustering lags
+PATIENCE = 8  # proposals an end until that doubles: aims that noise set apart must not stop the closing
+EASE = 1.02  # what it may weigh where clustering is ahead grows so with a node that closed none
+PICKS = 16  # choices of a node whose triangles may be light enough
+TINY = 1e-12
+HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)  # of a random word: each half chooses one place
+
+
+@kernel
+def shift_product(rows, product, aim, band, proposals, rng):
+    """Swaps ends of equal label at random where that brings the product sum nearer to ``aim``, until it is
+    within ``band``; the product sum, and the proposals made. Triangles are counted afterwards.
+
+    Edges (x, a) and (y, b), x and y of one label, become (x, b) and (y, a).
+    """
+    start, others, back, first, labels, kept = rows[:6]
+    ends, made = others.size, 0
+    while made < proposals and abs(product - aim) > band:
+        made += 1
+        one = int(rng.random() * ends)
+        x, a = others[back[one]], others[one]
+        label = labels[x]
+        two = first[label] + int(rng.random() * (first[label + 1] - first[label]))
+        y, b = others[back[two]], others[two]
+        if x in (y, b) or a in (y, b) or (kept.size and (kept[one] or kept[two])):
+            continue
+        shift = degree_of(start, x) - degree_of(start, y)
+        shift *= degree_of(start, b) - degree_of(start, a)
+        if abs(product + shift - aim) >= abs(product - aim):
+            continue
+        if linked(start, others, x, b) or linked(start, others, y, a):
+            continue
+        back_a, back_b = back[one], back[two]
+        others[one], others[two], others[back_a], others[back_b] = b, a, y, x
+        back[one], back[two], back[back_a], back[back_b] = back_b, back_a, two, one
+        product += shift
+    return product, made
+
+
+@kernel
+def close_triangles(rows, weight, triangles, clustering, products, proposals, rng):
+    """Moves that add triangles until there are as many as aimed at; triangles, clustering, product sum and
+    the proposals made.
+
+    x and y have a common neighbour and one label, and are not linked: (x, a) and (y, b) become (x, y) and
+    (a, b). Where clustering runs ahead of the triangles on the way to both aims, only light triangles are
+    closed, those of nodes of many edges; where it lags, nodes of few edges have their turn too. An aim of
+    clustering below 0: it is left alone; triangles are closed at all nodes alike first, then at hubs.
+    """
+    start, others = rows[0], rows[1]
+    (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
+    nodes, made = start.size - 1, 0
+    marks, found = np.zeros(nodes, np.uint8), room_for(start)
+    pairs = np.empty((found[1].shape[1], 2), np.int32)
+    slope = (wanted - total) / max(target - count, 1)  # clustering to gain with each triangle
+    begun, limit = total - slope * count, max(slope, TINY)
+    while made < proposals and count < target:
+        made += 1
+        ahead = wanted >= 0 and (slope <= 0 or total > begun + slope * count)
+        heaviest, looks = (limit, AHEAD) if ahead else (np.inf, ALONE)
+        if wanted >= 0 and not ahead:
+            looks = LAGGING
+            heaviest = HEAVY * slope * 2.0 ** (made / (PATIENCE * others.size))
+        x = np.int64(rng.random() * nodes)
+        for _ in range(PICKS if ahead else 0):
+            if 3 * weight[x] <= limit:
+                break
+            x = np.int64(rng.random() * nodes)
+        degree = degree_of(start, x)
+        few = not ahead and made < TURNS * proposals
+        visit = min(degree, VISIT) if few else degree
+        mark(start, others, marks, x, NEAR_X)
+        met = False
+        made += visit
+        for number in range(near(rows, x, visit, pairs, rng)):
+            steered = product, aim, band, steer
+            move, shift = closing(rows, weight, marks, x, pairs[number], looks, heaviest, steered, rng)
+            if move[4] < 0:
+                continue
+            more, worth, _ = weighed(rows, weight, marks, found, move)
+            if more <= 0:
+                continue
+            exchange(rows, marks, found, move)
+            met = True
+            count, total, product = count + more, total + worth, product + shift
+        clear(start, others, marks, x, NEAR_X)
+        if ahead:
+            limit = max(slope, limit / EASE, TINY) if met else limit * EASE
+    return count, total, product, made
+
+
+@kernel
+def near(rows, x, tries, pairs, rng):
+    """Puts pairs (v, y) into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so
+    many ``tries``, where x and y may be linked to close triangles; how many. All are looked for before the
+    first is linked, as the processor fetches several at once then.
+    """
+    start, others, _, _, labels, _, circles, hub, begin = rows
+    degree, size = degree_of(start, x), 0
+    low, high = begin[circles[x]], begin[circles[x] + 1]
+    large = degree >= hub
+    seed = np.uint64(rng.integers(0, 2**63))
+    for number in range(tries):
+        drawn = scattered(seed, number)
+        v = others[start[x] + np.int64(((drawn >> HALF) * np.uint64(degree)) >> HALF)]
+        y = others[start[v] + np.int64(((drawn & LOW) * np.uint64(degree_of(start, v))) >> HALF)]
+        if low <= y < high or (large and labels[y] == labels[x] and degree_of(start, y) >= hub):
+            pairs[size, 0], pairs[size, 1] = v, y
+            size += 1
+    return size
+
+
+@kernel(inline="always")
+def scattered(seed, number):
+    """The random word of that number: splitmix64 (Steele, Lea, Flood 2014), for a redraw of public values."""
+    z = seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def closing(rows, weight, marks, x, pair, looks, heaviest, products, rng):
+    """A move that links x with y, if no neighbour yet, where ``pair`` is (v, y) as :func:`near` met them, and
+    what it does to the product sum; its entries are -1 where there is none.
+
+    a or b has that label too. No triangle is closed that weighs more than ``heaviest``. Of the edges that are
+    looked at, those go that are in the smallest share of the triangles that they could be in, or in the
+    fewest; by number, edges to nodes of few others go first, and clustering grows less. ``looks``: at how
+    many of x, of y, and whether it goes by number.
+    """
+    start, others, labels, closed = rows[0], rows[1], rows[4], rows[5]
+    product, aim, band, steer = products
+    degree, by_number = degree_of(start, x), looks[2]
+    v, y = pair[0], pair[1]
+    nothing = (x, x, x, x, -1, -1), 0
+    if y == x or marks[y]:
+        return nothing
+    if weight[x] + weight[v] + weight[y] > heaviest:
+        return nothing
+    place_a = _poorest(start, others, closed, x, looks[0], by_number, rng)
+    a = others[place_a]
+    if a == v:
+        return nothing
+    grows = degree_of(start, y) - degree_of(start, a)
+    best, best_b, best_shift, best_room = -1, -1, 0, 1
+    for _ in range(looks[1]):
+        place = start[y] + int(rng.random() * degree_of(start, y))
+        b = others[place]
+        if b in (a, v) or (labels[a] != labels[x] and labels[b] != labels[x]):
+            continue
+        room = 1 if by_number else max(min(degree_of(start, y), degree_of(start, b)) - 1, 1)
+        if best >= 0 and closed[place] * best_room >= closed[best] * room:
+            continue
+        shift = (degree - degree_of(start, b)) * grows
+        if not steer or abs(product + shift - aim) <= max(band, abs(product - aim) - 1):
+            best, best_b, best_shift, best_room = place, b, shift, room
+            if not closed[place]:
+                break
+    if best >= 0:
+        return (x, np.int64(y), np.int64(a), np.int64(best_b), place_a, best), best_shift
+    return nothing
+
+
+@kernel
+def open_triangles(rows, weight, triangles, products, proposals, rng):
+    """Random swaps that lose triangles, until there are as many as aimed at or fewer; triangles, product sum
+    and the proposals made."""
+    start, others = rows[0], rows[1]
+    (count, target), (product, aim, band, steer) = triangles, products
+    nodes, made = start.size - 1, 0
+    marks, found = np.zeros(nodes, np.uint8), room_for(start)
+    while made < proposals and count > target:
+        made += 1
+        move, shift = swapping(rows, (product, aim, band, steer), rng)
+        if move[4] < 0:
+            continue
+        x = move[0]
+        mark(start, others, marks, x, NEAR_X)
+        gain = weighed(rows, weight, marks, found, move)[0]
+        if gain < 0 and count + gain >= 2 * target - count:
+            exchange(rows, marks, found, move)
+            count, product = count + gain, product + shift
+        clear(start, others, marks, x, NEAR_X)
+    return count, product, made
+
+
+@kernel
+def swapping(rows, products, rng):
+    """A move of any edges (x, a) and (y, b), x and b of one label, no two nodes the same, and what it does to
+    the product sum; its entries are -1 where those that were met may not be moved, or are in no triangle."""
+    start, others, back, first, labels, closed = rows[:6]
+    product, aim, band, steer = products
+    place_a = np.int64(rng.random() * others.size)
+    x, a = np.int64(others[back[place_a]]), np.int64(others[place_a])
+    label = labels[x]
+    two = first[label] + np.int64(rng.random() * (first[label + 1] - first[label]))
+    b, y = np.int64(others[back[two]]), np.int64(others[two])
+    nothing = (x, x, x, x, np.int64(-1), np.int64(-1)), np.int64(0)
+    if not closed[place_a] + closed[two]:
+        return nothing
+    if x == y or x == b or a == y or a == b:  # noqa: SIM109 (compiled)
+        return nothing
+    shift = (degree_of(start, x) - degree_of(start, b)) * (degree_of(start, y) - degree_of(start, a))
+    if steer and abs(product + shift - aim) > max(band, abs(product - aim) - 1):
+        return nothing
+    if linked(start, others, x, y) or linked(start, others, a, b):
+        return nothing
+    return (x, y, a, b, place_a, np.int64(back[two])), shift
+
+
+@kernel
+def _poorest(start, others, closed, v, looks, by_number, rng):
+    """Of so many random entries in v's row, the one whose edge is in the fewest triangles, by their number or
+    as a share of those that it could be in."""
+    degree = degree_of(start, v)
+    best = start[v] + np.int64(rng.random() * degree)
+    room = 0
+    for _ in range(looks - 1):
+        if not closed[best]:
+            break
+        if not room and not by_number:
+            room = max(min(degree, degree_of(start, others[best])) - 1, 1)
+        other = start[v] + np.int64(rng.random() * degree)
+        if by_number:
+            if closed[other] < closed[best]:
+                best = other
+            continue
+        other_room = max(min(degree, degree_of(start, others[other])) - 1, 1)
+        if closed[other] * room < closed[best] * other_room:
+            best, room = other, other_room
+    return best

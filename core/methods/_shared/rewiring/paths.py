@@ -1,0 +1,80 @@
+"""Triangles of a graph in rows, estimated from random paths of length two; compiled.
+
+``rows``: what ``Rows.arrays`` gives. Paths are drawn node by node, each node as often as a sum ``until`` (n,)
+over the nodes up to each says, evenly spaced along it: rows are read in order, and estimates vary less.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kernels.decorator import kernel
+from core.methods._shared.rewiring.rows import degree_of, linked
+
+
+@kernel
+def ahead_of(rows):
+    """How many neighbours of each node have more edges, or as many and a larger number; int32 (n,). O(m)."""
+    start, others = rows[0], rows[1]
+    found = np.zeros(start.size - 1, np.int32)
+    for v in range(found.size):
+        for i in range(start[v], start[v + 1]):
+            found[v] += _is_ahead(start, v, others[i])
+    return found
+
+
+@kernel
+def closed_ahead(rows, until, looks, rng):
+    """Of so many paths from a node to two neighbours that are ahead of it, how many are closed to a triangle.
+
+    ``until``: the pairs of such neighbours. Every triangle is on one such path.
+    """
+    start, others = rows[0], rows[1]
+    ends, met, v = np.empty(1, np.int32), 0, 0
+    for look in range(looks):
+        v = _at(until, v, (look + rng.random()) / looks)
+        if ends.size < degree_of(start, v):
+            ends = np.empty(2 * degree_of(start, v), np.int32)
+        size = 0
+        for i in range(start[v], start[v + 1]):
+            if _is_ahead(start, v, others[i]):
+                ends[size] = others[i]
+                size += 1
+        met += _closed(start, others, ends, 0, size, rng)
+    return met
+
+
+@kernel
+def closed_around(rows, until, looks, rng):
+    """Of so many paths of length two, how many are closed. ``until``: what the paths around nodes count."""
+    start, others = rows[0], rows[1]
+    met, v = 0, 0
+    for look in range(looks):
+        v = _at(until, v, (look + rng.random()) / looks)
+        met += _closed(start, others, others, start[v], degree_of(start, v), rng)
+    return met
+
+
+@kernel(inline="always")
+def _is_ahead(start, v, w):
+    more = degree_of(start, w) - degree_of(start, v)
+    return more > 0 or (more == 0 and w > v)
+
+
+@kernel(inline="always")
+def _at(until, v, share):
+    """The node, from v on, at which ``until`` passes that share of its whole."""
+    while v + 1 < until.size and until[v] <= share * until[-1]:
+        v += 1
+    return v
+
+
+@kernel(inline="always")
+def _closed(start, others, ends, first, size, rng):
+    """Whether two random nodes of ``ends[first : first + size]`` are linked."""
+    if size < 2:
+        return False
+    one, two = np.int64(rng.random() * size), np.int64(rng.random() * (size - 1))
+    if two == one:
+        two = np.int64(size - 1)
+    return linked(start, others, np.int64(ends[first + one]), np.int64(ends[first + two]))

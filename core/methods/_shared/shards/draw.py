@@ -1,0 +1,47 @@
+"""The edges of strips of a :class:`~core.methods._shared.shards.law.StripLaw`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from core.graphs.parts import Part, part_name, write_part
+from core.methods._shared.shards.law import StripLaw
+from core.privacy import entropy
+
+GUIDE_BITS = 26  # the guide has so many places at most, four bytes each
+
+
+def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Draw the strips of these numbers: (source, target) of each, source < target, sorted, each pair once.
+
+    A strip is a function of the law and its number alone. O(p) once and O(copies) each, in integers.
+    """
+    from core.methods._shared.shards.kernels import SPARE, guide_of, strip
+
+    if not len(law.order):
+        return
+    total = int(law.cumulative[-1])
+    shift = max(0, total.bit_length() - min(GUIDE_BITS, len(law.order).bit_length() + 1))
+    table = law.order, law.cumulative, guide_of(law.cumulative, shift), shift
+    for number in numbers:
+        low, high = law.bounds[number], law.bounds[number + 1]
+        copies, first = law.copies[number], law.first[[number, number + 1, -1]]
+        drawn = int(copies.sum())
+        words = entropy.keyed_words(law.key, number, 2 * drawn + SPARE + 1)
+        words[-1] = SPARE + 1
+        tally = np.zeros((high - low, copies.shape[0]), dtype=np.int32)
+        pairs = np.empty((2, drawn), dtype=law.order.dtype)
+        count = strip(table, first, low, copies, tally, pairs, words)
+        yield pairs[0, :count], pairs[1, :count]
+
+
+def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:
+    """Draw one of so many shards, and write it to ``folder``; the same bytes each time.
+
+    ValueError where there is no such shard. One strip is in memory, beside the law.
+    """
+    chosen = law.shard(number, shards)
+    return write_part(strips(law, chosen), folder / part_name(number, shards), law.nodes)

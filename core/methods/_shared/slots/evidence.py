@@ -1,0 +1,85 @@
+"""What a cell says about its own edges: symmetric randomised response on every slot.
+
+Evidence is columns. Materialised: ``y`` int64, the sorted keys ``source * target_count + target`` of the
+slots that came out present (``low * n + high`` where undirected). Lazy: ``edge``, the sorted keys of the
+true edges, filled up to a paid-for number with keys beyond the last slot, and ``prf_key``, the state of a
+pseudo-random function; see :mod:`core.privacy.lazy_response`. Both: ``flips`` uint64 (2,), the probabilities
+of an absent edge to appear and of a present one to go, over 2^64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.privacy.queries import Shape, slot_count
+from core.privacy.randomised_response import WORD, Flips
+
+if TYPE_CHECKING:
+    from core.privacy.private_graph import PrivateCell
+
+    Columns = Mapping[str, np.ndarray]
+
+MAX_MATERIALISED = 2**25
+"""Most slots that may be expected to appear in all materialised cells together; 256 MiB of keys."""
+
+PURPOSE = "evidence"
+
+
+def additions(shape: Shape, nano_epsilon: int, *, multiplicity: int = 1) -> int:
+    """Compute the number of absent slots expected to appear, rounded up. Public facts only."""
+    flips = Flips.symmetric(nano_epsilon // multiplicity)
+    return -(-slot_count(shape) * flips.add // WORD)
+
+
+def measure(cell: PrivateCell, nano_epsilon: int, *, room: int | None = None) -> Columns:
+    """Pay for the evidence of a whole cell, at ``nano_epsilon`` at most.
+
+    Lazy where ``room`` is given, a paid-for number of keys to hold; see
+    :func:`core.privacy.lazy_response.room_for`. Materialised columns are paid-for output. Lazy ones hold the
+    edges themselves: private content, of which
+    :func:`core.methods._shared.slots.markov_chain.rewired` looks at answers only.
+    """
+    if room is not None:
+        response = cell.lazy_response(nano_epsilon=nano_epsilon, purpose=PURPOSE, room=room)
+        return {
+            "edge": response.edge,
+            "prf_key": response.prf_key,
+            "flips": flips_column(response.flips),
+        }
+    flips = Flips.symmetric(nano_epsilon // cell.multiplicity)
+    source, target = cell.randomised_response(nano_epsilon=nano_epsilon, purpose=PURPOSE, flips=flips)
+    return {"y": source * cell.shape.target_count + target, "flips": flips_column(flips)}
+
+
+def flips_column(flips: Flips) -> np.ndarray:
+    """Store the two probabilities as a column of a model."""
+    return np.array([flips.add, flips.drop], dtype=np.uint64)
+
+
+def flips_of(columns: Columns) -> Flips:
+    """Read the two probabilities of stored evidence."""
+    add, drop = (int(value) for value in columns["flips"])
+    return Flips(add, drop)
+
+
+def log_likelihood_ratio(flips: Flips) -> float:
+    """Compute what one answer more of "present" among the edges adds to a graph's log likelihood.
+
+    A graph's likelihood is a product over slots. Making a slot an edge multiplies it by
+    P(y | edge) / P(y | no edge): (1 - p_drop) / p_add where y = 1, p_drop / (1 - p_add) where y = 0. Of
+    graphs with the same number of edges only the difference of the two logarithms counts, once for each
+    edge with y = 1: ln((1 - p_drop) / p_add) - ln(p_drop / (1 - p_add)). Symmetric flips at epsilon: 2
+    epsilon.
+    """
+    add, drop = flips.add / WORD, flips.drop / WORD
+    return math.log1p(-drop) - math.log(add) + math.log1p(-add) - math.log(drop)
+
+
+def log_likelihood_of_absence(flips: Flips) -> float:
+    """Compute ln(P(y = 0 | edge) / P(y = 0 | no edge)): what an edge in an absent slot costs."""
+    add, drop = flips.add / WORD, flips.drop / WORD
+    return math.log(drop) - math.log1p(-add)

@@ -1,0 +1,80 @@
+"""The share of epsilon that what edges carry has, and the plan that it makes. Public facts only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic import Field
+
+from core.graphs.schema import EdgeType, GraphSchema
+from core.methods._shared.frame.plan import together_nano_epsilon
+from core.methods.base import Parameters, PublicFacts
+from core.privacy.events import Pure
+from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.units import charged_together
+
+FIELD = "attribute_share"
+PURPOSE = "what edges carry"
+MECHANISM = "discrete_laplace/values"
+NUMBERS_SHARE = 0.2
+"""Of a relation's share where each record is kept: for how many an edge has."""
+
+
+class ValueParameters(Parameters):
+    """Parameters of a method that synthesises what edges carry."""
+
+    attribute_share: float = Field(
+        default=0,
+        ge=0,
+        le=0.9,
+        description=(
+            "Share of epsilon for what edges carry, as the schema declares it; the attributes of a relation "
+            "divide it evenly, after a fifth for how many records an edge has where each is kept. 0: edges "
+            "are released without."
+        ),
+    )
+
+
+def carrying(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[EdgeType, ...]:
+    """List the relations among ``edge_types`` whose edges carry something."""
+    return tuple(each for each in schema.edge_types if each.name in edge_types and each.attributes)
+
+
+def why_idle(public: PublicFacts) -> str | None:
+    """Say why no share of epsilon could change anything; None where it does."""
+    if carrying(public.schema, public.edge_types):
+        return None
+    return "the edges asked for carry nothing; the schema may declare attributes of edges"
+
+
+def require_synthesised(public: PublicFacts) -> None:
+    """Refuse nothing: whatever edges carry is synthesised, of whole graphs and of live streams."""
+
+
+def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
+    """List what is read of the values of all steps together, of every relation whose edges carry some.
+
+    A snapshot of a live stream is charged its step's part, whatever came before it: any window of steps costs
+    ``nano_epsilon`` at most.
+    """
+    facts, added = replace(public, nano_epsilon=nano_epsilon), []
+    for each in carrying(public.schema, public.edge_types):
+        event = Pure(together_nano_epsilon(facts, each.name), MECHANISM)
+        steps = charged_together(public.unit, public.schema.steps_of(each.name))
+        added += [Allotment(each.name, step, event, PURPOSE) for step in steps]
+    return added
+
+
+def divided(relation: EdgeType, nano_epsilon: int) -> tuple[int, int]:
+    """Divide what a charged cell may spend on a relation: for the number of records of an edge, nothing where
+    that is one; and for each of its attributes.
+    """
+    numbers = 0 if relation.merged else max(1, int(nano_epsilon * NUMBERS_SHARE))
+    return numbers, (nano_epsilon - numbers) // len(relation.attributes)
+
+
+def granted(plan: PrivacyPlan) -> dict[str, int]:
+    """Return what a charged cell of a relation may spend on its values, of a plan that reads nothing else."""
+    return {
+        each.edge_type: each.event.nano_epsilon for each in plan.allotments if isinstance(each.event, Pure)
+    }

@@ -1,0 +1,41 @@
+"""The fitted model of ``anchored``: the columns of every cell, and graphs drawn from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.graphs.graph import Graph
+from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
+from core.methods._shared.relations.draw import Relation
+from core.methods._shared.relations.params import AnchoredParams
+from core.methods.base import Progress
+from core.privacy.entropy import Generator as Rng
+
+if TYPE_CHECKING:
+    from core.methods._shared.frame.columns import Columns
+
+
+@dataclass(frozen=True)
+class AnchoredModel(StoredCells):
+    """Paid-for output only, but for lazy evidence, which holds a cell's edges and is private content."""
+
+    params: AnchoredParams
+
+    def sample(self, rng: Rng, progress: Progress) -> Graph:
+        """Draw one synthetic graph, the steps of a relation one after another; see :func:`drawn_by_cell`."""
+        names = {name for name, _ in self.cells}
+        relations = {name: Relation(self.shape(name), self.params) for name in names}
+
+        def draw(name: str, columns: Columns) -> np.ndarray:
+            return relations[name].draw(columns, rng)
+
+        return drawn_by_cell(self.schema, self.nodes, self.cells, draw, rng, progress)
+
+
+def load(folder: Path, method: str) -> AnchoredModel:
+    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    return AnchoredModel(**vars(load_stored(folder, method, AnchoredParams)))

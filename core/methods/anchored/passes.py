@@ -1,0 +1,25 @@
+"""The passes that measure a relation's directions: their number, their noise and what they cost."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from core.privacy import dp_sgd
+from core.privacy.accountant import Accountant
+from core.privacy.events import Event, GaussianEvent, Repeated
+
+DIRECTIONS = "directions of a relation"
+"""The purpose of a plan's allotments that pay for them."""
+PASSES = 4
+
+
+def noise_multiplier(
+    nano_epsilon: int, delta_atto: int, accountant: Accountant, besides: tuple[Event, ...] = ()
+) -> Fraction:
+    """Solve for the least noise of a pass at which all of them, and ``besides``, cost a cell at most this."""
+    return dp_sgd.noise_multiplier(nano_epsilon, delta_atto, Fraction(1), PASSES, besides, accountant)
+
+
+def event(multiplier: Fraction) -> Event:
+    """Return what :func:`core.methods.anchored.spectral.measure` costs every cell that it reads."""
+    return Repeated(GaussianEvent(multiplier), PASSES)

@@ -1,0 +1,46 @@
+"""One graph of ``dcsbm`` from the noisy values of a cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.methods._shared.blocks.reconstruct import top_up
+from core.methods._shared.blocks.whole import whole_blocks
+from core.methods._shared.degrees.counts import integers
+from core.methods._shared.degrees.fitted import scaled_to
+from core.methods._shared.matching.exact import completed, matched
+from core.methods._shared.rewiring.clustering import ToldClustering
+from core.methods._shared.rewiring.products import product_goal
+from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
+from core.privacy.entropy import Generator as Rng
+
+if TYPE_CHECKING:
+    from core.methods._shared.frame.columns import Columns
+    from core.methods.dcsbm.params import DCSBMParams
+
+BAND = 0.5  # of the standard deviation of the aim: nearer means no better
+BANDS = 0.0005, 0.02
+
+
+def draw(columns: Columns, nodes: int, params: DCSBMParams, rng: Rng) -> np.ndarray:
+    """Sorted keys ``low * nodes + high`` of as many distinct edges as the block counts sum to.
+
+    Degrees are met up to rounding, block counts up to what the degrees allow; then triangles and degree
+    products are approached. O(m log m + proposals * degree) time, O(n + m) memory.
+    """
+    labels = columns["labels"].astype(np.int64)
+    edges = min(int(np.rint(columns["blocks"].sum())), nodes * (nodes - 1) // 2)
+    degrees = integers(scaled_to(columns["degrees"].astype(np.float64), 2 * edges), rng)
+    keys = matched(degrees, labels, whole_blocks(columns["blocks"], labels, degrees, rng), rng)
+    keys = top_up(completed(keys, degrees, rng), nodes, edges, rng)
+    if not len(columns["triangles"]) or not len(keys):
+        return keys
+    known, aim, band = columns["covariance"], None, 0.0
+    if len(known):
+        aim, deviation = product_goal(keys, nodes, known[0], known[1], params.spread)
+        band = float(np.clip(BAND * deviation, *BANDS)) if params.band is None else params.band
+    told = ToldClustering.of(columns.get("clustering", ()))
+    targets = Targets(int(columns["triangles"][0]), aim, band, told)
+    return rewired(keys, nodes, labels, targets, proposals_for(edges, params.proposals), rng)

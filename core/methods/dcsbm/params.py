@@ -1,0 +1,190 @@
+"""The parameters of ``dcsbm`` and its presets. Public facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from core.methods._shared.frame.presets import PresetParameters
+from core.methods._shared.node_values.share import NodeValueParameters
+from core.methods._shared.values.share import ValueParameters
+
+FIRST: Mapping[str, float] = {
+    "degree_share": 0.28,
+    "tail_share": 0,
+    "count_share": 0,
+    "clustering_share": 0,
+    "spread": 0.02,
+    "band": 0.02,
+    "proposals": 15,
+}
+PRESETS: Mapping[str, Mapping[str, float]] = {
+    "default": {},
+    "first": FIRST,
+    "balanced": {
+        **FIRST,
+        "degree_share": 0.35,
+        "triangle_share": 0.07,
+        "product_share": 0.13,
+        "band": 0.003,
+        "proposals": 60,
+    },
+    "spectral": {**FIRST, "degree_share": 0.32, "product_share": 0, "proposals": 20},
+    "small": {
+        "groups": 1,
+        "degree_share": 0.43,
+        "tail_share": 0.15,
+        "triangle_share": 0.29,
+        "clustering_share": 0,
+        "transitivity": 0.1,
+        "spread": 0.05,
+        "band": 0.02,
+        "proposals": 150,
+    },
+}
+"""What a preset sets apart from the parameters' own defaults, which are the preset ``default``."""
+
+
+class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    PRESETS = PRESETS
+    READS = ("count", "degree", "tail", "block", "triangle", "clustering", "product", "label")
+
+    preset: Literal["default", "first", "balanced", "spectral", "small"] = Field(
+        default="default",
+        description=(
+            "Values for all that is not set. 'first' is the method's first version, which gives labels the "
+            "most and reads neither degree tails nor clustering; its variants are 'balanced', which spends "
+            "more on degrees and rewires longer, for assortativity, and 'spectral', which leaves "
+            "assortativity alone, for the leading eigenvector. 'small' is for graphs of few edges: one "
+            "label, no clustering, and triangles that lean on a public guess."
+        ),
+    )
+    degree_share: float = Field(
+        default=0.18,
+        gt=0,
+        lt=1,
+        description=(
+            "Share of epsilon for noisy degrees. Labels get what all shares leave; where the paid number of "
+            "edges says that labels cannot be told, that goes to degrees, tails, triangles and clustering."
+        ),
+    )
+    block_share: float = Field(
+        default=0.05, gt=0, lt=1, description="Share of epsilon for edge counts inside and between labels."
+    )
+    count_share: float = Field(
+        default=0.01,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of epsilon for the number of edges, read first: it decides whether there are labels. 0: "
+            "there are always 2 at least."
+        ),
+    )
+    tail_share: float = Field(
+        default=0.06,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of epsilon for how many nodes have at least so many edges, which the law of degrees rests "
+            "on; 0: on noisy degrees alone."
+        ),
+    )
+    triangle_share: float = Field(
+        default=0.06,
+        ge=0,
+        lt=1,
+        description="Share of epsilon for the number of triangles; 0: it is not aimed at.",
+    )
+    clustering_share: float = Field(
+        default=0.06,
+        ge=0,
+        lt=1,
+        description="Share of epsilon for the sum of local clustering coefficients; 0: it is not aimed at.",
+    )
+    transitivity: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description=(
+            "Public guess of the transitivity, which the noisy triangles are drawn towards by the variances "
+            "of both; by default they stand alone."
+        ),
+    )
+    product_share: float = Field(
+        default=0.05,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of epsilon for the sum of degree products over edges, which assortativity rests on; "
+            "0: it is not aimed at."
+        ),
+    )
+    groups: Annotated[int, Field(ge=1, le=64)] | Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        description=(
+            "Number of labels; by default as many as the noisy mean degree can tell apart, up to 16, and 1 "
+            "where that is too few. Or the name of a public attribute of categories, whose values are the "
+            "labels then: they cost nothing, and edges inside and between them are told best."
+        ),
+    )
+    core: float = Field(
+        default=0.2,
+        ge=0,
+        le=1,
+        description=(
+            "Share of the nodes, those of largest noisy degree, whose edges among them are read twice."
+        ),
+    )
+    forward_share: float = Field(
+        default=0.6, gt=0, lt=1, description="The first reading's share of the labels' epsilon in the core."
+    )
+    resolution: float = Field(
+        default=1.0,
+        ge=0,
+        le=100,
+        description="Weight of the neighbours that a label's size lets expect; more makes labels even.",
+    )
+    spread: float = Field(
+        default=0.03,
+        gt=0,
+        le=1,
+        description=(
+            "Standard deviation of the assortativity that degrees and labels alone get wrong; more trusts "
+            "the noisy degree products further."
+        ),
+    )
+    band: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description=(
+            "Relative distance from the sum of degree products within which rewiring moves freely; by "
+            "default half the standard deviation of that sum's noise."
+        ),
+    )
+    proposals: float = Field(
+        default=60, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
+    )
+
+    @model_validator(mode="after")
+    def _leaves_the_labels_a_share(self) -> DCSBMParams:
+        shares = (
+            self.degree_share
+            + self.block_share
+            + self.triangle_share
+            + self.product_share
+            + self.count_share
+            + self.tail_share
+            + self.clustering_share
+        )
+        if shares > 0.99:
+            raise ValueError("the shares must leave at least 0.01 for the labels")
+        if self.product_share and not self.triangle_share:
+            raise ValueError("product_share goes with triangle_share: both are met by one rewiring")
+        if self.clustering_share and not self.triangle_share:
+            raise ValueError("clustering_share goes with triangle_share: both are met by one rewiring")
+        return self

@@ -1,0 +1,36 @@
+"""One cell of ``dcsbm`` as a law of independent pairs, which is drawn in shards. Post-processing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.methods._shared.blocks.whole import whole_blocks
+from core.methods._shared.degrees.counts import integers
+from core.methods._shared.degrees.fitted import scaled_to
+from core.methods._shared.shards.law import STRIP_EDGES, StripLaw, strip_law
+from core.privacy import entropy
+from core.privacy.entropy import Generator as Rng
+
+if TYPE_CHECKING:
+    from core.methods._shared.frame.columns import Columns
+
+
+def law_of(columns: Columns, order: np.ndarray, rng: Rng, shard_edges: int = STRIP_EDGES) -> StripLaw:
+    """Make the law of a cell that paid for neither triangles nor degree products.
+
+    ``order`` (n,): which original index each node of the law has, a permutation. ``shard_edges``: about how
+    many edges a shard shall have: a strip has no more. A node's expected degree is
+    the fitted one, but for pairs that are drawn twice; ``draw`` meets it exactly, with the same block counts.
+    O(n log n).
+    """
+    if len(columns["triangles"]):
+        raise ValueError("a graph that is rewired to its triangles is drawn as a whole")
+    nodes = len(order)
+    labels = columns["labels"][order].astype(np.int16)
+    edges = min(int(np.rint(columns["blocks"].sum())), nodes * (nodes - 1) // 2)
+    degrees = integers(scaled_to(columns["degrees"][order].astype(np.float64), 2 * edges), rng)
+    blocks = whole_blocks(columns["blocks"], labels, degrees, rng)
+    strip_edges = min(STRIP_EDGES, shard_edges)
+    return strip_law(degrees, labels, blocks, entropy.fresh_key(), rng, strip_edges)

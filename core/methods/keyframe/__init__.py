@@ -1,0 +1,191 @@
+"""Key frames and counters: our own method for streams of sparse graphs under w-event privacy.
+
+Under pure epsilon, costs add up linearly. What is asked at every step of a window of w gets noise of scale
+w / epsilon, so that its mean over the window has sd sqrt(2 w) / epsilon; asked once a window, sqrt(2) /
+epsilon. So what must follow the present is read at every step, and what changes slowly in one burst a window.
+
+1. Every step: the number of edges, and how many nodes have at least j edges, for public j (1 to 6, then about
+   two for every doubling). Each number is followed by a bank of Kalman filters.
+2. A key frame, every w steps by the clock: the degrees of all nodes, filtered over the frames; then the
+   number of edges inside and between two classes of nodes of equal degree volume, which those define.
+3. Free: a degree curve with a cap is fitted to the counters and to the number of edges; the nodes get its
+   degrees by the rank of their filtered degrees, evident hubs near their own; edge ends are matched at random
+   inside and between the classes.
+
+What is read, at which sensitivity to one edge of one step: the number of edges, 1; the tail counters, 2 in L1
+whatever the thresholds, as an edge raises two degrees by one and a degree that goes from d to d + 1 changes
+the counter of d + 1 alone (a histogram would cost 4); the degrees, 2; the classes' edge counts, 1, as classes
+are functions of earlier outputs and an edge lies in one of the cells. All by discrete Laplace noise on
+integers.
+
+Proof of the total, unit w-event: a window of w steps holds at most w steps and, as key frames stand w steps
+apart, at most one of them. With frame f = (degrees + cells) of epsilon and (epsilon - f) / w for a step,
+rounded down, it costs epsilon at most; this holds for windows that reach past a grid, and for streams with
+missing steps. A step divides its grant between its readings, which follow one another. Nothing is skipped,
+moved or repeated for reasons of the data. A finished grid of fewer steps than w is one window. Unit event:
+cells hold disjoint edges, so each step has all of epsilon and a key frame. Unit pair: a pair may be in all
+steps of all relations, so epsilon is divided over the relations, and over all steps as over one window.
+Several relations under w-event: the unit has one edge a step, so each relation has all of epsilon.
+
+With ``node_attribute_share``, a share of epsilon pays for protected attributes of nodes
+(:mod:`core.methods._shared.node_values`, with the reads and proofs of :mod:`core.privacy.node_values`):
+every node is dealt values for all steps, by its degrees in all of them, and the edges of every step are drawn
+by the groups of both ends beside the degree classes, as the mixing matrix says that was read of all steps
+together. Not in live streams.
+
+What a frame tells of a node is scaled by the number of edges until the next frame, which takes it over scaled
+down but never up: a stream that empties loses the hubs of its full days, one that fills finds its own.
+
+A missing step is passed over by the filters. A key frame whose step is missing is not made up for: until the
+next one, the last frame's degrees stand. Before the first, nodes are ordered at random. Between steps only
+noisy outputs and what follows from them are kept.
+
+What to expect at epsilon 1 and mean degree 3: numbers of edges, degree distribution and long-run hubs. No
+communities, no single ties. In steps of some hundred edges in a large universe clustering is mostly noise:
+on CollegeMsg (1,899 nodes, w = 5) transitivity is off by its own value in windows of 28 days, by twice that
+in weeks, by four times in a step of 303 edges. A key frame on a nearly empty step costs the steps until the
+next one about half of the hubs they would keep (docs/results.md): ``first_frame`` moves it, where it is
+public which steps are empty. See docs/w_event.md, also for what w-event privacy leaves open.
+Source: our own; filters: Kalman (1960); matching: configuration model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from core.methods._shared.frame.stages import StagedStream
+from core.methods._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
+from core.methods._shared.values.stage import VALUES, CarriesValues
+from core.methods.base import (
+    Assurance,
+    GraphKinds,
+    Parameters,
+    Progress,
+    PublicFacts,
+    StreamGenerator,
+    require_accepted,
+)
+from core.methods.keyframe.budget import COUNTERS, FRAME, KeyframeParams, divide, granted_to, make_plan
+from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
+    from core.methods._shared.frame.columns import Columns
+    from core.methods._shared.frame.model import CellsModel
+    from core.methods.keyframe.state import KeyframeState
+    from core.methods.keyframe.step import Memory
+    from core.privacy.private_graph import PrivateGraph
+
+
+class KeyframeEdges:
+    """Key frames and counters: the edges of every step."""
+
+    name: ClassVar[str] = "keyframe"
+    title = "Key frames"
+    summary = (
+        "Edge count and degree tail counters at every step, filtered over time; node degrees and class cells "
+        "in one key frame a window. For streams. Pure epsilon under w-event, event or pair privacy."
+    )
+    assurance: Assurance = "proven"
+    Params: ClassVar[type[Parameters]] = KeyframeParams
+    accepts = GraphKinds(temporal=True, heterogeneous=True)
+    units = frozenset({Unit.W_EVENT, Unit.EVENT, Unit.PAIR})
+    kinds = frozenset({GuaranteeKind.PURE})
+
+    def plan(self, params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
+        """Allot counters at every step and a key frame where the clock says so; see ``budget.make_plan``."""
+        require_accepted(self, public)
+        return make_plan(self.name, params, public)
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: KeyframeParams, progress: Progress
+    ) -> CellsModel:
+        """Fit a whole grid, at the plan's cost. O(steps * n log n + m)."""
+        return self._run(graph, plan, params, {}, progress)[0]
+
+    def step(
+        self,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: KeyframeParams,
+        state: Path | None,
+        progress: Progress,
+    ) -> tuple[CellsModel, KeyframeState]:
+        """Fit one snapshot of a live stream, and return the filters for the next. O(n log n + m)."""
+        from core.methods.keyframe.state import KeyframeState, load_state
+
+        memory = load_state(state) if state is not None else {}
+        model, memory = self._run(graph, plan, params, memory, progress)
+        return model, KeyframeState(memory)
+
+    def planned_reads(
+        self, params: KeyframeParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Sequence[PlannedRead]:
+        """Return the counters of every step, and what its key frames read; see the protocol."""
+        cells = Counter(
+            (name, granted[COUNTERS], granted.get(FRAME, 0))
+            for (name, _), granted in granted_to(plan).items()
+        )
+        return [
+            PlannedRead(name, query, (nano_epsilon,), count)
+            for (name, counters, frame), count in cells.items()
+            for query, nano_epsilon in divide(params, counters, frame).reads().items()
+        ]
+
+    def _run(
+        self,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: KeyframeParams,
+        memory: dict[str, Memory],
+        progress: Progress,
+    ) -> tuple[CellsModel, dict[str, Memory]]:
+        from core.methods._shared.frame.model import CellsModel
+        from core.methods.keyframe.draw import draw
+        from core.methods.keyframe.step import fit_step
+        from core.privacy.entropy import noise_generator
+
+        budgets = granted_to(plan)
+        rng = noise_generator()
+        cells: dict[tuple[str, int | None], Columns] = {}
+        for done, ((name, step), granted) in enumerate(budgets.items()):
+            progress("fit", done, len(budgets))
+            nodes = graph.node_count(graph.schema.edge_type(name).source)
+            budget = divide(params, granted[COUNTERS], granted.get(FRAME, 0))
+            cells[name, step], memory[name] = fit_step(
+                graph.cell(name, step), nodes, budget, memory.get(name), plan.first_step + step, rng
+            )
+        progress("fit", len(budgets), len(budgets))
+        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+        return CellsModel(self.name, graph.schema, counts, params, cells, draw), memory
+
+    def load(self, folder: Path) -> CellsModel:
+        """Read the model that its ``save`` wrote."""
+        from core.methods._shared.frame.model import load_cells
+        from core.methods.keyframe.draw import draw
+
+        return load_cells(folder, self.name, self.Params, draw)
+
+
+class Groups(NodeValueStage):
+    """Groups of attribute values, beside the degree classes of every step."""
+
+    def mixing(self) -> Mixing:
+        """Cross the classes of every step with the groups."""
+        from core.methods.keyframe.labels import CrossedClasses
+
+        return CrossedClasses()
+
+
+class Keyframe(StagedStream, CarriesValues, CarriesNodeValues, KeyframeEdges):
+    """The edges, and what they and nodes carry where shares of epsilon are set aside for it; nodes not in
+    live streams."""
+
+    stages = VALUES, Groups()
+
+
+GENERATOR: StreamGenerator = Keyframe()

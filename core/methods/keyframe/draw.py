@@ -1,0 +1,73 @@
+"""A graph from one step's columns: stubs matched between two degree classes. Reads noisy values only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.methods._shared.blocks.reconstruct import Blocks, top_up
+from core.methods._shared.blocks.whole import whole_blocks
+from core.methods._shared.degrees.counts import integers
+from core.methods._shared.matching.exact import matched, one_block
+from core.methods._shared.node_values.blocks import joined
+from core.privacy.entropy import Generator as Rng
+
+if TYPE_CHECKING:
+    from core.methods._shared.frame.columns import Columns
+    from core.methods.keyframe.budget import KeyframeParams
+
+SCALINGS = 30
+
+
+def draw(columns: Columns, nodes: int, params: KeyframeParams, rng: Rng) -> np.ndarray:
+    """Draw one synthetic graph as sorted int64 keys ``low * n + high``. Expected O(n + m log m).
+
+    Edge ends that find no partner in their cell are matched over all nodes; edges that still
+    find no place join nodes at random.
+    """
+    label = columns["label"].astype(np.int64)
+    degrees = np.minimum(integers(columns["degree"].astype(np.float64), rng), nodes - 1)
+    blocks = cells(degrees, label, columns["ratio"])
+    if len(columns.get("group", ())):
+        label, blocks = _crossed(degrees, label, blocks, columns, rng)
+    keys = matched(degrees, label, blocks, rng)
+    used = np.bincount(keys // nodes, minlength=nodes) + np.bincount(keys % nodes, minlength=nodes)
+    left = degrees - used
+    if left.sum() >= 2:
+        rest = matched(left, np.zeros(nodes, dtype=np.int64), one_block(int(left.sum())), rng, taken=keys)
+        keys = np.union1d(keys, rest)
+    return top_up(keys, nodes, int(degrees.sum()) // 2, rng)
+
+
+def _crossed(
+    degrees: np.ndarray, label: np.ndarray, blocks: Blocks, columns: Columns, rng: Rng
+) -> tuple[np.ndarray, Blocks]:
+    """Cross the degree classes with groups of attribute values, so that both meet as was read."""
+    counts = blocks.edges.astype(np.float64)
+    labels, found = joined(label, counts, columns["group"].astype(np.int64), columns["mixing"], degrees)
+    odd = np.flatnonzero(degrees)[: int(degrees.sum()) % 2]  # an end too many finds no partner anyway
+    even = degrees - np.bincount(odd, minlength=len(degrees))
+    return labels, whole_blocks(found, labels, even, rng)
+
+
+def cells(degrees: np.ndarray, label: np.ndarray, ratio: np.ndarray) -> Blocks:
+    """Compute the edges wanted inside class 0, between the classes and inside class 1: in the given ratios to
+    a Chung-Lu graph as far as the classes' degrees and sizes allow."""
+    ends = np.bincount(label, weights=degrees, minlength=2).astype(np.int64)
+    size = np.bincount(label, minlength=2)
+    mass = np.outer(ends, ends) * np.array([[ratio[0], ratio[1]], [ratio[1], ratio[2]]])
+    for _ in range(SCALINGS):  # symmetric scaling to the row sums
+        rows = mass.sum(axis=1)
+        factor = np.sqrt(np.divide(ends, rows, out=np.zeros(2), where=rows > 0))
+        mass = mass * np.outer(factor, factor)
+    room = size * (size - 1) // 2
+    fewest = max(0, *(ends - 2 * room))  # ends that can only go across
+    across = int(np.clip(np.rint(mass[0, 1]), min(fewest, ends.min()), min(ends.min(), size[0] * size[1])))
+    inside = np.minimum((ends - across) // 2, room)
+    zero, one = np.zeros(1, np.int64), np.ones(1, np.int64)
+    return Blocks(
+        np.concatenate([zero, zero, one]),
+        np.concatenate([zero, one, one]),
+        np.array([inside[0], across, inside[1]]),
+    )

@@ -1,0 +1,35 @@
+"""Groups of attribute values in the model of ``keyframe``, a node's for all steps. Post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.methods._shared.frame.model import same_columns
+from core.methods._shared.node_values.ends import Ends, over_steps
+
+if TYPE_CHECKING:
+    from core.methods._shared.frame.model import CellsModel
+
+
+class CrossedClasses:
+    """Every step has ``degree`` (n,); groups are crossed with its degree classes when it is drawn."""
+
+    def ends(self, model: CellsModel) -> Mapping[str, Ends]:
+        return over_steps((name, columns["degree"], None) for (name, _), columns in model.cells.items())
+
+    def communities(self, model: CellsModel, relation: str) -> np.ndarray | None:
+        return None
+
+    def mixed(
+        self, model: CellsModel, groups: Mapping[str, np.ndarray], shares: Mapping[str, np.ndarray]
+    ) -> CellsModel:
+        cells = dict(model.cells)
+        for (relation, step), columns in model.cells.items():
+            if relation in shares:
+                of_node = groups[model.schema.edge_type(relation).source].astype(np.int32)
+                cells[relation, step] = {**columns, "group": of_node, "mixing": shares[relation]}
+        return replace(model, cells=same_columns(cells))

@@ -1,0 +1,201 @@
+"""One step of keyframe: what it pays for, and what it hands to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.methods.keyframe.budget import StepBudget
+from core.methods.keyframe.filters import Bank
+from core.methods.keyframe.tail import Counters, curve, longest, sequence, thresholds, to_total
+from core.privacy.entropy import Generator as Rng
+from core.privacy.events import NANO
+from core.privacy.queries import slot_count
+
+if TYPE_CHECKING:
+    from core.methods._shared.frame.columns import Columns
+    from core.privacy.private_graph import PrivateCell
+
+FEWEST_EDGES = 5.0  # a floor for the number of edges, unless its noise is smaller
+SMALLEST_EDGES = 1.0  # what a ratio of numbers of edges may have below the line
+GROWTH = (0.2, 5.0)  # most that one step rescales the counters by
+MEMORY = 0.95  # per step: correlation of a node's degree with itself
+CLASS_PRIOR, CLASS_DRIFT = 0.15, 0.02  # variance of a cell's ratio at first, and what a frame adds
+SMALLEST_RATIO = 0.02
+HUBS, EVIDENT = 0.02, 3.0  # the share of nodes, and the standard deviations, for a degree of its own
+RANK_ERROR, STALE_ERROR = 0.3, 0.25  # relative errors of a degree by rank, and of a score of long ago
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """What is known of single nodes.
+
+    ``score`` float64 (n,): filtered degrees; before the first key frame, random numbers that only order the
+    nodes. ``variance``: of every score. ``label`` int8 (n,): degree class. ``ratio``, ``ratio_variance``
+    float64 (3,): edges in the classes' cells over those of a Chung-Lu graph. ``step``: of the last key frame,
+    None before it. ``edges``: the filtered number of edges at that step.
+    """
+
+    score: np.ndarray
+    variance: float
+    label: np.ndarray
+    ratio: np.ndarray
+    ratio_variance: np.ndarray
+    step: int | None
+    edges: float
+
+    @classmethod
+    def unknown(cls, count: int, rng: Rng) -> Nodes:
+        """Start before any key frame: nodes in a random order."""
+        ratio = np.ones(3)
+        return cls(rng.random(count), 0.0, np.zeros(count, np.int8), ratio, CLASS_PRIOR * ratio, None, 0.0)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a step hands to the next one of its relation: outputs already paid for, nothing else.
+
+    ``step``: whose outputs these are. ``edges``: the filtered number of edges.
+    """
+
+    step: int
+    edges: float
+    count: Bank
+    tail: Bank
+    nodes: Nodes
+
+
+def fit_step(
+    cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int, rng: Rng
+) -> tuple[Columns, Memory]:
+    """Pay for the step's columns and what the next step may know, at the budget's cost.
+
+    ``step`` counts from the start of the stream; steps between it and the memory's are missing. ``rng`` makes
+    choices that are independent of the graph. O(n log n + m).
+    """
+    counters, count, tail = _followed(cell, nodes, budget, memory, step)
+    known = Nodes.unknown(nodes, rng) if memory is None else memory.nodes
+    if budget.degrees:
+        known = _framed(cell, nodes, budget, known, counters.edges, step, rng)
+    order = np.argsort(-known.score, kind="stable")
+    degrees = _attached(counters, known, order, nodes, step)
+    if budget.degrees:
+        known = _classified(cell, budget, known, order, degrees, counters.edges)
+    columns = {"degree": degrees.astype(np.float32), "label": known.label, "ratio": known.ratio}
+    return columns, Memory(step, counters.edges, count, tail, known)
+
+
+def _followed(
+    cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int
+) -> tuple[Counters, Bank, Bank]:
+    """Pay for the step's number of edges and tail counters, and update their filters.
+
+    The counters are taken to grow with the number of edges, as far as that is plausible.
+    """
+    at = thresholds(nodes)
+    edge = cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count")
+    far = cell.laplace("tail_counts", nano_epsilon=budget.tail, purpose="degree tail counters", thresholds=at)
+    edge_noise, far_noise = _variance(1, budget.count), _variance(2, budget.tail)
+    gap = 1 if memory is None else step - memory.step
+    if gap < 1:
+        raise ValueError("a stream's steps come in order")
+    count = Bank.start(edge, edge_noise) if memory is None else memory.count.step(edge, edge_noise, gap)
+    level, variance = (float(each[0]) for each in count.estimate())
+    floor = min(FEWEST_EDGES, float(np.sqrt(edge_noise)))
+    edges = min(max(level, floor), slot_count(cell.shape))
+    if memory is None:
+        tail = Bank.start(far, far_noise)
+    else:
+        growth = float(np.clip(edges / max(memory.edges, SMALLEST_EDGES), *GROWTH))
+        tail = memory.tail.step(far, far_noise, gap, growth)
+    return Counters(at, *tail.estimate(), edges, variance), count, tail
+
+
+def _variance(sensitivity: int, nano_epsilon: int) -> float:
+    """Bound the variance of discrete Laplace noise, a little above."""
+    return 2 * (sensitivity * NANO / nano_epsilon) ** 2
+
+
+def _framed(
+    cell: PrivateCell, nodes: int, budget: StepBudget, before: Nodes, edges: float, step: int, rng: Rng
+) -> Nodes:
+    """Update the scores by a key frame's noisy degrees: one Kalman filter per node, of common variance.
+
+    What earlier frames left shrinks with the number of edges: a node of 200 edges is none of 150 in a step
+    that has a tenth of them, and many such make a dense core. It does not grow: of a frame with few edges
+    most is noise.
+    """
+    noisy = cell.laplace("degrees", nano_epsilon=budget.degrees, purpose="degrees at a key frame")
+    noise = _variance(2, budget.degrees)
+    # Whole numbers tie; ties that are broken by node order would reveal the order of the upload.
+    measured = noisy + rng.random(nodes) - 0.5
+    mean = 2 * edges / nodes
+    spread = max(float(measured.var()) - noise, 4 * mean**2, 1e-9)
+    if before.step is None:
+        score, variance = np.full(nodes, mean), spread
+    else:
+        keep = MEMORY ** (step - before.step)
+        shrunk = min(1.0, edges / max(before.edges, SMALLEST_EDGES))
+        score = mean + keep * (shrunk * before.score - mean)
+        variance = (keep * shrunk) ** 2 * before.variance + (1 - keep**2) * spread
+    gain = variance / (variance + noise)
+    return replace(
+        before,
+        score=score + gain * (measured - score),
+        variance=variance * (1 - gain),
+        step=step,
+        edges=edges,
+    )
+
+
+def _attached(counters: Counters, known: Nodes, order: np.ndarray, nodes: int, step: int) -> np.ndarray:
+    """Give nodes degrees, float64 (n,) in node order: by rank of the score, evident hubs one of their own."""
+    scale = counters.edges / max(known.edges, SMALLEST_EDGES)
+    largest = 0.0 if known.step is None else float(known.score[order[0]]) * scale
+    cap = longest(counters, largest, nodes)
+    ranked = sequence(curve(counters, cap, nodes), nodes)
+    degrees = np.empty(nodes)
+    degrees[order] = ranked
+    if known.step is not None:
+        top = order[: int(np.ceil(HUBS * nodes))]
+        top = top[known.score[top] - known.score.mean() > EVIDENT * np.sqrt(known.variance)]
+        own = known.score[top] * scale
+        aged = STALE_ERROR**2 * (1 - MEMORY ** (2 * (step - known.step)))
+        by_rank = 1 / np.maximum(RANK_ERROR * degrees[top], 0.5) ** 2
+        by_score = 1 / (known.variance * scale**2 + aged * own**2)
+        degrees[top] = (degrees[top] * by_rank + own * by_score) / (by_rank + by_score)
+    return to_total(degrees, 2 * counters.edges, nodes - 1)
+
+
+def _classified(
+    cell: PrivateCell, budget: StepBudget, known: Nodes, order: np.ndarray, degrees: np.ndarray, edges: float
+) -> Nodes:
+    """Split nodes into two classes of equal volume; pay for their edge counts, over a Chung-Lu graph's."""
+    volume = np.cumsum(degrees[order])
+    label = np.ones(len(degrees), dtype=np.int8)
+    label[order[: int(np.searchsorted(volume, volume[-1] / 2)) + 1]] = 0
+    counted = cell.laplace(
+        "group_matrix",
+        nano_epsilon=budget.cells,
+        purpose="edges between degree classes",
+        labels=label,
+        groups=2,
+    )
+    parts = np.bincount(label, weights=degrees, minlength=2)
+    expected = np.maximum(
+        np.array([parts[0] ** 2 / 2, parts[0] * parts[1], parts[1] ** 2 / 2])
+        / max(2 * edges, SMALLEST_EDGES),
+        1e-3,
+    )
+    noise = _variance(1, budget.cells) / expected**2
+    before = known.ratio_variance + (0.0 if known.step is None else CLASS_DRIFT)
+    gain = before / (before + noise)
+    ratio = known.ratio + gain * (counted / expected - known.ratio)
+    return replace(
+        known,
+        label=label,
+        ratio=np.maximum(ratio, SMALLEST_RATIO),
+        ratio_variance=before * (1 - gain),
+    )

@@ -1,0 +1,180 @@
+"""Profiles: our own method for people and things, which hides a whole person.
+
+Unit node: neighbours differ in all edges of one person, in every relation and step, replaced by any others.
+No bound on a person's edges is asked for. Every read is a sum over persons, and persons in the release are
+anonymous: number 17 of a release is nobody in particular.
+
+1. How many persons have how many edges, in bins that grow by a quarter; with time, how many begin when and
+   have edges in how many steps. Of a relation that gives a person one class: how many persons have which.
+   Busy persons are few, and noise in a bin of a thousand edges each would outweigh everybody: where no bin
+   stands out of the noise any more, a power law with an end is fitted.
+2. What things have, over all steps and in each: persons' vectors are clipped to the length that a person of D
+   edges has, so that one with d > D edges counts for the root of D d. D is the ``clip_quantile`` of the noisy
+   degrees. The law of the things' degrees is deconvolved; its quantiles go to the things in their noisy
+   order.
+3. What kinds of things persons prefer: second moments of persons' profiles over what is public of the things
+   (columns, public relations), and over single things: those that have the most edges by 2, as many as are
+   worth the noise of one more at so many persons and that much noise. Directions in which the moments exceed
+   chance by more than the noise are kept.
+4. Of what edges carry (``attribute_share``): how many records have a value of each bin, and of every thing of
+   each kind; persons' vectors are clipped as in 2. Nothing is read of what one person's edges carry.
+5. A graph is drawn by matching persons' and things' ends at random, step by step; then ends are swapped in
+   pairs, which keeps all degrees, towards random tastes of the persons along those directions, so strong
+   that drawn persons' profiles have the paid moments.
+
+What is read, at which sensitivity to one person: histograms of persons, 1 in one entry, so sqrt(2) in L2;
+clipped sums over things, vectors without negative entries of length sqrt(D) at most, so sqrt(2 D); second
+moments of profiles of length c at most, whose inner products are squares, so sqrt(2) c^2. Proof:
+:mod:`core.privacy.people_things`; which things have columns follows from what was paid for, hence is the same
+for two neighbours once that is given. All reads are of the whole graph and add up; the rest is
+post-processing. Every sum is one of integers, under discrete Gaussian noise. Guarantee: (epsilon, delta).
+
+Declared facts are kept: a pair that occurs once over time is drawn once, a person of a functional relation
+has one thing. Relations are drawn apart from one another: what a person has in one says nothing of another.
+Rare things go together for public reasons alone, and where nothing public is known of things, none do.
+
+What to expect: of a thousand persons, how many edges persons and things have, and when, at epsilon 1; which
+things have many from epsilon 4 on, or of several thousand persons. Which things one person has together comes
+through in part, and only where public facts tell things apart; single edges do not. Whether a thing has
+one edge or none is below the noise. Shares and constants were chosen while looking at ML-100k, Amazon,
+bitcoin-otc and generated degrees.
+
+Run times of the reads depend on the true edges and are not for publication. Source: our own; deconvolution by
+expectation-maximisation, Silverman, Jones, Wilson, Nychka, JRSS B 52 (1990); degree-preserving chains, Besag
+and Clifford, Biometrika 76 (1989).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core import errors
+from core.methods._shared.frame.heeded import Idle, require_heeded
+from core.methods._shared.values.share import FIELD, carrying, why_idle
+from core.methods.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
+from core.methods.profiles.budget import idle_of, multipliers, of_values, planned, planned_reads
+from core.methods.profiles.params import ProfilesParams
+from core.methods.room import FEWER
+from core.privacy import limits
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from core.graphs.schema import GraphSchema
+    from core.methods._shared.frame.columns import Columns
+    from core.methods._shared.values.stage import ValuedModel
+    from core.methods.profiles.model import ProfilesModel
+    from core.privacy.plan import CellKey, PlannedRead
+    from core.privacy.private_graph import PrivateGraph
+
+
+class Profiles:
+    """Histograms of persons, clipped sums over things, second moments of tastes."""
+
+    name = "profiles"
+    title = "Profiles of anonymous persons"
+    summary = (
+        "Hides whole persons: histograms of persons, clipped sums over things, and what kinds of things "
+        "persons prefer. For relations between protected persons and things; (epsilon, delta)."
+    )
+    assurance: Assurance = "proven"
+    Params = ProfilesParams
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
+    units = frozenset({Unit.NODE})
+    kinds = frozenset({GuaranteeKind.APPROXIMATE})
+
+    def plan(self, params: ProfilesParams, public: PublicFacts) -> PrivacyPlan:
+        """Divide epsilon and delta among the reads of all relations, by their shares, as Gaussian noise.
+
+        Every relation of persons and things gets the same, one that gives classes its ``class_share`` beside.
+        A parameter that could change nothing is refused.
+        """
+        require_accepted(self, public)
+        for name in public.edge_types:
+            relation = public.schema.edge_type(name)
+            if relation.homogeneous:
+                raise errors.NotAccepted(
+                    f"profiles takes relations with one protected end, and {name!r} has two: name the others "
+                    "as edge_types, and ask projection for this one in a job of its own",
+                    field="edge_types",
+                )
+        require_heeded(params, idle_of(public.schema, public.edge_types, params))
+        if (idle := why_idle(public)) is not None:
+            require_heeded(params, [Idle((FIELD,), idle)])
+        return planned(self.name, public, params)
+
+    def planned_reads(
+        self, params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> list[PlannedRead]:
+        """Return the histograms of persons and the sums over things; see the protocol.
+
+        A sum's noise is that of persons of one edge; it grows with the root of the clip, which is paid for.
+        Second moments are left out: what they are divided by follows from what was paid for.
+        """
+        return planned_reads(plan)
+
+    def require_room(
+        self, params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check what is read of every thing, and that noise has a grid; see the protocol."""
+        from core.privacy.aggregation import scale_of
+
+        for purpose, multiplier in multipliers(plan).items():
+            relation = schema.edge_type(purpose.split(" of ", 1)[1])
+            # A value for each thing and one for none of them.
+            things = 1 + max(nodes[relation.source], nodes[relation.target])
+            limits.check_values(things, f"a read of {relation.name!r}", field="schema.node_types", mend=FEWER)
+            scale_of(2 * multiplier**2)
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: ProfilesParams, progress: Progress
+    ) -> ProfilesModel | ValuedModel:
+        """Fit the model, at the plan's cost at most. O(edges log edges + things * periods)."""
+        from core.methods._shared.frame.model import same_columns
+        from core.methods.profiles.fit import Relation
+        from core.methods.profiles.model import ProfilesModel, frame_of
+        from core.privacy.entropy import noise_generator
+        from core.privacy.queries import Shape
+
+        reads, noise, rng = graph.people_and_things(), multipliers(plan), noise_generator()
+        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+        names = list(dict.fromkeys(purpose.split(" of ", 1)[1] for purpose in noise))
+        cells: dict[CellKey, Columns] = {}
+        bounds: dict[str, int] = {}
+        for done, name in enumerate(names):
+            progress("fit", done, len(names))
+            relation = graph.schema.edge_type(name)
+            shape = Shape(relation, counts[relation.source], counts[relation.target])
+            frame = frame_of(graph.schema, shape)
+            fitted = Relation(graph, reads, frame, noise, params, rng)
+            cells[name, None] = fitted.fitted()
+            bounds[name] = fitted.bound
+        progress("fit", len(names), len(names))
+        model = ProfilesModel(self.name, graph.schema, counts, params, same_columns(cells))
+        if not self.carries(params):
+            return model
+        from core.methods.profiles.values import valued
+
+        carried = {each.name for each in carrying(graph.schema, tuple(names))}
+        return valued(model, reads, noise, {name: bounds[name] for name in names if name in carried}, rng)
+
+    def load(self, folder: Path) -> ProfilesModel | ValuedModel:
+        """Read the model that its ``save`` wrote."""
+        from core.methods._shared.values.stage import with_values
+        from core.methods.profiles.model import load
+
+        return with_values(load(folder, self.name), folder, self.name, self.Params)
+
+    def carries(self, params: ProfilesParams) -> bool:
+        """Tell whether the edges of a release carry what the schema declares."""
+        return params.attribute_share > 0
+
+    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads what edges carry."""
+        return of_values(plan)
+
+
+GENERATOR = Profiles()

@@ -1,0 +1,207 @@
+"""Which reads ``profiles`` makes of each relation, and with how much noise: a rule of public facts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from core import errors
+from core.graphs.schema import EdgeType, GraphSchema, Protection
+from core.methods._shared.frame.heeded import Idle
+from core.methods._shared.frame.plan import plan_of
+from core.methods._shared.values.share import NUMBERS_SHARE, carrying
+from core.methods.base import PublicFacts
+from core.methods.profiles.params import ProfilesParams
+from core.privacy import dp_sgd
+from core.privacy.events import GaussianEvent
+from core.privacy.plan import WHOLE_GRAPH, Allotment, PlannedRead, PrivacyPlan
+
+GRAIN = 1000
+"""Noise multipliers are whole thousandths, rounded up."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One read of one relation; ``what`` is a key of SHARES."""
+
+    relation: str
+    what: str
+    share: float
+
+    @property
+    def purpose(self) -> str:
+        return f"{self.what} of {self.relation}"
+
+
+def thing_of(schema: GraphSchema, relation: EdgeType) -> str:
+    """Name the type at the other end of a relation of persons."""
+    protected = schema.protected_type
+    return relation.target if protected and relation.source == protected.name else relation.source
+
+
+def gives_classes(schema: GraphSchema, relation: EdgeType) -> bool:
+    """Tell whether a person has at most one thing of the relation, in all steps."""
+    protected = schema.protected_type
+    return relation.functional and protected is not None and relation.source == protected.name
+
+
+def told_apart(schema: GraphSchema, relation: EdgeType) -> bool:
+    """Tell whether public columns or public relations say something of the relation's things."""
+    thing = thing_of(schema, relation)
+    columns = any(
+        each.protection is Protection.PUBLIC and not each.label for each in schema.node_type(thing).attributes
+    )
+    return columns or any(each.public and thing in (each.source, each.target) for each in schema.edge_types)
+
+
+def reads_of(schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams) -> Iterator[Read]:
+    """List the reads of these relations, in the order in which they are made."""
+    for name in relations:
+        relation = schema.edge_type(name)
+        timed = relation.temporal and schema.steps > 1
+        if gives_classes(schema, relation):
+            yield Read(name, "classes", params.class_share)
+            if timed:
+                yield Read(name, "activity", params.activity_share)
+            continue
+        yield Read(name, "degrees", params.degree_share)
+        if timed:
+            yield Read(name, "activity", params.activity_share)
+        yield Read(name, "totals", params.total_share)
+        if timed:
+            yield Read(name, "steps", params.step_share)
+        if params.structure_share and told_apart(schema, relation):
+            yield Read(name, "structure", params.structure_share)
+
+
+def values_of(
+    schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams, total: float
+) -> Iterator[Read]:
+    """List the reads of what edges carry, which have ``attribute_share`` of all, beside others' ``total``."""
+    names = [each for each in carrying(schema, relations) if params.attribute_share]
+    share = total * params.attribute_share / (1 - params.attribute_share)
+    for relation in names:
+        own = share / len(names)
+        numbers = 0.0 if relation.merged else NUMBERS_SHARE * own
+        each = (own - numbers) / len(relation.attributes)
+        for whats, part, times in (
+            (RECORDS, numbers, int(numbers > 0)),
+            (VALUES, each, len(relation.attributes)),
+        ):
+            for what, of_part in zip(whats, (HISTOGRAM_SHARE, 1 - HISTOGRAM_SHARE), strict=True):
+                yield from [Read(relation.name, what, of_part * part)] * times
+
+
+VALUES = "values", "values by thing"
+RECORDS = "records", "records by thing"
+"""Reads of an attribute, and of the number of an edge's records: of all things together, and of each."""
+HISTOGRAM_SHARE = 0.3
+"""Of what an attribute has: for values of all things together."""
+SHARES = {
+    "degrees": "degree_share",
+    "activity": "activity_share",
+    "totals": "total_share",
+    "steps": "step_share",
+    "structure": "structure_share",
+    "classes": "class_share",
+}
+"""The parameter that says how much a read gets."""
+NEEDED = {
+    "degrees": "no relation lets a person have several things",
+    "activity": "no relation has several steps",
+    "totals": "no relation lets a person have several things",
+    "steps": "no relation with several steps lets a person have several things",
+    "structure": "no public column or relation tells the things of a relation apart",
+    "classes": "no relation is functional from persons",
+}
+
+
+def idle_of(schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams) -> Iterator[Idle]:
+    """Name the parameters that could change nothing for these relations."""
+    every = params.model_copy(update={"structure_share": 1.0})
+    made = {each.what for each in reads_of(schema, relations, every)}
+    for what, name in SHARES.items():
+        if what not in made:
+            yield Idle((name,), NEEDED[what])
+        elif len(made) == 1:
+            yield Idle((name,), "there is nothing else to share with")
+    if "totals" not in made:
+        yield Idle(("clip_quantile",), NEEDED["totals"])
+    if "structure" not in made:
+        yield Idle(("sweeps",), NEEDED["structure"])
+    elif not params.structure_share:
+        yield Idle(("sweeps",), "structure_share is 0")
+
+
+def planned(method: str, public: PublicFacts, params: ProfilesParams) -> PrivacyPlan:
+    """Plan one Gaussian event on the whole graph for every read, its variance inverse to its share.
+
+    Gaussian events of multipliers m_k cost together what one of multiplier m costs, 1/m^2 being the sum of
+    the 1/m_k^2; m is the least that keeps to epsilon and delta.
+    """
+    if not public.delta_atto:
+        raise errors.NotAccepted(f"{method} adds Gaussian noise and needs a delta", field="delta")
+    reads = list(reads_of(public.schema, public.edge_types, params))
+    reads += list(values_of(public.schema, public.edge_types, params, sum(each.share for each in reads)))
+    total = sum(each.share for each in reads)
+    one = dp_sgd.noise_multiplier(
+        public.nano_epsilon, public.delta_atto, Fraction(1), 1, accountant=public.accountant
+    )
+    while True:
+        events = [GaussianEvent(_thousandths(float(one) * math.sqrt(total / each.share))) for each in reads]
+        allotments = [
+            Allotment(WHOLE_GRAPH, None, event, each.purpose)
+            for event, each in zip(events, reads, strict=True)
+        ]
+        plan = plan_of(method, public, allotments, public.delta_atto)
+        if (plan.cost().nano_epsilon or 0) <= public.nano_epsilon:
+            return plan
+        one += Fraction(max(1, int(one * GRAIN) // 5000), GRAIN)  # losses are counted on a grid
+
+
+def of_values(plan: PrivacyPlan) -> PrivacyPlan:
+    """Return the part of the plan that reads what edges carry."""
+    purposes = {each.purpose for each in plan.allotments}
+    return plan.only(*(each for each in purposes if each.split(" of ", 1)[0] in (*VALUES, *RECORDS)))
+
+
+def multipliers(plan: PrivacyPlan) -> dict[str, Fraction]:
+    """Return the noise multiplier of every read of a plan, by purpose."""
+    return {
+        each.purpose: each.event.noise_multiplier
+        for each in plan.allotments
+        if isinstance(each.event, GaussianEvent)
+    }
+
+
+COUNTS = {"degrees": "person_degrees", "activity": "person_activity", "classes": "person_classes"}
+SUMS = {
+    "totals": "thing_totals",
+    "steps": "thing_totals_by_period",
+    VALUES[0]: "value_totals",
+    VALUES[1]: "value_totals_of_things",
+}
+"""What a read is called where its noise is predicted."""
+GRID = 1.0001
+"""Noise is drawn on a grid of so many steps of an edge that rounding its deviation up adds less than that."""
+
+
+def planned_reads(plan: PrivacyPlan) -> list[PlannedRead]:
+    """List the reads that count, each with the most that its noise's deviation can be.
+
+    One person replaced moves a count of persons by sqrt(2) in L2, and a sum that clips persons at D edges by
+    sqrt(2 D), told here for D = 1.
+    """
+    found = []
+    for purpose, multiplier in multipliers(plan).items():
+        what, name = purpose.split(" of ", 1)
+        query = COUNTS.get(what) or SUMS.get(what)
+        if query is not None:
+            found.append(PlannedRead(name, query, (), deviation=GRID * math.sqrt(2) * float(multiplier)))
+    return found
+
+
+def _thousandths(value: float) -> Fraction:
+    return Fraction(math.ceil(value * GRAIN), GRAIN)

@@ -1,0 +1,191 @@
+"""Our own method for people and people: degrees, groups and triangles that hide all edges of one person.
+
+The reads of one undirected relation, each of which may use what was read before:
+1. edges kept by projections at theta = 4, 16, 64, ... (L1 theta), until the noisy number says that nodes have
+   far fewer than theta on average. That is the mean degree, roughly.
+2. how many nodes have at least j edges at a theta of about four mean degrees, for every j up to theta (L1
+   2 theta).
+3. edges at a theta of twelve to forty mean degrees, so that few are cut off.
+4. where a public attribute groups persons: edges inside each group (L1 theta, all groups together), and
+   across groups (L1 theta), each of a projection of those edges alone.
+5. triangles, of which no person counts in more than tau (L1 tau + 1), twice: roughly, then at the tau that
+   suits what was found. Under a declared bound D all of them at once, where that is the less noise (L1
+   D (D - 1) / 2). A number that may be noise alone is dropped.
+6. where asked for (``attribute_share``), what edges carry: under a declared bound D alone, a histogram of
+   values, and counts of values between public groups (L1 2 D, times the records that an edge may have).
+The projections are undone: the law of degrees is the one that explains 1, 2 and 3 as projections of a graph
+whose edges join ends at random (:mod:`core.methods.projection.law`). A graph is drawn by matching edge
+ends, group by group, with the degrees of that law, and rewired, keeping degrees and totals between groups,
+until it has as many triangles as were read; where none were seen, it has those of chance.
+
+Guarantee: pure epsilon. Unit: node, all edges of one person, replaced by any others. Proof of the total:
+which thetas, thresholds and taus are asked is a function of earlier noisy outputs and public facts, hence the
+same for two neighbours once those are given; whichever reads are made, their costs add up to epsilon, so that
+they are adaptive reads under a sum that is fixed. The reads' own proofs: :mod:`core.privacy.projection`,
+:mod:`core.privacy.packing` and :mod:`core.privacy.bounded`. Keys of projections are fresh and independent of
+the graph. All else is post-processing. Run times depend on the graph and are not published.
+
+What is not there: labels from ties, tables of edges between groups. A projected graph does not protect those,
+though each of its nodes has few edges: whether an edge is kept can hang on a person far away, and then so may
+the next edge, without end.
+
+What to expect: degrees, the number of edges, groups and triangles of a graph of some thousand persons, at
+epsilon 1. Single ties do not come through, and hubs beyond what theta reaches are drawn from a power law.
+Constants were chosen while looking at Cora, LastFM Asia, Digg and Facebook.
+
+Sources: projections, Day, Li, Lyu, SIGMOD 2016; packings, Kasiviswanathan, Nissim, Raskhodnikova, Smith, TCC
+2013. Undoing the projection, totals inside groups and the whole are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core import errors
+from core.methods._shared.frame.heeded import Idle, require_heeded
+from core.methods._shared.frame.plan import divide, plan_of
+from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
+from core.methods.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
+from core.methods.projection.params import HISTOGRAM, ProjectionParams
+from core.privacy.events import Pure, pure_nano_epsilon
+from core.privacy.persons import acquaintance
+from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.public_groups import group_attribute
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
+    from core.methods._shared.frame.model import CellsModel
+    from core.methods._shared.values.stage import ValuedModel
+    from core.privacy.private_graph import PrivateGraph
+
+LEAST_NANO_EPSILON = 1_000_000
+_PURPOSE = "people of "
+"""How the plan names its relation: what is granted is granted for the whole graph."""
+
+
+class Projection:
+    """The method for one undirected relation inside the protected node type."""
+
+    name = "projection"
+    title = "Degrees, groups and triangles of people"
+    summary = (
+        "Keyed edge projections whose loss is undone, totals inside public groups, and packed triangles: "
+        "hides all edges of one person. Pure epsilon under unit node."
+    )
+    assurance: Assurance = "proven"
+    Params = ProjectionParams
+    accepts = GraphKinds(static=True, heterogeneous=True)
+    units = frozenset({Unit.NODE})
+    kinds = frozenset({GuaranteeKind.PURE})
+
+    def plan(self, params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
+        """Grant the whole graph epsilon once: one person has edges everywhere.
+
+        One relation, undirected, inside the protected node type, without time; others may stand beside it,
+        and are left alone. Groups are a public attribute of categories. A parameter that could change nothing
+        is refused.
+        """
+        if public.unit in self.units and len(public.edge_types) > 1:
+            raise errors.NotAccepted(
+                "projection takes one relation: ask for each in a job of its own", field="edge_types"
+            )
+        require_accepted(self, public)
+        _, kind = acquaintance(public.schema, public.edge_types[0])
+        grouped = group_attribute(kind, params.groups) is not None
+        require_heeded(params, _idle(params, grouped))
+        if public.nano_epsilon < LEAST_NANO_EPSILON:
+            raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
+        if idle := why_idle(public):
+            require_heeded(params, [Idle((FIELD,), idle)])
+        granted = [(public.nano_epsilon, _PURPOSE + public.edge_types[0])]
+        if self.carries(params):
+            if kind.degree_bound is None:
+                raise errors.NotAccepted(
+                    "what edges of persons carry is read under a declared degree_bound alone: which edges a "
+                    f"projection keeps may change far away from a person; declare it, or leave {FIELD} out",
+                    field=FIELD,
+                )
+            spent = max(1, int(public.nano_epsilon * params.attribute_share))
+            granted = [(public.nano_epsilon - spent, granted[0][1]), (spent, PURPOSE)]
+        allotments = [
+            Allotment(WHOLE_GRAPH, None, Pure(nano, "discrete laplace"), purpose) for nano, purpose in granted
+        ]
+        return plan_of(self.name, public, allotments)
+
+    def planned_reads(
+        self, params: ProjectionParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> list[PlannedRead]:
+        """Return the tables of what edges carry; see the protocol.
+
+        A person moves them by what the declared bounds allow. Other reads are left out: how far a person
+        moves them follows from thresholds that are paid for.
+        """
+        spent = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments if each.purpose == PURPOSE)
+        if not spent:
+            return []
+        (name,) = (each.purpose.removeprefix(_PURPOSE) for each in plan.allotments if each.purpose != PURPOSE)
+        relation, kind = acquaintance(schema, name)
+        grouped = group_attribute(kind, params.groups) is not None
+        numbers, each = divided(relation, spent)
+        person = 2 * (kind.degree_bound or 0)
+        records = person * (relation.records_per_slot or 1)
+        reads = []
+        for cost, moved, of in ((each, records, "value"), (numbers, person, "record")):
+            costs = (0,) if not cost else divide(cost, HISTOGRAM) if grouped else (cost,)
+            for query, part in zip((f"{of}_histogram", f"{of}s_by_classes"), costs, strict=False):
+                if part:
+                    reads.append(PlannedRead(name, query, (part,), moved=moved))
+        return reads
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
+    ) -> CellsModel | ValuedModel:
+        """Fit the model, at the plan's cost at most."""
+        from core.methods._shared.frame.model import CellsModel
+        from core.methods.projection.draw import draw
+        from core.methods.projection.fit import fit
+
+        progress("fit", 0, 1)
+        granted = {each.purpose: pure_nano_epsilon(each.event) or 0 for each in plan.allotments}
+        of_values = granted.pop(PURPOSE, 0)
+        ((purpose, nano_epsilon),) = granted.items()
+        name = purpose.removeprefix(_PURPOSE)
+        people = graph.people(name)
+        columns = fit(people, nano_epsilon, params)
+        progress("fit", 1, 1)
+        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+        model = CellsModel(self.name, graph.schema, counts, params, {(name, None): columns}, draw)
+        if not of_values:
+            return model
+        from core.methods.projection.values import valued
+
+        return valued(model, people, of_values, group_attribute(people.kind, params.groups))
+
+    def load(self, folder: Path) -> CellsModel | ValuedModel:
+        """Read the model that its ``save`` wrote."""
+        from core.methods._shared.frame.model import load_cells
+        from core.methods._shared.values.stage import with_values
+        from core.methods.projection.draw import draw
+
+        return with_values(load_cells(folder, self.name, self.Params, draw), folder, self.name, self.Params)
+
+    def carries(self, params: ProjectionParams) -> bool:
+        """Tell whether the edges of a release carry what the schema declares."""
+        return params.attribute_share > 0
+
+    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads what edges carry."""
+        return plan.only(PURPOSE)
+
+
+def _idle(params: ProjectionParams, grouped: bool) -> Iterable[Idle]:
+    if not grouped:
+        yield Idle(("group_share",), "there are no groups; a public attribute named by groups makes some")
+    if not params.triangle_share:
+        yield Idle(("proposals",), "nothing is rewired; a triangle_share above 0 asks for it")
+
+
+GENERATOR = Projection()

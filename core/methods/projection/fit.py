@@ -1,0 +1,248 @@
+"""The reads of ``projection``: what each costs, and how the next one is chosen from noisy numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.methods._shared.blocks.estimates import norm_sub
+from core.methods._shared.degrees.fitted import DegreeLaw
+from core.methods._shared.frame.plan import divide
+from core.methods.projection.law import (
+    CappedEdges,
+    CappedTails,
+    fitted_law,
+    kept_share,
+)
+from core.privacy import bounded
+from core.privacy.events import NANO
+from core.privacy.packing import MAX_TAU
+from core.privacy.projection import MAX_THETA
+from core.privacy.public_groups import group_attribute
+
+if TYPE_CHECKING:
+    from core.methods._shared.frame.columns import Columns
+    from core.methods.projection.params import ProjectionParams
+    from core.privacy.people import People
+
+FIRST_THETA, RUNGS_APART = 4, 4
+SPARSE = 0.35  # of theta: a mean number of kept edges below it says that most edges were kept
+LEAST_MEAN = 0.5
+LAW_THETA, LAW_NOISE = (1.0, 4.0), 0.1
+"""Theta for the law of degrees, in mean degrees: noise is about LAW_NOISE of the nodes, within limits."""
+EDGE_THETA, EDGE_NOISE = (12.0, 40.0), 0.015
+"""Theta for the number of edges, in mean degrees: noise is about EDGE_NOISE of it, within limits."""
+MOST_THRESHOLDS = 60
+REACH = 1.25  # the law ends at so many times the largest theta
+INSIDE_SHARE = 0.7  # of what groups cost, for edges inside them
+INSIDE_THETA, ACROSS_THETA = 3.0, 3.0  # in mean degrees
+CLUMPED = 2.0  # one person in so many has the edges across groups, more or less
+MOST_GROUPS = 256
+ROUGH_SHARE = 0.25  # of what triangles cost, for the first look
+ROUGH_TAU = 16
+MOST_BOUND = 1_448  # of degrees: beyond it the noise of all triangles together is out of reach
+MOST_TRIANGLES = 50_000  # in the first look, were the graph as full of them as its degrees allow
+TRIANGLES = 20_000  # in the second look, about
+TAU_NOISE = 0.15  # of the triangles
+ROUGHLY_SEEN, SEEN = 2.0, 3.0  # scales of Laplace noise: what lies below may be noise alone
+
+
+def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
+    """The noisy values of one relation, at ``nano_epsilon`` in all.
+
+    Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the law of degrees; ``most`` int64 (1,), public;
+    ``labels`` int32 (n,), public groups; ``inside`` float64 (groups,), edges inside each, and ``across``
+    float64 (1,); ``triangles`` float64 (1,), or () where none are paid for, or none were seen in the noise.
+    """
+    nodes = people.count
+    most = min(nodes - 1, people.kind.degree_bound or nodes - 1, MAX_THETA)
+    budget = shares(params, nano_epsilon, group_attribute(people.kind, params.groups) is not None)
+    labels, groups = public_groups(people, params.groups)
+    if most < 1:  # one person: there is nothing to read, and a plan is never left unread
+        people.projected(1).edge_count(nano_epsilon=nano_epsilon, purpose="edges")
+        law = DegreeLaw(np.zeros(1, np.int64), np.ones(1))
+        return _columns(law, 0, labels, np.zeros(groups), 0.0, np.empty(0))
+    edges, mean, left = scale_of(people, most, budget["scale"])
+    budget["edges"] += left
+    tails = law_tails(people, mean, most, budget["law"])
+    edges.append(wide_count(people, mean, most, budget["edges"]))
+    law = fitted_law(nodes, reach_of(edges[-1].theta, most), edges, [tails])
+    total = float(law.grid @ law.mass) * nodes / 2
+    inside, across = np.array([total]), 0.0
+    if "groups" in budget:
+        inside, across = group_counts(people, labels, groups, law, total, most, budget["groups"])
+    triangles = np.empty(0)
+    if "triangles" in budget:
+        full = most_triangles(law, nodes, total, people.kind.degree_bound)
+        triangles = counted_triangles(people, full, budget["triangles"])
+    return _columns(law, most, labels, inside, across, triangles)
+
+
+def _columns(
+    law: DegreeLaw, most: int, labels: np.ndarray, inside: np.ndarray, across: float, triangles: np.ndarray
+) -> Columns:
+    return {
+        "grid": law.grid.astype(np.int64),
+        "mass": law.mass.astype(np.float64),
+        "most": np.array([most], dtype=np.int64),
+        "labels": labels.astype(np.int32),
+        "inside": inside.astype(np.float64),
+        "across": np.array([across], dtype=np.float64),
+        "triangles": triangles.astype(np.float64),
+    }
+
+
+def shares(params: ProjectionParams, nano_epsilon: int, grouped: bool) -> dict[str, int]:
+    """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
+    named = {"scale": params.scale_share, "edges": params.edge_share}
+    if grouped:
+        named["groups"] = params.group_share
+    if params.triangle_share:
+        named["triangles"] = params.triangle_share
+    return dict(zip((*named, "law"), divide(nano_epsilon, *named.values()), strict=True))
+
+
+def public_groups(people: People, name: str | None) -> tuple[np.ndarray, int]:
+    """The persons' public groups and their number, those of fewest persons together; free."""
+    chosen = group_attribute(people.kind, name)
+    if chosen is None:
+        return np.zeros(people.count, dtype=np.int64), 1
+    labels = people.groups(chosen, MOST_GROUPS)
+    return labels, int(labels.max(initial=0)) + 1
+
+
+def variance(sensitivity: int, nano_epsilon: int) -> float:
+    """The variance of discrete Laplace noise of that scale, about."""
+    return 2 * (sensitivity * NANO / nano_epsilon) ** 2
+
+
+def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedEdges], float, int]:
+    """Numbers of kept edges at growing thetas, a rough mean degree, and the nano-epsilon that was left.
+
+    Every theta that public facts allow has an equal share; the look ends at the first that cuts off little.
+    The mean is that of the law that explains all counts: one at a large theta may be nothing but noise.
+    """
+    thetas = [min(FIRST_THETA, most)]
+    while thetas[-1] < most:
+        thetas.append(min(RUNGS_APART * thetas[-1], most))
+    each, left, found = nano_epsilon // len(thetas), nano_epsilon, []
+    for theta in thetas:
+        count = people.projected(theta).edge_count(nano_epsilon=each, purpose="edges, roughly")
+        left -= each
+        found.append(CappedEdges(theta, count, variance(theta, each)))
+        if max(2 * count / people.count, LEAST_MEAN) <= SPARSE * theta:
+            break
+    law = fitted_law(people.count, reach_of(found[-1].theta, most), found, [])
+    return found, float(np.clip(law.grid @ law.mass, LEAST_MEAN, found[-1].theta)), left
+
+
+def wide_count(people: People, mean: float, most: int, nano_epsilon: int) -> CappedEdges:
+    """The number of edges, of a projection that takes few."""
+    noise = 2 * NANO / nano_epsilon / people.count  # of the edges, for each mean degree in theta
+    theta = theta_of(mean, float(np.clip(EDGE_NOISE / noise, *EDGE_THETA)), most)
+    count = people.projected(theta).edge_count(nano_epsilon=nano_epsilon, purpose="edges")
+    return CappedEdges(theta, count, variance(theta, nano_epsilon))
+
+
+def law_tails(people: People, mean: float, most: int, nano_epsilon: int) -> CappedTails:
+    """How many nodes have at least j edges, for the law of degrees."""
+    noise = 2 * mean * NANO / nano_epsilon / people.count  # of the nodes, for each mean degree in theta
+    theta = theta_of(mean, float(np.clip(LAW_NOISE / noise, *LAW_THETA)), most)
+    at = np.unique(np.rint(np.geomspace(1, theta, MOST_THRESHOLDS)).astype(np.int64))
+    count = people.projected(theta).tail_counts(thresholds=at, nano_epsilon=nano_epsilon, purpose="degrees")
+    return CappedTails(theta, at, count, variance(2 * theta, nano_epsilon))
+
+
+def reach_of(theta: int, most: int) -> int:
+    """The largest degree of a law that was read at ``theta``."""
+    return min(most, max(round(REACH * theta), FIRST_THETA))
+
+
+def theta_of(mean: float, times: float, most: int) -> int:
+    """So many mean degrees as a theta."""
+    return int(np.clip(round(times * mean), 1, most))
+
+
+def group_counts(
+    people: People,
+    labels: np.ndarray,
+    groups: int,
+    law: DegreeLaw,
+    total: float,
+    most: int,
+    nano_epsilon: int,
+) -> tuple[np.ndarray, float]:
+    """Edges inside each group, and across: none negative, together ``total``, with the projections undone."""
+    first, second = divide(nano_epsilon, INSIDE_SHARE)
+    mean = float(law.grid @ law.mass)
+    wide, narrow = theta_of(mean, INSIDE_THETA, most), theta_of(mean, ACROSS_THETA, most)
+    inside = people.inside(labels, groups, wide).counts(nano_epsilon=first, purpose="edges inside groups")
+    across = people.across(labels, groups, narrow).edge_count(
+        nano_epsilon=second, purpose="edges across groups"
+    )
+    inside_noise = groups * variance(wide, first)
+    across_noise = variance(narrow, second)
+    share = 0.5
+    for _ in range(4):  # how much a projection takes hangs on the share of edges that it sees
+        kept_inside = kept_share(law, share, wide)
+        kept_across = kept_share(law, min(1.0, CLUMPED * (1 - share)), narrow)
+        told, other = inside.sum() / kept_inside, total - across / kept_across
+        weights = kept_inside**2 / inside_noise, kept_across**2 / across_noise
+        number = (weights[0] * told + weights[1] * other) / sum(weights)
+        share = float(np.clip(number / max(total, 1), 0.01, 0.99))
+    even = norm_sub(inside.astype(np.float64))
+    if even.sum() <= 0:
+        even = np.ones(groups)
+    return even * (share * total / even.sum()), (1 - share) * total
+
+
+def most_triangles(law: DegreeLaw, nodes: int, edges: float, bound: int | None) -> float:
+    """At most so many triangles have room in a graph of that law, or of so many edges; 1 at least."""
+    pairs = nodes * float(law.grid * (law.grid - 1.0) @ law.mass) / 2  # of neighbours: a triangle takes three
+    found = min((2 * edges) ** 1.5 / 6, pairs / 3)
+    return max(found if bound is None else min(found, edges * (bound - 1) / 3), 1.0)
+
+
+def counted_triangles(people: People, full: float, nano_epsilon: int) -> np.ndarray:
+    """A number of triangles, (1,) or () where it cannot be told from noise; ``full``: no more have room.
+
+    A rough one first, which says at what tau to look again; all triangles at once, under a declared bound,
+    where that is the less noise. A target of pure noise, scaled up by the share that was looked at, would
+    be worse than the triangles that a draw has by chance.
+    """
+    exact = bounded_noise(people.kind.degree_bound)
+    share = min(1.0, MOST_TRIANGLES / full)
+    if exact <= (ROUGH_TAU + 1) / share:
+        return _seen(exact_triangles(people, nano_epsilon), exact * NANO / nano_epsilon, full)
+    first, second = divide(nano_epsilon, ROUGH_SHARE)
+    rough = people.packed_triangles(
+        tau=ROUGH_TAU, share=share, nano_epsilon=first, purpose="triangles, roughly"
+    )
+    floor = ROUGHLY_SEEN * (ROUGH_TAU + 1) * NANO / first / share
+    aim = rough if rough > floor else floor / 2  # a middling number of those that hide in the noise
+    rough = min(max(rough, floor), full)
+    share = min(1.0, TRIANGLES / rough)
+    tau = min(max(1, round(TAU_NOISE * share * min(aim, full) * second / NANO)), MAX_TAU)
+    if exact <= (tau + 1) / share:
+        return _seen(exact_triangles(people, second), exact * NANO / second, full)
+    found = people.packed_triangles(tau=tau, share=share, nano_epsilon=second, purpose="triangles")
+    return _seen(found, (tau + 1) * NANO / second / share, full)
+
+
+def bounded_noise(bound: int | None) -> float:
+    """What one person may change of all triangles together, by a declared bound; infinite without one."""
+    if bound is None or bound > MOST_BOUND:
+        return np.inf
+    return bounded.triangles(bound)[0]
+
+
+def exact_triangles(people: People, nano_epsilon: int) -> float:
+    """All triangles together, under the declared bound."""
+    graph = people.bounded(people.kind.degree_bound or 0)
+    return float(graph.triangles(nano_epsilon=nano_epsilon, purpose="triangles"))
+
+
+def _seen(found: float, scale: float, full: float) -> np.ndarray:
+    """What was found, unless noise of that ``scale`` may be all there is."""
+    return np.array([min(found, full)]) if found > SEEN * scale else np.empty(0)

@@ -1,0 +1,220 @@
+"""The law of degrees from what is told of projected graphs, with the projection undone.
+
+A projection at theta takes more from nodes of many edges, and something from their neighbours. On a graph
+whose edges join ends at random that loss can be computed: an edge finds its other end open with a
+probability that sinks as edges are taken, and a node of degree d keeps min(theta, X) of its edges, where X is
+binomial of d and the share of ends that were open on average. So noisy tail counts at a small
+theta, where noise is small, tell of true degrees; noisy numbers of edges at larger ones tell of the tail.
+The law is the mode of a posterior: normal errors of all noisy numbers, and a prior under which the density is
+smooth in the logarithm of the degree, so that beyond what is told it goes on as a power law.
+Reads noisy values only: all of it is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc
+
+from core.methods._shared.degrees.fitted import FLOOR, DegreeLaw
+from core.methods._shared.degrees.smooth import newton_mode, smooth_prior, softmax
+
+SINGLES = 48  # degrees that have a grid point of their own; beyond, points are spaced by ratio
+RATIO = 1.06
+LOOSE = 1.5  # standard deviation of the log density around a first guess
+MODEL = 0.03  # relative error of the projection's model, where it takes edges
+ABOVE = 0.01  # of the edges, about: what the largest theta cuts off
+ROUNDS = 8
+STEPS = 40
+OPEN_POINTS = 33
+
+
+@dataclass(frozen=True)
+class CappedEdges:
+    """A noisy number of the edges that a projection at ``theta`` keeps, and the variance of its noise."""
+
+    theta: int
+    count: float
+    variance: float
+
+
+@dataclass(frozen=True)
+class CappedTails:
+    """Noisy numbers ``count`` (t,) of nodes with at least ``at`` (t,) edges kept at ``theta``, and the
+    variance of each."""
+
+    theta: int
+    at: np.ndarray
+    count: np.ndarray
+    variance: float
+
+
+def degree_grid(most: int) -> np.ndarray:
+    """0, 1, 2, ... and then by ratio up to ``most``; int64."""
+    steps = max(2, int(np.ceil(np.log(max(most, SINGLES) / SINGLES) / np.log(RATIO))) + 1)
+    spaced = np.geomspace(SINGLES, max(most, SINGLES), steps)
+    points = np.concatenate([np.arange(min(most + 1, SINGLES)), np.rint(spaced), [most]]).astype(np.int64)
+    return np.unique(points[points <= most])
+
+
+def widths(grid: np.ndarray) -> np.ndarray:
+    """How many whole degrees each grid point stands for; float64 (g,)."""
+    middle = (grid[1:] + grid[:-1]) / 2
+    return np.diff(np.concatenate([[grid[0] - 0.5], middle, [grid[-1] + 0.5]]))
+
+
+def reached(grid: np.ndarray, share: float, at: np.ndarray) -> np.ndarray:
+    """The probability that a binomial of ``grid`` (g,) and ``share`` is at least ``at`` (t,); (t, g)."""
+    d, j = grid[None, :].astype(np.float64), np.asarray(at, dtype=np.float64)[:, None]
+    found = betainc(np.maximum(j, 1), np.maximum(d - j + 1, FLOOR), min(share, 1.0))
+    return np.where(j <= 0, 1.0, np.where(j > d, 0.0, found))
+
+
+class Openness:
+    """How often the other end of an edge has room in a projection at ``theta`` of graphs over ``grid``."""
+
+    def __init__(self, grid: np.ndarray, theta: int) -> None:
+        self.grid, self.theta = grid, theta
+        self.shares = np.linspace(0, 1, OPEN_POINTS)
+        others = np.maximum(grid - 1, 0).astype(np.float64)[None, :]
+        fits = np.maximum(others - theta + 1, FLOOR)
+        full = betainc(float(theta), fits, self.shares[:, None])
+        self.full = np.where(others < theta, 0.0, full)
+
+    def share(self, mass: np.ndarray) -> float:
+        """The share of a node's edges whose other end has room, over the whole projection; in 0..1.
+
+        Solves dQ/dt = P(an end chosen by its degree has fewer than theta of its other edges kept), Q(0) = 0,
+        at t = 1: edges come in random order and ends are joined at random.
+        """
+        ends = self.grid * mass
+        total = ends.sum()
+        if self.theta >= self.grid[-1] or total <= 0:
+            return 1.0
+        pace = 1 / np.maximum(1 - self.full @ ends / total, 1e-6)
+        time = np.concatenate([[0], np.cumsum((pace[1:] + pace[:-1]) / 2 * np.diff(self.shares))])
+        return float(np.interp(1.0, time, self.shares))
+
+
+def kept_mean(grid: np.ndarray, share: float, theta: int) -> np.ndarray:
+    """The expected number of edges that a node of each degree keeps; (g,)."""
+    near = min(theta, SINGLES)
+    spaced = np.rint(np.geomspace(near, theta, 40))
+    at = np.unique(np.concatenate([np.arange(1, near + 1), spaced])).astype(np.int64)
+    weight = np.diff(np.concatenate([[0], at]))  # each tail stands for those since the last one
+    upper = reached(grid, share, at)
+    lower = np.vstack([reached(grid, share, np.array([1])), upper[:-1]])
+    steps = np.where(weight[:, None] == 1, upper, (upper + lower) / 2)
+    return (steps * weight[:, None]).sum(axis=0)
+
+
+def kept_share(law: DegreeLaw, part: float, theta: int) -> float:
+    """The share of edges that a projection at ``theta`` keeps where it sees ``part`` of each node's edges."""
+    exact = law.grid * part
+    low = np.floor(exact).astype(np.int64)
+    split = np.concatenate([law.mass * (1 - (exact - low)), law.mass * (exact - low)])
+    values, place = np.unique(np.concatenate([low, low + 1]), return_inverse=True)
+    mass = np.bincount(place, weights=split)
+    ends = float(values @ mass)
+    if len(values) < 2 or ends <= 0:
+        return 1.0
+    share = Openness(values, theta).share(mass)
+    return float(np.clip(kept_mean(values, share, theta) @ mass / ends, 0.05, 1.0))
+
+
+def fitted_law(
+    nodes: int, most: int, edges: Sequence[CappedEdges], tails: Sequence[CappedTails]
+) -> DegreeLaw:
+    """The law of ``nodes`` degrees of at most ``most`` that explains the noisy numbers."""
+    grid = degree_grid(most)
+    mass = first_guess(grid, nodes, edges, tails)
+    reference = np.log(np.maximum(mass, FLOOR))
+    prior = smooth_prior(grid, LOOSE)
+    thetas = {each.theta for each in edges} | {each.theta for each in tails}
+    models = {theta: Openness(grid, theta) for theta in thetas}
+    for _ in range(ROUNDS):
+        rows: list[np.ndarray] = []
+        told: list[np.ndarray | list[float]] = []
+        variance: list[float | np.ndarray | list[float]] = []
+        for each in edges:
+            share = models[each.theta].share(mass)
+            row = kept_mean(grid, share, each.theta) / 2
+            lost = nodes * float(mass @ (grid / 2 - row))
+            rows.append(row[None, :])
+            told.append([each.count])
+            variance.append([each.variance + (MODEL * lost) ** 2 + 1])
+        widest = max(edges, key=lambda each: each.theta)
+        rows.append(grid[None, :] / 2)
+        told.append([widest.count])
+        variance.append([widest.variance + (ABOVE * widest.count) ** 2 + 1])
+        for tail in tails:
+            share = models[tail.theta].share(mass)
+            upper = reached(grid, share, tail.at)
+            lost = nodes * ((grid[None, :] >= tail.at[:, None]) - upper) @ mass
+            rows.append(upper)
+            told.append(tail.count)
+            variance.append(tail.variance + (MODEL * lost) ** 2 + 1)
+        weight = 1 / np.concatenate(
+            [np.broadcast_to(each, np.shape(a)) for each, a in zip(variance, told, strict=True)]
+        )
+        found = posterior_mode(
+            np.log(np.maximum(mass, FLOOR)),
+            reference,
+            prior,
+            nodes,
+            np.vstack(rows),
+            np.concatenate(told),
+            weight,
+        )
+        change = np.abs(found - mass).sum() / 2
+        mass = found
+        if change < 1e-3:
+            break
+    return DegreeLaw(grid, mass)
+
+
+def first_guess(
+    grid: np.ndarray, nodes: int, edges: Sequence[CappedEdges], tails: Sequence[CappedTails]
+) -> np.ndarray:
+    """A smooth law with about the right mean: a power law that is flat below the mean; (g,), sums to 1."""
+    best = max(edges, key=lambda each: each.theta)
+    mean = float(np.clip(2 * best.count / nodes, 0.1, max(grid[-1] / 2, 0.1)))
+    low, high = 1.05, 12.0
+    for _ in range(50):
+        slope = (low + high) / 2
+        density = (1 + grid / mean) ** -slope
+        mass = density * widths(grid)
+        mass /= mass.sum()
+        if mass @ grid > mean:
+            low = slope
+        else:
+            high = slope
+    return np.maximum(mass, 1e-12) / np.maximum(mass, 1e-12).sum()
+
+
+def posterior_mode(
+    log_mass: np.ndarray,
+    reference: np.ndarray,
+    prior: np.ndarray,
+    nodes: int,
+    rows: np.ndarray,
+    told: np.ndarray,
+    weight: np.ndarray,
+) -> np.ndarray:
+    """The law under which ``rows`` @ law * nodes is near ``told``, by damped Newton steps; sums to 1."""
+
+    def cost(log_mass: np.ndarray) -> float:
+        miss = rows @ softmax(log_mass) * nodes - told
+        off = log_mass - reference
+        return float(0.5 * (weight * miss * miss).sum() + 0.5 * off @ prior @ off)
+
+    def derivatives(log_mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mass = softmax(log_mass)
+        slopes = nodes * mass * (rows - (rows @ mass)[:, None])
+        miss = rows @ mass * nodes - told
+        gradient = slopes.T @ (weight * miss) + prior @ (log_mass - reference)
+        return gradient, (slopes.T * weight) @ slopes + prior
+
+    return newton_mode(log_mass, cost, derivatives, STEPS)

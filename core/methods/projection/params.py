@@ -1,0 +1,64 @@
+"""The parameters of ``projection``. Public facts only."""
+
+from __future__ import annotations
+
+from pydantic import Field, field_validator, model_validator
+
+from core.methods._shared.values.share import ValueParameters
+
+HISTOGRAM = 0.4
+"""Of what an attribute of edges has, where public groups have the rest."""
+LEAST_SHARE = 0.001
+"""Of epsilon, so that each read of the least epsilon that is taken has a part of it."""
+
+
+class ProjectionParams(ValueParameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    groups: str | None = Field(
+        default=None,
+        description=(
+            "The public attribute of categories whose values group persons, for communities; by default the "
+            "class label where it is declared public, and none otherwise."
+        ),
+    )
+    scale_share: float = Field(
+        default=0.08,
+        ge=LEAST_SHARE,
+        lt=1,
+        description="Share of epsilon for edge counts at theta 4, 16, ..., which say at what theta to go on.",
+    )
+    edge_share: float = Field(
+        default=0.2, ge=LEAST_SHARE, lt=1, description="Share of epsilon for the number of edges."
+    )
+    group_share: float = Field(
+        default=0.2,
+        ge=LEAST_SHARE,
+        lt=1,
+        description="Share of epsilon for edges inside groups and across, where there are groups.",
+    )
+    triangle_share: float = Field(
+        default=0.15,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of epsilon for the number of triangles; 0: it is not aimed at. The law of degrees gets "
+            "what all shares leave."
+        ),
+    )
+    proposals: float = Field(
+        default=60, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
+    )
+
+    @field_validator("triangle_share")
+    @classmethod
+    def _nothing_or_enough(cls, share: float) -> float:
+        if 0 < share < LEAST_SHARE:
+            raise ValueError(f"triangle_share is 0, or at least {LEAST_SHARE}")
+        return share
+
+    @model_validator(mode="after")
+    def _leaves_the_law_a_share(self) -> ProjectionParams:
+        if self.scale_share + self.edge_share + self.group_share + self.triangle_share > 0.95:
+            raise ValueError("the shares must leave at least 0.05 for the law of degrees")
+        return self

@@ -1,0 +1,127 @@
+"""Every generator by name: those beside this file, and those that installed packages enter.
+
+A package enters its methods in the group ``graphveil.methods`` of its entry points, each by ``module:name``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.metadata import EntryPoint
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import BaseModel
+
+import core.methods as package
+from core import errors
+from core.methods.base import Generator, GraphKinds
+from core.privacy.units import Unit
+from core.version import entries
+
+_OWN = frozenset({"base", "choice", "registry", "room", "shares"})
+GROUP = "graphveil.methods"
+"""Where a package enters its methods among its entry points."""
+_NAME = re.compile(r"^[a-z][a-z0-9_-]{0,62}$")
+_ASSURANCES = frozenset({"proven", "reviewed", "experimental"})
+
+
+def refusals(candidate: Any) -> list[str]:
+    """List what keeps ``candidate`` from being a generator; empty when it is complete."""
+    found = [
+        f"{name} must be a non-empty text"
+        for name in ("name", "title", "summary")
+        if not (isinstance(getattr(candidate, name, None), str) and getattr(candidate, name).strip())
+    ]
+    if not found and not _NAME.match(candidate.name):
+        found.append("name must be lower case, of letters, digits, '-' and '_'")
+    if getattr(candidate, "assurance", None) not in _ASSURANCES:
+        found.append(f"assurance must be one of {sorted(_ASSURANCES)}")
+    params = getattr(candidate, "Params", None)
+    if not (inspect.isclass(params) and issubclass(params, BaseModel)):
+        found.append("Params must be a pydantic model")
+    else:
+        if params.model_config.get("extra") != "forbid":
+            found.append("Params must forbid unknown names")
+        found += [
+            f"Params.{name} has no description"
+            for name, field in params.model_fields.items()
+            if not field.description
+        ]
+    if not isinstance(getattr(candidate, "accepts", None), GraphKinds):
+        found.append("accepts must be GraphKinds")
+    units = getattr(candidate, "units", None)
+    if not (isinstance(units, frozenset) and units and all(isinstance(unit, Unit) for unit in units)):
+        found.append("units must be a non-empty frozenset of Unit")
+    if not (isinstance(getattr(candidate, "kinds", None), frozenset) and candidate.kinds):
+        found.append("kinds must be a non-empty frozenset of GuaranteeKind")
+    found += [
+        f"{name} must be a method"
+        for name in ("plan", "fit", "load")
+        if not callable(getattr(candidate, name, None))
+    ]
+    return found
+
+
+def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Generator]:
+    """Collect generators by name, in name order; ``candidates``: where each comes from, and the object.
+
+    Raises TypeError for an incomplete generator, or a name used twice.
+    """
+    found: dict[str, Generator] = {}
+    for origin, candidate in candidates:
+        if candidate is None:
+            raise TypeError(f"{origin} binds no GENERATOR")
+        if problems := refusals(candidate):
+            raise TypeError(f"{origin} is not a complete generator: {'; '.join(problems)}")
+        if candidate.name in found:
+            raise TypeError(f"two generators are named {candidate.name!r}; one is of {origin}")
+        found[candidate.name] = candidate
+    return dict(sorted(found.items()))
+
+
+def built_in() -> Iterator[tuple[str, Any]]:
+    """Yield what the modules and packages beside this file bind to ``GENERATOR``."""
+    for entry in pkgutil.iter_modules(package.__path__):
+        if entry.name not in _OWN and not entry.name.startswith("_"):
+            name = f"{package.__name__}.{entry.name}"
+            yield name, getattr(importlib.import_module(name), "GENERATOR", None)
+
+
+def entered() -> Iterator[tuple[str, Any]]:
+    """Yield what the entry points of installed packages name."""
+    for entry in entries(GROUP):
+        try:
+            yield entry.value, entry.load()
+        except ModuleNotFoundError as error:
+            # A package may be taken away whole or in part, by an image say, while its metadata stay.
+            if not _names(entry, error.name):
+                raise
+
+
+def _names(entry: EntryPoint, module: str | None) -> bool:
+    """Tell whether the missing module is the one that the entry names, or a package around it."""
+    return module is not None and f"{entry.module}.".startswith(f"{module}.")
+
+
+@cache
+def _discovered() -> MappingProxyType[str, Generator]:
+    return MappingProxyType(collect((*built_in(), *entered())))
+
+
+def generators() -> dict[str, Generator]:
+    """Return every registered generator by name."""
+    return dict(_discovered())
+
+
+def get(name: str) -> Generator:
+    """Return the generator of that name; raises ``errors.UnknownMethod`` otherwise."""
+    try:
+        return _discovered()[name]
+    except KeyError:
+        known = ", ".join(_discovered())
+        raise errors.UnknownMethod(f"no method named {name!r}; known are: {known}", field="method") from None

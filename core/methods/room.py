@@ -1,0 +1,67 @@
+"""Whether what a plan reads fits what may be read: asked of public facts, before anything is reserved.
+
+The limits are those that the reads themselves ask (:mod:`core.privacy.limits`), so that what plans also fits.
+A read that every fit makes is looked up among the planned ones; what follows from a paid answer, at its
+largest, is said by the method (``require_room``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from core.privacy import limits
+from core.privacy.plan import GuaranteeKind
+
+if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
+    from core.methods.base import Generator
+    from core.privacy.plan import PlannedRead, PrivacyPlan
+
+OF_NODES = frozenset({"degrees", "sorted_degrees", "group_degrees"})
+"""Reads that return a value for each node at least."""
+FEWER = "; declare fewer nodes, or choose a method that reads no value for each of them"
+
+
+def require_room(
+    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> None:
+    """Raise NotAccepted, with the field to mend, where a read of the plan would be refused by its size or
+    sensitivity. ``nodes``: the sizes of the universes. O(relations and what the plan lists)."""
+    if plan.kind is GuaranteeKind.NONE:
+        return
+    planned = getattr(generator, "planned_reads", None)
+    for read in () if planned is None else planned(params, plan, schema, nodes):
+        _require_read(read, schema, nodes)
+    own = getattr(generator, "require_room", None)
+    if own is not None:
+        own(params, plan, schema, nodes)
+
+
+def require_nodes(schema: GraphSchema, relation: str, nodes: Mapping[str, int], each: int = 1) -> None:
+    """Raise NotAccepted where ``each`` values for every node of a side are more than a read may return."""
+    declared = schema.edge_type(relation)
+    most = max(nodes[declared.source], nodes[declared.target])
+    limits.check_values(most * each, f"a read of {relation!r}", field="schema.node_types", mend=FEWER)
+
+
+def require_groups(relation: str, groups: int) -> None:
+    """Raise NotAccepted where edges between so many groups are more counts than a read may return."""
+    limits.check_values(
+        groups * (groups + 1) // 2,
+        f"a table of {groups} groups of {relation!r}",
+        field="parameters",
+        mend="; ask for fewer groups",
+    )
+
+
+def _require_read(read: PlannedRead, schema: GraphSchema, nodes: Mapping[str, int]) -> None:
+    if read.query in OF_NODES and any(each.name == read.edge_type for each in schema.edge_types):
+        require_nodes(schema, read.edge_type, nodes)
+    if read.moved is not None:
+        limits.check_sensitivity(
+            read.moved,
+            f"the read {read.query} of {read.edge_type!r}",
+            field=f"schema.edge_types.{read.edge_type}",
+            mend="; declare a smaller degree_bound or records_per_slot, or leave attribute_share out",
+        )

@@ -1,0 +1,1 @@
+"""What several published systems stand on, and the engine does not."""

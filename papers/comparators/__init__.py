@@ -1,0 +1,1 @@
+"""Published methods that a paper or a benchmark compares with, one module each."""

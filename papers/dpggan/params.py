@@ -1,0 +1,201 @@
+"""The parameters of ``dpggan`` and its relatives. Public facts only."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from core.methods._shared.triangles.params import TriangleParameters
+from core.methods._shared.values.share import ValueParameters
+from core.methods.base import Parameters
+
+LATEST_STEPS = 100_000
+LEAST_DECAY = 1e-6
+"""Gradients are multiplied by its inverse, in float32."""
+
+
+class PaperParams(Parameters):
+    """What variant paper goes by; the sound variant does not look at it."""
+
+    claimed_epsilon: float = Field(
+        default=1.0,
+        gt=0,
+        le=100,
+        description="Variant paper: the epsilon of its calibration, which gives the number of steps.",
+    )
+    most_steps: int = Field(
+        default=1000,
+        ge=1,
+        le=LATEST_STEPS,
+        description=(
+            "Most steps of variant paper. Its calibration gives 5 429 at epsilon 1 and a hundred times as "
+            "many at epsilon 10; the notes say how many were made."
+        ),
+    )
+    latent: Literal["prior", "encoder"] = Field(
+        default="prior",
+        description=(
+            "Variant paper: what a graph is generated from. prior: normal noise, as the paper says; encoder: "
+            "what its encoder makes of the original, as its program does."
+        ),
+    )
+
+
+class LinkParams(PaperParams, TriangleParameters, ValueParameters):
+    """What a caller may set. All of it is public and enters the report.
+
+    The shares and settings of ``degree_triangle`` are those of the frame, of whatever epsilon it gets; its
+    defaults suit many small graphs, whose laws of degrees learn from one another instead of from tail counts.
+    """
+
+    READS: ClassVar[tuple[str, ...]] = ()
+
+    count_share: float = Field(
+        default=0.2, gt=0, lt=1, description="Share of a cell's epsilon for its number of edges."
+    )
+    tail_share: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of a cell's epsilon for how many nodes have at least so many edges; 0: the law of degrees "
+            "rests on noisy degrees alone, and on the other graphs of a collection."
+        ),
+    )
+
+    variant: Literal["sound", "paper"] = Field(
+        default="sound",
+        description=(
+            "sound: networks see a noisy graph, and the original through DP-SGD over edges alone. paper: the "
+            "published algorithm, which clips by node and reads the original; guarantee none."
+        ),
+    )
+    learn: Literal["auto", "off", "evidence", "link-sgd"] = Field(
+        default="auto",
+        description=(
+            "off: degrees and triangles alone. evidence: a noisy graph besides. link-sgd: networks on that "
+            "graph, and a decoder trained on the original's edges by DP-SGD; needs a delta. auto: what was "
+            "closest on public graphs at this epsilon, number of nodes and declared bound on edges; off "
+            "without a delta."
+        ),
+    )
+    frame: bool = Field(
+        default=True,
+        description=(
+            "Pay for degrees and triangles, and draw a graph that has them. Without them, the number of "
+            "edges is all that the learned scores are joined with."
+        ),
+    )
+    pooled: bool = Field(
+        default=True,
+        description=(
+            "In a collection, graphs learn from one another how many edges a node has and how degrees "
+            "spread: from noisy values that are paid for, at no cost."
+        ),
+    )
+    inputs: Literal["spectral", "networks", "random"] = Field(
+        default="spectral",
+        description=(
+            "With link-sgd, where latent vectors come from: the leading eigenvectors of the noisy graph; an "
+            "encoder that is trained on it and starts from them; or chance, which leaves the noisy graph's "
+            "share to the decoder."
+        ),
+    )
+    decoder: Literal["bilinear", "mlp"] = Field(
+        default="bilinear",
+        description=(
+            "With link-sgd: one paid gradient of a bilinear form, fitted afterwards; or the paper's "
+            "two-layer decoder by many paid steps, which costs more noise and time."
+        ),
+    )
+    product_nodes: int = Field(
+        default=1000,
+        ge=0,
+        description=(
+            "Universes of fewer nodes do not pay for degree products: there it left more for the rest."
+        ),
+    )
+    joint: bool = Field(
+        default=False,
+        description=(
+            "Several relations share one decoder, trained on the edges of all; else each has its own. Either "
+            "way an edge lies in one relation, so each may spend all of epsilon."
+        ),
+    )
+    frame_share: float = Field(
+        default=0.15,
+        gt=0,
+        lt=1,
+        description="Share of epsilon for the frame, or for the number of edges, where anything is learned.",
+    )
+    hat_share: float = Field(
+        default=0.8,
+        gt=0,
+        lt=1,
+        description="Share of epsilon for the noisy graph under link-sgd; the decoder gets what is left.",
+    )
+    epochs: int = Field(
+        default=100, ge=1, le=LATEST_STEPS, description="Steps of the encoder on the noisy graph; free."
+    )
+    steps: int = Field(
+        default=60,
+        ge=1,
+        le=LATEST_STEPS,
+        description="Paid steps of the mlp decoder; more of them need more noise in each.",
+    )
+    fit_steps: int = Field(
+        default=200, ge=1, le=LATEST_STEPS, description="Free steps that fit the bilinear decoder."
+    )
+    clip: float = Field(
+        default=1.0, gt=0, le=1000, description="Clipping norm of the mlp decoder's gradients."
+    )
+    clip_decay: float = Field(
+        default=1.0, ge=0.5, le=1, description="The clipping norm is multiplied by this at every step."
+    )
+    exchanges: float = Field(
+        default=100,
+        ge=0,
+        le=1000,
+        description="Exchanges of ends tried for each edge, in which learned scores meet the degrees.",
+    )
+
+    @model_validator(mode="after")
+    def _leaves_the_decoder_a_share(self) -> LinkParams:
+        divided = self.variant == "sound" and self.learn in ("auto", "link-sgd") and self.inputs != "random"
+        if divided and self.frame_share + self.hat_share > 0.999:
+            raise ValueError("the shares must leave at least 0.001 for the decoder")
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_a_clipping_norm(self) -> LinkParams:
+        if self.decoder == "mlp" and self.clip_decay**self.steps < LEAST_DECAY:
+            raise ValueError(f"clip_decay ** steps must be at least {LEAST_DECAY:g}")
+        return self
+
+
+class GanParams(LinkParams):
+    """As :class:`LinkParams`, with a discriminator."""
+
+    structure: float = Field(
+        default=0.1,
+        ge=0,
+        le=100,
+        description="Weight of the distance between the discriminator's views of two graphs.",
+    )
+    adversarial: float = Field(
+        default=0.1, ge=0, le=100, description="Weight of the generator's adversarial loss (lambda_2)."
+    )
+
+
+class BackboneParams(Parameters):
+    """What a caller may set of a backbone without privacy."""
+
+    epochs: int = Field(default=200, ge=1, le=LATEST_STEPS, description="Steps of the networks.")
+
+
+class GanBackboneParams(BackboneParams):
+    """As :class:`BackboneParams`, with a discriminator."""
+
+    structure: float = Field(default=0.1, ge=0, le=100, description="As in dpggan.")
+    adversarial: float = Field(default=0.1, ge=0, le=100, description="As in dpggan.")

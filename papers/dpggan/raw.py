@@ -1,0 +1,95 @@
+"""Fits that read the raw graph, under no guarantee: the published algorithm, and the backbones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from core.learning.devices import seeded
+from core.methods.base import Parameters, Progress
+from core.privacy.entropy import noise_generator
+from core.privacy.plan import CellKey
+from papers._shared.progress import Ticks
+from papers.dpggan import backbone as networks
+from papers.dpggan import paper
+from papers.dpggan.algorithm1 import Published, published
+from papers.dpggan.model import LinkModel
+from papers.dpggan.params import GanBackboneParams, GanParams, LinkParams
+from papers.dpggan.scores import latent_weights
+from papers.dpggan.union import Union
+
+if TYPE_CHECKING:
+    from core.graphs.graph import Graph
+    from core.privacy.private_graph import PrivateGraph
+
+Train = Callable[[Union, torch.device, Callable[[int], None]], tuple[dict[str, torch.Tensor], dict]]
+
+
+def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Progress) -> LinkModel:
+    """Run Algorithm 1 on every relation that is not public, and note what its calibration comes to."""
+    raw = graph.unprotected(paper.REASON)
+    wanted = paper.calibrated_steps(params.claimed_epsilon)
+    steps = min(wanted, params.most_steps)
+    weight = paper.ADVERSARIAL_WEIGHT if isinstance(params, GanParams) else 0.0
+
+    def train(union, place, tick):
+        found: Published = published(union, steps, weight, place, tick)
+        prior = params.latent == "prior"
+        return latent_weights(found.mean, found.spread, found.decoder, prior=prior), found.curves
+
+    notes = (
+        f"The paper's calibration gives {wanted} steps at its epsilon {params.claimed_epsilon:g}; {steps} "
+        "were made.",
+    )
+    return _model(method, raw, params, steps, train, notes, progress)
+
+
+def fit_backbone(method: str, graph: PrivateGraph, params: Parameters, progress: Progress) -> LinkModel:
+    """Train GVAE or GGAN on every relation that is not public; graphs come from the encoder's output."""
+    raw = graph.unprotected(paper.BACKBONE_REASON)
+    weights, epochs = networks.Weights(), params.epochs  # type: ignore[attr-defined]
+    if isinstance(params, GanBackboneParams):
+        weights = networks.Weights(params.structure, params.adversarial)
+
+    def train(union, place, tick):
+        found = networks.trained(union, weights, epochs, place, tick)
+        return latent_weights(found.mean, found.spread, found.decoder), found.curves
+
+    return _model(method, raw, params, epochs, train, (), progress)
+
+
+def _model(
+    method: str,
+    raw: Graph,
+    params: Parameters,
+    steps: int,
+    train: Train,
+    notes: tuple[str, ...],
+    progress: Progress,
+) -> LinkModel:
+    """Train every relation of the sort that the methods take, if it is not public, by itself."""
+    taken = [each for each in raw.schema.edge_types if each.homogeneous and not each.directed]
+    names = [each.name for each in taken if not each.public]
+    seed = int(noise_generator().integers(2**62))
+    ticks = Ticks(progress, "networks")
+    cells: dict[CellKey, dict[str, np.ndarray]] = {}
+    weights: dict[str, torch.Tensor] = {}
+    curves: dict[str, tuple[float, ...]] = {}
+    for number, name in enumerate(names):
+        tick = ticks.part(number, len(names), steps)
+        cell = raw.cell(name, None)
+        size = raw.nodes[raw.schema.edge_type(name).source].count
+        keys = np.sort(cell.source.astype(np.int64) * size + cell.target)
+        cells[name, None] = {"count": np.array([len(keys)], dtype=np.int64)}
+        with seeded(seed + number) as place:
+            found, drawn = train(Union((size,), (max(len(keys), 1),), (keys,)), place, tick)
+        weights |= {f"{number}.{key}": value.detach().cpu() for key, value in found.items()}
+        prefix = "" if len(names) == 1 else f"{name}: "
+        curves |= {prefix + key: tuple(values) for key, values in drawn.items()}
+    ticks.finish()
+    counts = {kind: table.count for kind, table in raw.nodes.items()}
+    groups = tuple((name,) for name in names)
+    return LinkModel(method, raw.schema, counts, params, cells, groups, weights, curves, notes)  # type: ignore[arg-type]

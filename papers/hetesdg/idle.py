@@ -1,0 +1,52 @@
+"""Which parameters of ``hetesdg`` and ``hetedp`` the others leave without effect. Public facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.methods._shared.frame.heeded import Idle
+from core.methods.base import PublicFacts
+from papers.hetesdg.budget import follows_back, protected_types
+from papers.hetesdg.params import HeteParams
+
+PUBLISHED = frozenset(
+    {"variant", "claimed_epsilon", "release", "steps", "clip", "divergence", "semantic", "debias"}
+)
+"""What variant paper looks at."""
+TRAINING = ("sgd_share", "steps", "rate", "clip", "negatives", "divergence", "semantic")
+TABLES = ("clusters", "split", "count_share", "heads")
+
+
+def idle(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
+    """Name what could change nothing, and why."""
+    if params.variant == "paper":
+        names = tuple(name for name in type(params).model_fields if name not in PUBLISHED)
+        yield Idle(names, "variant=paper goes by the published algorithm; variant=sound looks at it")
+        return
+    yield Idle(("claimed_epsilon",), "it is of variant=paper; the request's epsilon counts here")
+    if params.learn == "off":
+        yield Idle(TRAINING, "nothing is trained; learn=link-sgd trains a predictor")
+    if params.mechanism == "gaussian-sums":
+        yield Idle(TABLES, "gaussian-sums reads no histograms; mechanism=histogram does")
+    if not params.rows:
+        yield Idle(("row_width",), "no protected rows are read; rows=true reads them")
+    elif "features" not in params.release and not protected_types(params, public):
+        yield Idle(("rows",), "no node type of the job has protected numbers or vectors")
+    yield from _idle_outputs(params, public)
+
+
+def _idle_outputs(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
+    if "embedding" not in params.release:
+        why = "vectors alone follow meta-paths and heads; embedding in release asks for them"
+        yield Idle(("second_hop", "meta_paths", "heads", "debias"), why)
+    elif not follows_back(params, public.nano_epsilon):
+        why = "no meta-path is followed back here; second_hop=on follows them"
+        yield Idle(("meta_paths",), why)
+    if "graph" not in params.release:
+        yield Idle(("attribute_share",), "no graph is released, whose edges could carry anything")
+        if not follows_back(params, public.nano_epsilon):
+            why = "a histogram is all that is read; a graph in release, or second_hop=on, reads more"
+            yield Idle(("split",), why)
+        if params.split != "bilevel":
+            why = "the number of edges is read for a graph or for split=bilevel alone"
+            yield Idle(("count_share",), why)

@@ -1,0 +1,148 @@
+"""The parameters of ``hetesdg`` and ``hetedp``. Public facts only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from core.graphs.schema import Name
+from core.methods._shared.values.share import ValueParameters
+
+MAX_PATHS = 32
+
+Output = Literal["graph", "features", "embedding"]
+
+
+class HeteParams(ValueParameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    variant: Literal["sound", "paper"] = Field(
+        default="sound",
+        description=(
+            "sound: noisy tables, within epsilon. paper: the published algorithm, whose attention and noise "
+            "follow the raw graph; guarantee none. Of the other parameters it looks at release, steps, clip, "
+            "divergence, semantic and debias."
+        ),
+    )
+    claimed_epsilon: float = Field(
+        default=1.0, gt=0, le=100, description="Variant paper: the epsilon that its noise is sized by."
+    )
+    release: Annotated[tuple[Output, ...], Field(min_length=1, max_length=3)] = Field(
+        default=("graph",),
+        description=(
+            "What is published: a synthetic graph, noisy rows of protected attributes, vectors of nodes; any "
+            "of them. Epsilon goes to what is asked for: without graph all relations come out empty."
+        ),
+    )
+    mechanism: Literal["histogram", "gaussian-sums"] = Field(
+        default="histogram",
+        description=(
+            "How neighbours' features are read. histogram: neighbours by cluster under discrete Laplace "
+            "noise, pure epsilon. gaussian-sums: sums of their rows under Gaussian noise; needs a delta, "
+            "gives scores and vectors and no graph; clusters, split, count_share and heads are not for it. "
+            "It was behind on every public graph; over seven meta-paths and more its noise is the smaller."
+        ),
+    )
+    clusters: int = Field(
+        default=4,
+        ge=1,
+        le=64,
+        description="Clusters of nodes with features, by which neighbours are counted; k-means.",
+    )
+    split: Literal["measured", "equal", "bilevel"] = Field(
+        default="measured",
+        description=(
+            "How a relation divides epsilon between its histogram and the rest. measured: what was closest "
+            "on public graphs; equal: halves; bilevel: optimised in turn for both on a noisy number of edges."
+        ),
+    )
+    count_share: float = Field(
+        default=0.02,
+        gt=0,
+        le=0.5,
+        description=(
+            "Share of epsilon for a relation's number of edges, which bounds its degrees and which bilevel "
+            "divides by; of a graph or bilevel alone."
+        ),
+    )
+    second_hop: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description=(
+            "With embedding: whether meta-paths are followed back to the type they start from, which costs a "
+            "share of epsilon. auto: from epsilon 2 on; below, all of it is noise."
+        ),
+    )
+    meta_paths: Annotated[tuple[tuple[Name, Name], ...], Field(max_length=MAX_PATHS)] = Field(
+        default=(),
+        description=(
+            "Meta-paths, each as two relations that meet in the type whose neighbours the first one counts; "
+            "without any, there and back over every relation of the job."
+        ),
+    )
+    heads: int = Field(default=4, ge=1, le=16, description="Heads of the neighbour attention.")
+    debias: bool = Field(
+        default=True,
+        description="Whether semantic attention is corrected by how many neighbours a meta-path reaches (C).",
+    )
+    learn: Literal["off", "link-sgd"] = Field(
+        default="off",
+        description=(
+            "link-sgd: besides, a variational encoder and a link predictor, trained on the original's links "
+            "by DP-SGD; needs a delta and a share of epsilon. It scores pairs and adds to the embedding; off "
+            "was closer on every public graph up to epsilon 4."
+        ),
+    )
+    links: Literal["tables", "predictor"] = Field(
+        default="tables",
+        description=(
+            "Who is linked in a graph, at degrees that are paid for. tables: ends meet within clusters. "
+            "predictor: they change partners until its odds hold; needs learn=link-sgd. At epsilon 1 tables "
+            "were closer."
+        ),
+    )
+    sgd_share: float = Field(default=0.5, gt=0, lt=1, description="Share of epsilon for link-sgd.")
+    steps: int = Field(default=200, ge=1, le=100_000, description="Steps of link-sgd.")
+    rate: float = Field(
+        default=0.05, gt=1e-6, le=1, description="The probability with which a step of link-sgd reads a link."
+    )
+    clip: float = Field(default=0.5, gt=0, le=1e6, description="Clipping norm of a link's gradient.")
+    negatives: int = Field(
+        default=256, ge=1, le=100_000, description="Uniform pairs that a step of link-sgd takes as absent."
+    )
+    divergence: float = Field(
+        default=0.001, ge=0, le=1000, description="Weight of the KL term of link-sgd (gamma)."
+    )
+    semantic: float = Field(
+        default=0.01, ge=0, le=1000, description="Weight of the semantic regulariser of link-sgd (eta)."
+    )
+    rows: bool = Field(
+        default=False,
+        description=(
+            "Whether protected numbers and vectors of nodes are read where there are any, each node's row "
+            "under Gaussian noise at all of epsilon and delta (unit: one node's row); needs a delta."
+        ),
+    )
+    row_width: int = Field(
+        default=64, ge=1, le=1024, description="Numbers that a protected row is projected to."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(set(self.release)) != len(self.release):
+            raise ValueError("release names one thing twice")
+        if "features" in self.release and (self.variant == "paper" or not self.rows):
+            raise ValueError("noisy features are those of protected rows: rows must be true")
+        if self.links == "predictor" and (self.learn == "off" or "graph" not in self.release):
+            raise ValueError("links from the predictor need learn=link-sgd and a graph in release")
+        if self.mechanism == "gaussian-sums" and ("graph" in self.release or self.learn != "off"):
+            raise ValueError("graphs and link predictors are made from histograms, not from gaussian-sums")
+        return self
+
+
+class PlainParams(HeteParams):
+    """As :class:`HeteParams`, without the semantic parts unless they are asked for."""
+
+    split: Literal["measured", "equal", "bilevel"] = Field(default="equal", description="As in hetesdg.")
+    debias: bool = Field(default=False, description="As in hetesdg.")
+    semantic: float = Field(default=0.0, ge=0, le=1000, description="As in hetesdg.")

@@ -1,0 +1,209 @@
+"""Algorithm 1 as published, on the raw graph: FeatADP, then TopoGDP by relation. No guarantee.
+
+Filled in where the paper says nothing: semantic neighbours are WALKS walks of the Markov chain of Eq. 6 for
+each node and meta-path, and C is the share of them that are distinct; FeatADP's weights are learned from
+semantic neighbours against uniform nodes; epsilon is halved; a node without features has its neighbours'
+mean. A link's gradient is taken through NEIGHBOURS sampled neighbours of each end, as neighbour sampling has
+it; L_C compares a node with the neighbour at hand. Adam, and c_2 = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import embedding, leaky_relu, logsigmoid
+
+from papers.hetesdg.published import paper
+
+WIDTH, HEADS = 8, 4
+HIDDEN, LATENT = 16, 8
+WALKS = NEIGHBOURS = 8
+FEATURE_EPOCHS, FEATURE_BATCH = 60, 1024
+BATCH = 256
+RATE = 0.01
+NEGATIVES = 2
+
+Ends = tuple[torch.Tensor, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """gamma and eta of Eq. 22, the clipping norm, and whether C takes part."""
+
+    divergence: float
+    semantic: float
+    clip: float
+    debias: bool
+
+
+class Adjacency:
+    """The neighbours of one side's nodes, to draw from; nodes without any draw themselves as -1."""
+
+    def __init__(self, here: torch.Tensor, there: torch.Tensor, nodes: int) -> None:
+        order = torch.argsort(here, stable=True)
+        self.there = there[order]
+        self.count = torch.bincount(here, minlength=nodes)
+        self.start = torch.cumsum(self.count, 0) - self.count
+
+    def drawn(self, node: torch.Tensor) -> torch.Tensor:
+        """Draw one uniform neighbour for each entry of ``node``; -1 for -1 and nodes without neighbours."""
+        known = node.clamp(min=0)
+        have = self.count[known]
+        place = (torch.rand(node.shape, device=node.device) * have).long()
+        valid = (node >= 0) & (have > 0)
+        last = max(len(self.there) - 1, 0)
+        found = self.there[(self.start[known] + place).clamp(max=last)] if len(self.there) else known
+        return torch.where(valid, found, torch.full_like(node, -1))
+
+
+class FeatADP(nn.Module):
+    """Eq. 7 to 15 for one node type."""
+
+    def __init__(self, features: int, paths: int) -> None:
+        super().__init__()
+        self.map = nn.Linear(features, WIDTH, bias=False)
+        self.attention = nn.Parameter(torch.randn(paths, HEADS, 2 * WIDTH) * 0.3)
+        self.semantic = nn.Linear(WIDTH * HEADS, 1)
+
+    def forward(
+        self, features: torch.Tensor, near: torch.Tensor, reach: torch.Tensor, deviation: float
+    ) -> torch.Tensor:
+        """Compute noisy embeddings (n, WIDTH * HEADS). ``near`` (paths, n, WALKS), -1: none; ``reach``: C."""
+        mapped = self.map(features)
+        views, influence = [], []
+        for path, own in enumerate(near):
+            other = embedding(own.clamp(min=0), mapped)  # (n, WALKS, WIDTH)
+            both = torch.cat([mapped[:, None].expand_as(other), other], -1)
+            score = leaky_relu(both @ self.attention[path].T).masked_fill((own < 0)[..., None], -math.inf)
+            weight = torch.softmax(score, 1).nan_to_num(0.0)  # (n, WALKS, HEADS)
+            views.append(torch.einsum("nwh,nwd->nhd", weight, other).flatten(1).tanh())
+            influence.append(torch.sigmoid(weight.sum(1).mean(1)))  # Eq. 10
+        importance = torch.stack([leaky_relu(self.semantic(view)).mean() for view in views])
+        share = torch.softmax(importance + reach, 0)
+        combined = sum(part * view for part, view in zip(share, views, strict=True))
+        scale = sum(part * each for part, each in zip(share, influence, strict=True)) * paper.SENSITIVITY
+        noise = torch.randn_like(combined) * (deviation * scale[:, None].detach())
+        return combined + paper.ATTENUATION * noise
+
+
+def feature_stage(
+    features: torch.Tensor, paths: list[tuple[Adjacency, Adjacency]], epsilon: float, debias: bool
+) -> torch.Tensor:
+    """Train one node type's noisy embeddings; (n, WIDTH * HEADS), without gradient.
+
+    ``paths``: of each meta-path there and back, its two steps.
+    """
+    nodes, place = len(features), features.device
+    start = torch.arange(nodes, device=place)[:, None].expand(nodes, WALKS)
+    near = torch.stack([back.drawn(there.drawn(start)) for there, back in paths])
+    distinct = (near.sort(-1).values.diff(dim=-1) != 0).sum(-1).float() + 1
+    reach = distinct.mean(1) / WALKS if debias else torch.zeros(len(paths), device=place)
+    module = FeatADP(features.shape[1], len(paths)).to(place)
+    deviation = paper.feature_deviation(epsilon)
+    optimiser = torch.optim.Adam(module.parameters(), lr=RATE)
+    for _ in range(FEATURE_EPOCHS):
+        found = module(features, near, reach, deviation)
+        u = torch.randint(nodes, (FEATURE_BATCH,), device=place)
+        path = torch.randint(len(paths), (FEATURE_BATCH,), device=place)
+        v = near[path, u, torch.randint(WALKS, (FEATURE_BATCH,), device=place)]
+        other = torch.randint(nodes, (FEATURE_BATCH,), device=place)
+        same = logsigmoid((found[u] * found[v.clamp(min=0)]).sum(1)) * (v >= 0)
+        loss = -(same + logsigmoid(-(found[u] * found[other]).sum(1))).mean()
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+    with torch.no_grad():
+        return module(features, near, reach, deviation)
+
+
+class HeteGCN(nn.Module):
+    """Two layers on one relation, for means and log deviations of either end (Eq. 17, 19)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first = nn.ModuleList([nn.Linear(width, HIDDEN), nn.Linear(width, HIDDEN)])
+        self.mean = nn.ModuleList([nn.Linear(HIDDEN, LATENT), nn.Linear(HIDDEN, LATENT)])
+        self.spread = nn.ModuleList([nn.Linear(HIDDEN, LATENT), nn.Linear(HIDDEN, LATENT)])
+
+    def forward(self, near: torch.Tensor, side: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """``near`` (..., NEIGHBOURS, width): what a node's sampled neighbours aggregated."""
+        hidden = torch.relu(self.first[side](near)).mean(-2)
+        return self.mean[side](hidden), self.spread[side](hidden).clamp(-6.0, 2.0)
+
+
+def topology_stage(
+    ends: Ends,
+    embeddings: Ends,
+    epsilon: float,
+    steps: int,
+    weights: Weights,
+    tick: Callable[[int], None],
+) -> tuple[Ends, list[float]]:
+    """Train the latent means of one relation's two ends, and return them with the curve of the loss.
+
+    ``ends``: source and target of every link; ``embeddings``: of both types' nodes. O(steps * BATCH).
+    """
+    links, place = len(ends[0]), embeddings[0].device
+    sizes = len(embeddings[0]), len(embeddings[1])
+    around = Adjacency(ends[0], ends[1], sizes[0]), Adjacency(ends[1], ends[0], sizes[1])
+    # What a node aggregates from its neighbours, for its own neighbours to take from it.
+    gathered = [neighbour_means(ends[s], ends[1 - s], embeddings[1 - s], sizes[s]) for s in (0, 1)]
+    module = HeteGCN(embeddings[0].shape[1]).to(place)
+    optimiser = torch.optim.Adam(module.parameters(), lr=RATE)
+    batch = min(BATCH, links)
+    deviation = paper.gradient_deviation(epsilon, batch / max(links, 1), steps)
+    curve: list[float] = []
+
+    def rows(node: torch.Tensor, side: int) -> torch.Tensor:
+        near = around[side].drawn(node[..., None].expand(*node.shape, NEIGHBOURS))
+        return embedding(near.clamp(min=0), gathered[1 - side]) * (near >= 0)[..., None]
+
+    def loss_of_link(values, near_u, near_v, near_other):
+        def latent(near, side):
+            mean, spread = functional_call(module, values, (near, side))
+            return mean, spread, mean + spread.exp() * torch.randn_like(mean)
+
+        (mean_u, spread_u, u), (mean_v, spread_v, v) = latent(near_u, 0), latent(near_v, 1)
+        other = latent(near_other, 1)[2]
+        fit = -logsigmoid((u * v).sum()) - logsigmoid(-(other @ u)).sum()
+        prior = sum(
+            0.5 * (m.square() + (2 * s).exp() - 2 * s - 1).sum()
+            for m, s in ((mean_u, spread_u), (mean_v, spread_v))
+        )
+        return fit + weights.divergence * prior + weights.semantic * 0.5 * (v - u).square().sum(), fit
+
+    gradients = vmap(grad(loss_of_link, has_aux=True), in_dims=(None, 0, 0, 0), randomness="different")
+    for done in range(steps if links else 0):
+        chosen = torch.randperm(links, device=place)[:batch]
+        other = torch.randint(sizes[1], (batch, NEGATIVES), device=place)
+        values = {name: each.detach() for name, each in module.named_parameters()}
+        found, fits = gradients(values, rows(ends[0][chosen], 0), rows(ends[1][chosen], 1), rows(other, 1))
+        _noisy(module, found, weights.clip, deviation, batch)
+        optimiser.step()
+        curve.append(float(fits.mean()))
+        tick(done + 1)
+    with torch.no_grad():
+        both = [module(rows(torch.arange(sizes[s], device=place), s), s)[0] for s in (0, 1)]
+    return (both[0], both[1]), curve
+
+
+def _noisy(
+    module: nn.Module, found: Mapping[str, torch.Tensor], clip: float, deviation: float, batch: int
+) -> None:
+    """Set Eq. 23's gradients: every link's clipped to ``clip``, their sum with noise, over the batch."""
+    square = torch.stack([each.reshape(batch, -1).square().sum(1) for each in found.values()]).sum(0)
+    share = clip / square.sqrt().clamp(min=clip)
+    for name, parameter in module.named_parameters():
+        total = torch.tensordot(share, found[name], 1)
+        parameter.grad = (total + deviation * clip * torch.randn_like(total)) / batch
+
+
+def neighbour_means(here: torch.Tensor, there: torch.Tensor, rows: torch.Tensor, nodes: int) -> torch.Tensor:
+    """Average every node's neighbours' rows; zeros without any."""
+    total = torch.zeros(nodes, rows.shape[1], device=rows.device).index_add(0, here, rows[there])
+    return total / torch.bincount(here, minlength=nodes).clamp(min=1)[:, None]

@@ -1,0 +1,131 @@
+"""The assembler as published: meta-path instances are drawn over the counts of generated pairs.
+
+Algorithm 4 of He et al. (ICLR 2025) for variant paper. A node is a node at a step. Where a meta-path has no
+next node, the instance ends there; the published program goes on with an old node instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kernels.decorator import kernel
+from core.privacy.entropy import Generator as Rng
+from core.privacy.plan import CellKey
+from papers._shared.walks.layout import Layout
+from papers.thepuff.assembler import Scores
+
+INSTANCES_AN_EDGE = 20
+"""Most meta-path instances that are drawn for each edge that is wanted: scored pairs may be too few."""
+
+
+def assembled_as_published(
+    layout: Layout, steps: np.ndarray, nodes: np.ndarray, wanted: int, rng: Rng
+) -> dict[CellKey, np.ndarray]:
+    """Draw sorted keys of every cell: ``wanted`` edges in all, fewer where the walks have too few pairs.
+
+    ``steps`` (w,) and ``nodes`` (w, length): the generated walks, -1 for nobody. How many edges a cell gets
+    is up to the walks, as published. O(walks * length log + instances * length * log degree).
+    """
+    step = np.repeat(steps, nodes.shape[1] - 1)
+    left, right = nodes[:, :-1].ravel(), nodes[:, 1:].ravel()
+    kinds = layout.type_of(np.maximum(nodes, 0))
+    valid = (left >= 0) & (right >= 0) & (left != right)
+    valid[valid] = layout.allowed[layout.type_of(left[valid]), layout.type_of(right[valid])]
+    scores = Scores(layout, layout.relations)
+    if valid.any() and wanted > 0:
+        rows = _Rows(layout, step[valid], left[valid], right[valid])
+        scores.add(*rows.instances(kinds[(nodes >= 0).all(axis=1)], wanted, rng))
+    return {cell: scores.of(cell)[0] for cell, _ in layout.cells()}
+
+
+class _Rows:
+    """The matrix S, symmetric, by rows of nodes at steps; and which edge each of its entries stands for."""
+
+    def __init__(self, layout: Layout, step: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
+        n = np.int64(layout.nodes)
+        names, place = np.unique(np.concatenate([step * n + left, step * n + right]), return_inverse=True)
+        one, two = np.split(place, 2)
+        size = np.int64(len(names))
+        key, count = np.unique(np.concatenate([one * size + two, two * size + one]), return_counts=True)
+        row, self.column = np.divmod(key, size)
+        self.start = np.searchsorted(row, np.arange(size + 1))
+        self.mass = np.concatenate([[0], np.cumsum(count)])
+        self.types, self.kinds = len(layout.types), layout.type_of(names % n)
+        self.steps, self.left = np.divmod(names[row], n)
+        self.right = names[self.column] % n
+        # An edge between types that no learned relation joins is the same edge at every step.
+        learned = np.zeros_like(layout.allowed)
+        for relation in layout.relations:
+            learned[relation.source, relation.target] |= relation.learned
+            learned[relation.target, relation.source] |= relation.learned
+        timed = learned[self.kinds[row], self.kinds[self.column]]
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        pairs, pair = np.unique(low * n + high, return_inverse=True)
+        self.edge = np.unique(np.where(timed, self.steps + 1, 0) * len(pairs) + pair, return_inverse=True)[1]
+
+    def instances(
+        self, paths: np.ndarray, wanted: int, rng: Rng
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Draw (steps, left, right) of the edges of meta-path instances: ``wanted`` distinct ones at most.
+
+        ``paths`` (w, length): the types of the walks, each as often as it was generated.
+        """
+        order = np.argsort(paths[:, 0], kind="stable")
+        paths = np.ascontiguousarray(paths[order])
+        first = np.searchsorted(paths[:, 0], np.arange(self.types + 1))
+        tries = INSTANCES_AN_EDGE * wanted
+        taken = _instances(
+            self.start, self.column, self.mass, self.edge, self.kinds, paths, first, wanted, tries, rng
+        )
+        return self.steps[taken], self.left[taken], self.right[taken]
+
+
+@kernel
+def _instances(start, column, mass, edge, kinds, paths, first, wanted, tries, rng):
+    """Run lines 1 to 9: True for one entry of S of each edge that is added."""
+    taken = np.zeros(len(column), np.bool_)
+    known = np.zeros(len(column), np.bool_)
+    count = 0
+    for _ in range(tries):
+        if count >= wanted:
+            break
+        entry = _drawn(mass, 0, len(column), rng)  # Eq. 16: the row of a random entry
+        here = np.searchsorted(start, entry, side="right") - 1
+        low, high = first[kinds[here]], first[kinds[here] + 1]
+        if low == high:
+            continue
+        path = paths[low + min(int(rng.random() * (high - low)), high - low - 1)]
+        for i in range(1, len(path)):
+            # Nodes of a row are in the order of their types.
+            low = _bound(kinds, column, start[here], start[here + 1], path[i])
+            high = _bound(kinds, column, low, start[here + 1], path[i] + 1)
+            if low == high:
+                break
+            entry = _drawn(mass, low, high, rng)  # Eq. 17
+            if not known[edge[entry]]:
+                known[edge[entry]] = True
+                taken[entry] = True
+                count += 1
+                if count >= wanted:
+                    break
+            here = column[entry]
+    return taken
+
+
+@kernel
+def _drawn(mass, low, high, rng):
+    """Draw an entry of low..high - 1 with probability in proportion to its count."""
+    at = mass[low] + int(rng.random() * (mass[high] - mass[low]))
+    return min(low + np.searchsorted(mass[low : high + 1], at, side="right") - 1, high - 1)
+
+
+@kernel
+def _bound(kinds, column, low, high, kind):
+    """Find the first entry of low..high whose node is of type ``kind`` or a later one."""
+    while low < high:
+        middle = (low + high) // 2
+        if kinds[column[middle]] < kind:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,0 +1,306 @@
+"""``projection``: the law behind a projected graph, groups, draws, and what is refused."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from core import errors
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
+from core.methods._shared.degrees.fitted import DegreeLaw
+from core.methods.base import PublicFacts, no_progress
+from core.methods.projection import GENERATOR
+from core.methods.projection.draw import degrees_of, placed
+from core.methods.projection.fit import counted_triangles, most_triangles, scale_of
+from core.methods.projection.law import (
+    CappedEdges,
+    CappedTails,
+    Openness,
+    degree_grid,
+    fitted_law,
+    kept_mean,
+    reached,
+)
+from core.privacy import packing
+from core.privacy.entropy import public_generator
+from core.privacy.events import Pure
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.projection import fresh_key, kept_edges
+from core.privacy.units import Unit
+
+NANO = 10**9
+
+
+def random_pairs(degrees: np.ndarray, seed: int) -> np.ndarray:
+    """Distinct pairs of ends joined at random."""
+    stubs = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(degrees)), degrees))
+    ends = np.sort(stubs[: len(stubs) // 2 * 2].reshape(-1, 2), axis=1)
+    return np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
+
+
+def grouped(nodes: int = 600, seed: int = 1, label: bool = True, **facts) -> Graph:
+    """Three public groups, most edges inside them, many triangles."""
+    rng = np.random.default_rng(seed)
+    group = np.arange(nodes) % 3
+    low, high = np.triu_indices(nodes, 1)
+    near = (group[low] == group[high]) & (high - low < 24)
+    linked = rng.random(len(low)) < np.where(near, 0.6, 0.002)
+    attribute = Attribute(name="group", protection=Protection.PUBLIC, label=label)
+    kind = NodeType(count=nodes, protected=True, attributes=(attribute,), **facts)
+    table = NodeTable(nodes, None, {"group": pa.array([f"g{each}" for each in group])})
+    schema = GraphSchema(node_types=(kind,))
+    return Graph.build(schema, {"node": table}, {"edge": EdgeTable(low[linked], high[linked])})
+
+
+def fitted(graph: Graph, epsilon: float, **params):
+    chosen = GENERATOR.Params(**params)
+    facts = PublicFacts(graph.schema, Unit.NODE, None, int(epsilon * NANO), 0, ("edge",))
+    plan = GENERATOR.plan(chosen, facts)
+    meter = Meter(plan, MemoryRecorder())
+    return GENERATOR.fit(PrivateGraph(graph, meter), plan, chosen, no_progress), meter
+
+
+def test_a_projection_of_ends_joined_at_random_takes_what_the_model_says():
+    nodes = 20_000
+    degrees = np.minimum(np.random.default_rng(2).zipf(2.2, nodes), 500)
+    pairs = random_pairs(degrees, 3)
+    true = np.bincount(pairs.ravel(), minlength=nodes)
+    grid = degree_grid(int(true.max()))
+    mass = np.bincount(np.searchsorted(grid, true), minlength=len(grid)) / nodes
+    mean = float(grid @ mass)
+    for theta in (2, 5, 12):
+        kept = kept_edges(pairs[:, 0], pairs[:, 1], nodes, theta, fresh_key())
+        share = Openness(grid, theta).share(mass)
+        assert kept_mean(grid, share, theta) @ mass / mean == pytest.approx(kept.mean(), rel=0.05)
+        found = np.bincount(pairs[kept].ravel(), minlength=nodes)
+        at = np.arange(1, theta + 1)
+        model = reached(grid, share, at) @ mass
+        assert model == pytest.approx([(found >= j).mean() for j in at], abs=0.02)
+
+
+def test_the_law_is_found_again_from_what_little_a_projection_keeps():
+    nodes = 20_000
+    degrees = np.random.default_rng(4).negative_binomial(2, 0.2, nodes)
+    pairs = random_pairs(degrees, 5)
+    true = np.bincount(pairs.ravel(), minlength=nodes)
+
+    def kept(theta: int) -> np.ndarray:
+        rows = pairs[kept_edges(pairs[:, 0], pairs[:, 1], nodes, theta, fresh_key())]
+        return np.bincount(rows.ravel(), minlength=nodes)
+
+    at = np.arange(1, 13)
+    tails = CappedTails(12, at, np.array([(kept(12) >= j).sum() for j in at]), 25.0)
+    edges = [CappedEdges(theta, kept(theta).sum() / 2, 100.0) for theta in (4, 64)]
+    law = fitted_law(nodes, 128, edges, [tails])
+    found = np.bincount(law.quantiles(nodes).astype(int), minlength=200)
+    far = np.abs(found - np.bincount(true, minlength=200)).sum() / 2 / nodes
+    assert far < 0.04  # kept degrees by themselves are off by .21
+    assert law.grid @ law.mass == pytest.approx(true.mean(), rel=0.03)
+
+
+def told(model) -> float:
+    """The triangles that a fit tells; 0 where they could not be told from noise."""
+    return float(model.cells["edge", None]["triangles"].sum())
+
+
+def test_much_epsilon_gives_degrees_groups_and_triangles_back():
+    graph = grouped()
+    edges = graph.edges["edge"]
+    model, meter = fitted(graph, 200.0)
+    drawn = model.sample(public_generator(3), no_progress).edges["edge"]
+    assert drawn.count == pytest.approx(edges.count, rel=0.05)
+    inside = [float((each.source % 3 == each.target % 3).mean()) for each in (edges, drawn)]
+    assert inside[1] == pytest.approx(inside[0], abs=0.06)
+    triangles = told(model)
+    from core.privacy.triangle_kernels import triangles as counted
+
+    true = counted(edges.source, edges.target, 600)
+    others = [told(fitted(graph, 200.0)[0]) for _ in range(6)]
+    assert np.median([triangles, *others]) == pytest.approx(true, rel=0.35)
+    if triangles:
+        assert counted(drawn.source, drawn.target, 600) == pytest.approx(triangles, rel=0.15)
+    spent = sum(each.event.nano_epsilon for each in meter.transcript if isinstance(each.event, Pure))
+    assert spent <= 200 * NANO
+    assert {each.edge_type for each in meter.transcript} == {"*"}
+
+
+def test_groups_are_the_public_label_or_what_is_named():
+    for graph, params, read in (
+        (grouped(120), {}, True),
+        (grouped(120, label=False), {}, False),
+        (grouped(120, label=False), {"groups": "group"}, True),
+    ):
+        _, meter = fitted(graph, 4.0, **params)
+        assert any("groups" in each.purpose for each in meter.transcript) == read
+
+
+def test_a_declared_bound_is_kept_by_every_draw():
+    graph = grouped(200, degree_bound=30)
+    model, _ = fitted(graph, 2.0)
+    for seed in range(4):
+        table = model.sample(public_generator(seed), no_progress).edges["edge"]
+        ends = np.concatenate([table.source, table.target])
+        assert np.bincount(ends, minlength=200).max() <= 30
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 7])
+def test_the_smallest_graphs_are_fitted_and_drawn(nodes):
+    schema = GraphSchema(node_types=(NodeType(count=nodes, protected=True),))
+    low, high = np.triu_indices(nodes, 1)
+    graph = Graph.build(schema, {}, {"edge": EdgeTable(low, high)})
+    for epsilon in (0.01, 1.0, 1000.0):
+        model, meter = fitted(graph, epsilon)
+        assert meter.transcript
+        assert model.sample(public_generator(1), no_progress).edges["edge"].count <= len(low)
+
+
+def test_degrees_of_the_law_meet_the_number_of_edges_in_the_tail():
+    law = DegreeLaw(np.array([1, 2, 3, 50]), np.array([0.4, 0.3, 0.2, 0.1]))
+    rng = public_generator(2)
+    plain = law.quantiles(1_000)
+    degrees = degrees_of(law, 1_000, 4_000, 999, rng)
+    assert degrees.sum() == 8_000
+    few = plain <= 2
+    assert few.sum() > 600
+    assert (degrees[few] == plain[few]).all()
+
+
+def test_groups_with_more_edges_get_nodes_with_more():
+    degrees = np.sort(np.random.default_rng(3).zipf(2.5, 1_000).clip(0, 60))
+    labels = np.repeat([0, 1], 500)
+    found = placed(degrees, labels, np.array([3.0, 1.0]), public_generator(2))
+    assert abs(int(found.sum()) - int(degrees.sum())) <= 1
+    assert found.sum() % 2 == 0
+    assert found[:500].sum() > 1.5 * found[500:].sum()
+
+
+SHARES = ("scale_share", "edge_share", "group_share", "triangle_share")
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_a_share_that_reads_nothing_is_refused_before_the_graph_is_opened(share):
+    with pytest.raises(ValidationError, match=share):
+        GENERATOR.Params(**{share: 1e-9})
+    for epsilon in (0.001, 1000.0):
+        assert fitted(grouped(120), epsilon, **{share: 0.001})[1].transcript
+
+
+def test_a_count_that_is_nothing_but_noise_does_not_say_how_many_edges_there_are():
+    noisy = {4: 2_981, 16: 8_034, 64: -4_740}  # of 5,278 edges; their noise: 424, 1,697, 6,788
+
+    def projected(theta: int) -> SimpleNamespace:
+        return SimpleNamespace(edge_count=lambda **_: noisy[theta])
+
+    _, mean, left = scale_of(SimpleNamespace(projected=projected, count=2_708), 2_707, 80_000_000)
+    assert 2 < mean < 8
+    assert left == 80_000_000 - 3 * (80_000_000 // 6)
+
+
+def acquaintances(told: float, asked: list, bound: int | None = None) -> SimpleNamespace:
+    """People whose triangles are ``told``, whichever way they are asked for."""
+
+    def packed_triangles(*, tau: int, **_) -> float:
+        asked.append(packing.sensitivity(tau))
+        return told
+
+    def triangles(**given) -> float:
+        asked.append(given["nano_epsilon"])
+        return told
+
+    kind, under = SimpleNamespace(degree_bound=bound), SimpleNamespace(triangles=triangles)
+    return SimpleNamespace(packed_triangles=packed_triangles, kind=kind, bounded=lambda bound: under)
+
+
+def test_no_tau_is_above_the_largest_that_is_taken():
+    asked: list[int] = []
+    found = counted_triangles(acquaintances(50_000.0, asked), 3_000_000.0, 10**6 * NANO)
+    assert found.tolist() == [50_000]
+    assert asked[1] == packing.MAX_TAU + 1
+
+
+@pytest.mark.parametrize(("told", "found"), [(9_000.0, []), (-9_000.0, []), (90_000.0, [90_000.0])])
+def test_triangles_that_may_be_noise_alone_are_no_target(told: float, found: list[float]) -> None:
+    assert counted_triangles(acquaintances(told, []), 10_000_000.0, NANO // 10).tolist() == found
+
+
+def test_under_a_small_declared_bound_all_triangles_are_counted_at_once():
+    asked: list[int] = []
+    assert counted_triangles(acquaintances(900.0, asked, bound=6), 5_000.0, NANO).tolist() == [900.0]
+    assert asked == [NANO]
+    asked.clear()  # 136 at a time, or a sample of which 17 counts for more
+    counted_triangles(acquaintances(900.0, asked, bound=17), 50_000_000.0, NANO)
+    assert asked == [NANO]
+    asked.clear()
+    counted_triangles(acquaintances(900.0, asked, bound=2_000), 5_000.0, NANO)
+    assert len(asked) == 2
+    assert NANO not in asked
+
+
+def test_there_is_no_room_for_more_triangles_than_pairs_of_neighbours():
+    law = DegreeLaw(np.array([0, 4]), np.array([0.5, 0.5]))
+    assert most_triangles(law, 10, 10.0, None) == 10  # five nodes, six pairs each, three to a triangle
+    assert most_triangles(law, 10, 2.0, None) == pytest.approx(4**1.5 / 6)
+    assert most_triangles(law, 10, 10.0, 2) == pytest.approx(10 / 3)
+    assert most_triangles(law, 0, 0.0, None) == 1
+
+
+REFUSED = {
+    "two relations": (
+        {"edge_types": (EdgeType(), EdgeType(name="other"))},
+        {},
+        "edge_types",
+    ),
+    "time": (
+        {"edge_types": (EdgeType(temporal=True),), "time": TimeGrid(count=3)},
+        {},
+        "schema.edge_types.edge",
+    ),
+    "a group that nobody declared": ({}, {"groups": "team"}, "groups"),
+    "a protected group": ({}, {"groups": "secret"}, "groups"),
+    "a number as group": ({}, {"groups": "age"}, "groups"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_names_the_field(case):
+    changes, params, field = REFUSED[case]
+    attributes = (
+        Attribute(name="secret", protection=Protection.PROTECTED),
+        Attribute(name="age", kind=AttributeKind.NUMBER, protection=Protection.PUBLIC),
+    )
+    kind = NodeType(count=9, protected=True, attributes=attributes)
+    schema = GraphSchema(**{"node_types": (kind,), **changes})
+    names = tuple(each.name for each in schema.edge_types)
+    with pytest.raises(errors.NotAccepted) as refused:
+        GENERATOR.plan(GENERATOR.Params(**params), PublicFacts(schema, Unit.NODE, None, NANO, 0, names))
+    assert refused.value.members["field"] == field
+
+
+def test_of_two_relations_the_one_that_is_asked_for_is_read():
+    relations = (EdgeType(name="calls"), EdgeType(name="visits"))
+    schema = GraphSchema(node_types=(NodeType(count=600, protected=True),), edge_types=relations)
+    calls, visits = EdgeTable(np.array([0]), np.array([1])), grouped().edges["edge"]
+    graph = Graph.build(schema, {}, {"calls": calls, "visits": visits})
+    facts = PublicFacts(schema, Unit.NODE, None, 20 * NANO, 0, ("visits",))
+    plan = GENERATOR.plan(GENERATOR.Params(), facts)
+    session = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
+    drawn = GENERATOR.fit(session, plan, GENERATOR.Params(), no_progress).sample(
+        public_generator(1), no_progress
+    )
+    assert drawn.edges["visits"].count == pytest.approx(visits.count, rel=0.3)
+
+
+def test_a_unit_that_hides_edges_has_no_door_to_people():
+    from papers.comparators.lapgraph import GENERATOR as LAPGRAPH
+
+    schema = GraphSchema(node_types=(NodeType(count=4),))
+    graph = Graph.build(schema, {}, {})
+    plan = LAPGRAPH.plan(LAPGRAPH.Params(), PublicFacts(schema, Unit.EDGE, None, NANO, 0, ("edge",)))
+    with pytest.raises(errors.NotAccepted):
+        PrivateGraph(graph, Meter(plan, MemoryRecorder())).people("edge")
