@@ -90,7 +90,7 @@ def confine(parent: int, folder: Path, devices: Sequence[str] = ()) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     Path("/proc/self/oom_score_adj").write_text("1000")
     die_with(parent)
-    libraries = [Path(each) for each in os.environ.get("LD_LIBRARY_PATH", "").split(":") if each]
+    libraries = [Path(each) for each in _passed().get("LD_LIBRARY_PATH", "").split(":") if each]
     given = landlock.Surroundings(folder.resolve(), ROOT, own_kernels(), libraries, [*map(Path, devices)])
     landlock.confine_to(given)
     seccomp.confine(gpu=bool(devices))
