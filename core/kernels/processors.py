@@ -33,7 +33,8 @@ def runnable(features: Mapping[str, bool] | None = None) -> tuple[str, ...]:
 @cache
 def read_for() -> tuple[str, ...]:
     """Name the kinds whose shipped code this process reads: one alone where ``NUMBA_CPU_NAME`` says which."""
-    return runnable() if config.CPU_NAME is None else (config.CPU_NAME,)
+    named: str | None = getattr(config, "CPU_NAME", None)
+    return runnable() if named is None else (named,)
 
 
 def compiled_for(codegen: Any) -> str:
