@@ -4,8 +4,8 @@
 
 The karate club by ``auto``; and, where ``--edges`` names a file of two integers a line, that graph at
 epsilon 1 with as many nodes as its largest number asks for. Each three times: with no kernel compiled, with
-those that are shipped (`make kernels`), and again. ``--python``: the interpreter of a fresh environment with the engine. Wall
-seconds depend on what else runs; processor seconds less.
+those that are shipped (`make kernels`), and again. ``--python``: the interpreter of a fresh environment with
+the engine. Wall seconds depend on what else runs; processor seconds less.
 """
 
 from __future__ import annotations
