@@ -48,8 +48,8 @@ class Line:
 def fit(graph: Graph, method: str, params: dict[str, Any], epsilon: float, unit: Unit = Unit.EDGE) -> str:
     """Fit and draw once; the graph's size in words."""
     from core.methods.registry import get
-    from core.privacy.meter import MemoryRecorder, Meter
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.accounting.meter import MemoryRecorder, Meter
+    from core.privacy.session.private_graph import PrivateGraph
 
     generator = get(method)
     asked = generator.Params.model_validate(params)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from core.privacy.accountant import Accountant, cell_nano_epsilon
-from core.privacy.dp_sgd import DpSgd, noise_multiplier
-from core.privacy.events import NANO
+from core.privacy.accounting.accountant import Accountant, cell_nano_epsilon
+from core.privacy.accounting.dp_sgd import DpSgd, noise_multiplier
+from core.privacy.accounting.events import NANO
 
 DELTA_ATTO = 10**12
 PLANS = {"DP-SGD": (Fraction(1, 100), 300), "Gaussian": (Fraction(1), 4)}

@@ -32,7 +32,7 @@ NANO = 1_000_000_000
 
 # Phase: what is timed as it, as module, then name in it. Time in an inner phase is not the outer one's.
 PHASES = {
-    "noisy numbers": ("core.privacy.private_graph", "PrivateCell.laplace"),
+    "noisy numbers": ("core.privacy.session.private_graph", "PrivateCell.laplace"),
     "evidence": ("core.methods._shared.slots.evidence", "measure"),
     "degrees": ("core.methods._shared.relations.fit", "fitted_sides"),
     "static fit": ("core.methods._shared.relations.static", "fit"),
@@ -97,7 +97,7 @@ class Clock:
 def write(shape: str, share: float, folder: str) -> None:
     """A generated graph in its stored form."""
     from benchmarks.typed_graphs import SHAPES, shaped
-    from core.graphs.store import write_graph
+    from core.graphs.stored.whole import write_graph
 
     write_graph(shaped(SHAPES[shape].scaled(share) if share < 1 else SHAPES[shape]), Path(folder))
 
@@ -106,12 +106,12 @@ def release(
     method: str, parameters: dict[str, Any], epsilon: float, delta_atto: int, folder: str, phases: Phases
 ) -> dict[str, Any]:
     """One release under unit ``event``: edges in and out, and CPU seconds by phase."""
-    from core.graphs.store import read_graph
+    from core.graphs.stored.whole import read_graph
     from core.methods.base import PublicFacts, no_progress
     from core.methods.registry import get
+    from core.privacy.accounting.meter import MemoryRecorder, Meter
     from core.privacy.entropy import noise_generator
-    from core.privacy.meter import MemoryRecorder, Meter
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
     from core.privacy.units import Unit
 
     graph = read_graph(Path(folder))

@@ -53,19 +53,19 @@ from benchmarks.static_tables import release
 from core.evaluation.node_values import compare_node_values
 from core.evaluation.values import compare_values
 from core.evaluation.view import UndirectedView
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
-from core.graphs.value_bins import bins_of
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.schema.value_bins import bins_of
 from core.methods._shared.values.draw import drawn_values
 from core.methods._shared.values.fit import paid
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import noise_generator
-from core.privacy.events import NANO, Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 RUNS = 5

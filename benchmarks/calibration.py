@@ -40,11 +40,11 @@ from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import node_values
-from core.privacy.events import NANO
-from core.privacy.measurements import Measurement
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.measurements import Measurement
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.reads import node_values
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.totals import totals
 from core.reports.intervals import sum_within

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from unittest import mock
 
-from core.graphs.store import write_graph
+from core.graphs.stored.whole import write_graph
 from core.methods import registry
 from core.methods.base import PublicFacts
 from core.privacy.units import Unit

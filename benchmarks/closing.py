@@ -26,9 +26,9 @@ from core.graphs.graph import Graph
 from core.methods._shared.rewiring.triangles import rewired
 from core.methods.base import FittedModel, PublicFacts, no_progress
 from core.methods.registry import get
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NANO_EPSILON = 1_000_000_000

@@ -28,9 +28,9 @@ from core.evaluation.suite import compare
 from core.graphs.graph import EdgeTable
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 

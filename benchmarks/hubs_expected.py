@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.static_graphs import SOURCES, load
-from core.privacy.measurements import deviation
+from core.privacy.accounting.measurements import deviation
 from core.reports.precision import within
 from core.workflows.jobs.questions import TOP, hubs_found
 

@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.graphs import assemble, ingest, relations, universe
-from core.graphs.formats._base import RawGraph
-from core.graphs.ingest import IngestLimits, UploadedFile
+from core.graphs.ingest import assemble, relations, universe
+from core.graphs.ingest import uploaded as ingest
+from core.graphs.ingest.uploaded import IngestLimits, UploadedFile
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.uploads.batches import RawGraph
 from core.storage.folders import pack
 from core.storage.sealed import seal, unseal
 
@@ -97,7 +98,7 @@ class Clock:
 
 
 def watched(clock: Clock) -> None:
-    """The stages of :func:`core.graphs.ingest.canonicalise` count their seconds on the clock."""
+    """The stages of :func:`core.graphs.ingest.uploaded.canonicalise` count their seconds on the clock."""
     opened = ingest._read
 
     def read(*given: Any) -> RawGraph:

@@ -29,9 +29,9 @@ def ticks(nodes: int, edges: int, steps: int) -> list[float]:
     from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
     from core.methods.base import PublicFacts, no_progress
     from core.methods.keyframe import GENERATOR, KeyframeParams
+    from core.privacy.accounting.meter import MemoryRecorder, Meter
     from core.privacy.entropy import noise_generator
-    from core.privacy.meter import MemoryRecorder, Meter
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
     from core.privacy.units import Unit
 
     ends = community_graph(nodes, edges).edges["edge"]

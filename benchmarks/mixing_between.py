@@ -29,10 +29,10 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
-from core.privacy.events import NANO
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 RUNS = 5

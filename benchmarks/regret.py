@@ -33,7 +33,7 @@ from benchmarks.regret_tables import cells_of, every_method, leaders, left_one_o
 from benchmarks.results_file import Line, parser_of, run_or_print
 from benchmarks.static_graphs import SOURCES, load
 from core.methods.registry import generators, get
-from core.privacy.guarantee import GuaranteeKind
+from core.privacy.accounting.guarantee import GuaranteeKind
 from core.privacy.units import Unit
 
 EPSILONS = (1.0, 0.5, 2.0)

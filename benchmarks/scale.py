@@ -28,19 +28,19 @@ NANO_EPSILON = 1_000_000_000
 def write(nodes: int, edges: int, folder: str) -> None:
     """A generated graph in its stored form."""
     from benchmarks.graphs import community_graph
-    from core.graphs.store import write_graph
+    from core.graphs.stored.whole import write_graph
 
     write_graph(community_graph(nodes, edges), Path(folder))
 
 
 def release(method: str, folder: str) -> tuple[int, float, float]:
     """Edges drawn, and the CPU seconds of fit and of sample."""
-    from core.graphs.store import read_graph
+    from core.graphs.stored.whole import read_graph
     from core.methods.base import PublicFacts, no_progress
     from core.methods.registry import get
+    from core.privacy.accounting.meter import MemoryRecorder, Meter
     from core.privacy.entropy import noise_generator
-    from core.privacy.meter import MemoryRecorder, Meter
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
     from core.privacy.units import Unit
 
     graph = read_graph(Path(folder))

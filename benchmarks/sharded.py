@@ -34,17 +34,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.graphs.graph import NodeTable
-from core.graphs.parted import read_parted, write_parted
-from core.graphs.parts import ENDS, Ends, Part
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.stored.parted import read_parted, write_parted
+from core.graphs.stored.parts import ENDS, Ends, Part
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.shards.draw import strips, write_shard
 from core.methods._shared.shards.law import load_law, strip_law
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
-from core.privacy.counted import PrivateParts
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import fresh_key, noise_generator
-from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.session.counted import PrivateParts
 from core.privacy.units import Unit
 from core.publishing.parts import described
 

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 STAGES = {
-    "reading the graph": "core.graphs.store:read_graph",
-    "noise": "core.privacy.mechanisms:discrete_laplace",
-    "labels": "core.privacy.label_stream:stream",
-    "triangles, counted for the ladder": "core.privacy.triangle_kernels:triangles_and_common",
-    "clustering, summed for the ladder": "core.privacy.clustering:clustering_ladder",
+    "reading the graph": "core.graphs.stored.whole:read_graph",
+    "noise": "core.privacy.mechanisms.noise:discrete_laplace",
+    "labels": "core.privacy.mechanisms.label_stream:stream",
+    "triangles, counted for the ladder": "core.privacy.mechanisms.triangle_kernels:triangles_and_common",
+    "clustering, summed for the ladder": "core.privacy.mechanisms.clustering:clustering_ladder",
     "law of degrees": "core.methods._shared.degrees.tails:law_with_tails",
     "degrees fitted": "core.methods._shared.degrees.fitted:fitted_degrees",
     "ends matched": "core.methods._shared.matching.exact:matched",
@@ -110,7 +110,7 @@ def peak_bytes() -> int:
 def measure(method: str, small: str, folder: str, on: str) -> None:
     """Print the stages of a release of the graph in ``folder``, on so many threads."""
     from benchmarks.scale import release
-    from core.privacy import threads
+    from core.privacy.mechanisms import threads
 
     threads.allow(int(on))
     release(method, small)

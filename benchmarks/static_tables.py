@@ -33,9 +33,9 @@ from core.evaluation.view import UndirectedView
 from core.graphs.graph import Graph
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import generators, get
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 # figure: its title, and whether more is better

@@ -23,15 +23,15 @@ from benchmarks.attribute_tables import DAY, EDGE, HOUR, MAILS, TRUST, figures, 
 from benchmarks.results_file import Line, add, read, runs_or_tables
 from core.evaluation.values import compare_values
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
-from core.graphs.snapshot_schema import tick_schema
+from core.graphs.schema.snapshots import tick_schema
 from core.methods._shared.values.draw import drawn_values
 from core.methods._shared.values.fit import paid_step
 from core.methods._shared.values.memory import Memory
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import noise_generator
-from core.privacy.events import NANO, Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 RUNS = 5

@@ -41,7 +41,7 @@ from core.evaluation.utility import (
     paths,
 )
 from core.evaluation.view import UndirectedView
-from core.graphs.store import read_graph, write_graph
+from core.graphs.stored.whole import read_graph, write_graph
 
 FAMILIES = (
     edges,

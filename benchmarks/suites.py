@@ -29,9 +29,9 @@ from core.evaluation.tasks.run import run_tasks
 from core.graphs.graph import EdgeTable, Graph
 from core.methods.base import no_progress
 from core.methods.registry import get
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.shadows import shadow_releases
 from core.publishing.spec import EvaluationSpec, Plain

@@ -41,10 +41,10 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods.base import PublicFacts, no_progress
 from core.methods.choice import choose
 from core.methods.registry import get
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
-from core.privacy.events import NANO
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers.hetesdg.benchmarks.data import DATASETS as FEATURED
 from papers.hetesdg.benchmarks.data import load as load_featured

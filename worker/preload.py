@@ -65,7 +65,7 @@ def _modules() -> Iterator[str]:
 def _know_methods() -> None:
     """Find the methods and formats, which is done once a process."""
     from core.graphs.formats import formats
-    from core.graphs.networkit import networkit
+    from core.graphs.views.networkit import networkit
     from core.methods import registry
 
     registry.generators()

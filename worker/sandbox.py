@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import IngestRejected, InvalidInput, LeaseLost, PrivacyViolation
-from core.privacy import threads
+from core.privacy.mechanisms import threads
 
 if TYPE_CHECKING:
-    from core.privacy.meter import TranscriptEntry
+    from core.privacy.accounting.meter import TranscriptEntry
 
 EXIT_FAILED = 70
 EXIT_MEMORY = 71
@@ -177,7 +177,7 @@ def evaluate(folder: Path, channel: Channel) -> None:
 
 def audit(folder: Path, channel: Channel) -> None:
     """Write the result of the audit that ``folder/spec.json`` describes to ``folder/out/audit.json``."""
-    from core.privacy.audited import AuditSpec
+    from core.privacy.accounting.audited import AuditSpec
     from core.publishing.audit import run_audit
 
     spec = AuditSpec.model_validate_json((folder / "spec.json").read_bytes())
@@ -189,10 +189,10 @@ def ingest(folder: Path, channel: Channel) -> None:
 
     ``folder/result.json`` says how it went: ``{"report": ...}``, or ``{"findings": [...], "message": ...}``.
     """
-    from core.graphs.ingest import canonicalise
-    from core.graphs.parted_ingest import canonicalise_parts
+    from core.graphs.ingest.parted import canonicalise_parts
+    from core.graphs.ingest.uploaded import canonicalise
     from core.graphs.schema import GraphSchema
-    from core.graphs.uploads import IngestLimits, UploadedFile
+    from core.graphs.uploads.files import IngestLimits, UploadedFile
 
     spec = json.loads((folder / "spec.json").read_bytes())
     files = {
@@ -219,10 +219,10 @@ def snapshot(folder: Path, channel: Channel) -> None:
     ``folder/graph`` holds its universe. ``folder/result.json`` says how it went: ``{"report": {}}``, or
     ``{"findings": [...], "message": ...}``.
     """
+    from core.graphs.ingest.snapshots import canonical_snapshot
     from core.graphs.schema import GraphSchema
-    from core.graphs.snapshot_ingest import canonical_snapshot
-    from core.graphs.store import read_universe
-    from core.graphs.uploads import IngestLimits, UploadedFile
+    from core.graphs.stored.whole import read_universe
+    from core.graphs.uploads.files import IngestLimits, UploadedFile
 
     spec = json.loads((folder / "snapshot.json").read_bytes())
     file = spec["file"]
@@ -246,8 +246,8 @@ def links(folder: Path, channel: Channel) -> None:
 
     ``folder/result.json`` says how it went: ``{"report": {relation: links}}``, or findings and a message.
     """
-    from core.graphs.sensitive_ingest import write_checked
-    from core.graphs.uploads import IngestLimits, UploadedFile
+    from core.graphs.ingest.sensitive_links import write_checked
+    from core.graphs.uploads.files import IngestLimits, UploadedFile
 
     spec = json.loads((folder / "spec.json").read_bytes())
     file = UploadedFile(folder / "upload", spec["format"], spec["options"])

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from core.graphs.graph import Graph
-from core.graphs.node_bins import places_of
-from core.graphs.records import counted, each_alone, numbered
+from core.graphs.schema.node_bins import places_of
+from core.graphs.views.records import counted, each_alone, numbered
 from core.privacy import queries
-from core.privacy.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
-from core.privacy.measurements import Measurement
-from core.privacy.node_values import DIRECTED_MIXING, MIXINGS, TWO_SIDED_MIXING
+from core.privacy.accounting.measurements import Measurement
+from core.privacy.reads.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
+from core.privacy.reads.node_values import DIRECTED_MIXING, MIXINGS, TWO_SIDED_MIXING
 from graphveil.models.reports import ROWS
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from core.evaluation.metric import Metric
 from core.evaluation.utility import relative
-from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.columns.tables import EdgeTable
 from core.graphs.graph import Graph
-from core.graphs.records import NUMBER, each_alone, number_of_records, numbered
 from core.graphs.schema import EdgeType
-from core.graphs.tables import EdgeTable
-from core.graphs.value_bins import bins_of
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.schema.value_bins import bins_of
+from core.graphs.views.records import NUMBER, each_alone, number_of_records, numbered
 
 BUSY = 10
 """Nodes with fewer edges say little of what their edges tend to carry."""

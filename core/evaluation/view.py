@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.graphs.graph import Cell
-from core.graphs.networkit import networkit
+from core.graphs.views.networkit import networkit
 
 T = TypeVar("T")
 

@@ -14,10 +14,10 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from core.graphs.canonical import canonical_edges, canonical_nodes
-from core.graphs.edge_attributes import WEIGHT
+from core.graphs.columns.canonical import canonical_edges, canonical_nodes
+from core.graphs.columns.tables import Cell, EdgeTable, EdgeValues, NodeTable
 from core.graphs.schema import GraphSchema
-from core.graphs.tables import Cell, EdgeTable, EdgeValues, NodeTable
+from core.graphs.schema.edge_attributes import WEIGHT
 
 __all__ = ["PRESENT_FROM", "Cell", "EdgeTable", "EdgeValues", "Graph", "NodeTable"]
 

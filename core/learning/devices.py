@@ -44,7 +44,7 @@ def compute_exactly() -> None:
 
     TF32 keeps 10 of 23 bits of a product's factors; sums in half precision keep as few. The workspace of
     fixed size keeps the order of a product's sums, and is read when CUDA starts. DP-SGD refuses to train
-    otherwise (:func:`core.privacy.gradients.require_float32`).
+    otherwise (:func:`core.privacy.mechanisms.gradients.require_float32`).
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_float32_matmul_precision("highest")

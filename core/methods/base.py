@@ -17,21 +17,21 @@ from pydantic import BaseModel, ConfigDict
 
 from core import errors
 from core.graphs.schema import GraphSchema
-from core.privacy.accountant import Accountant
-from core.privacy.persons import TIMES, require_persons
+from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.persons import TIMES, require_persons
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     import numpy as np
 
     from core.graphs.graph import Graph
-    from core.graphs.parts import Part as GraphPart
-    from core.graphs.sensitive import SensitiveLinks
-    from core.privacy.counted import PrivateParts
+    from core.graphs.stored.parts import Part as GraphPart
+    from core.graphs.views.sensitive import SensitiveLinks
+    from core.privacy.accounting.guarantee import GuaranteeKind
+    from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.guarantee import GuaranteeKind
-    from core.privacy.plan import PlannedRead, PrivacyPlan
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.counted import PrivateParts
+    from core.privacy.session.private_graph import PrivateGraph
 
 Assurance = Literal["proven", "reviewed", "experimental"]
 

@@ -23,8 +23,8 @@ from core.methods._shared.flips.worth import WORTH, strength
 from core.methods._shared.frame.plan import cell_nano_epsilon
 from core.methods.base import Generator, PublicFacts, ShardedGenerator
 from core.methods.room import require_room
-from core.privacy.events import NANO
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.queries import Shape
 from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
 

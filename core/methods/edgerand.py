@@ -38,15 +38,15 @@ from core.methods._shared.frame.percell import Parts, PerCell, drawn_edges, same
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import GraphKinds, Progress, PublicFacts
-from core.privacy.events import NANO, pure_nano_epsilon
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.events import NANO, pure_nano_epsilon
+from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import edges_of_unit
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
     from core.methods.base import FittedModel
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.private_graph import PrivateCell, PrivateGraph
+    from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
 MOST_EDGES = 50_000_000
 """Most edges that the symmetric form is expected to add, over all cells; 800 MB of ends."""
@@ -126,7 +126,7 @@ class EdgeRand(PerCell):
     ) -> Mapping[str, tuple[float, float]]:
         """Compute the expected share of true edges: those kept, among them and those that appear."""
         from core.methods._shared.flips.true_edges import kept_shares
-        from core.privacy.randomised_response import Flips
+        from core.privacy.mechanisms.randomised_response import Flips
 
         def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
             if params.form == "symmetric":

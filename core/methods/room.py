@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.privacy import limits
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
     from core.methods.base import Generator
-    from core.privacy.plan import PlannedRead, PrivacyPlan
+    from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
 
 OF_NODES = frozenset({"degrees", "sorted_degrees", "group_degrees"})
 """Reads that return a value for each node at least."""

@@ -46,10 +46,10 @@ from core.methods.base import GraphKinds
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
+    from core.privacy.accounting.plan import PrivacyPlan
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import PrivacyPlan
-    from core.privacy.private_graph import PrivateCell
-    from core.privacy.randomised_response import Flips
+    from core.privacy.mechanisms.randomised_response import Flips
+    from core.privacy.session.private_graph import PrivateCell
 
 
 class TmFParams(ValueParameters):
@@ -104,8 +104,8 @@ class TmF(PerCell):
 def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParams, rng: Rng) -> Columns:
     """Filter the cells: ``key`` int64, those that pass, sorted. Costs ``nano_epsilon`` at most."""
     from core.methods._shared.degrees.counts import noisy_count
+    from core.privacy.mechanisms.randomised_response import MOST_ABOUT
     from core.privacy.queries import slot_count
-    from core.privacy.randomised_response import MOST_ABOUT
 
     count, rest = divide(nano_epsilon, params.count_share)
     edges = min(noisy_count(cell, count), MOST_ABOUT)

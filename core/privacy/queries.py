@@ -1,10 +1,10 @@
 """The named queries that may be measured, each with its declared sensitivity.
 
-A query is exact and integer-valued; :mod:`core.privacy.private_graph` pays and adds the noise. Sensitivities
-hold for add-or-remove one edge of the cell (an undirected edge is one edge), for every graph; a property test
-checks them against brute force. Each is a sum over edges, or a function of one, so that edges may be counted
-group by group (:func:`summed`): the answer, and what may change it, stay the same. Arguments must be public
-or already-paid output: that cannot be checked here.
+A query is exact and integer-valued; :mod:`core.privacy.session.private_graph` pays and adds the noise.
+Sensitivities hold for add-or-remove one edge of the cell (an undirected edge is one edge), for every graph; a
+property test checks them against brute force. Each is a sum over edges, or a function of one, so that edges
+may be counted group by group (:func:`summed`): the answer, and what may change it, stay the same. Arguments
+must be public or already-paid output: that cannot be checked here.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from core.graphs.schema import EdgeType
 from core.privacy import limits
 
 if TYPE_CHECKING:
+    from core.graphs.columns.tables import Edges
     from core.graphs.graph import Cell
-    from core.graphs.tables import Edges
 
 FEW = 4
 """Entries for each index, up to which a vector of counts is made for the indices and then added."""

@@ -46,7 +46,7 @@ def place_slack(radius: int, device: str, values: int) -> int:
     place changes the order of a product's last rows alone, and about one step was measured: SLACK stands for
     all of it. On CUDA the order may change everywhere: the bound is taken as it is, for the longest chain and
     the most cancelling that are allowed for, and for every entry cut. It holds for products in float32 alone:
-    see :func:`core.privacy.gradients.require_float32`.
+    see :func:`core.privacy.mechanisms.gradients.require_float32`.
     """
     cut = min(SLACK, radius // 512)
     if device == "cpu":

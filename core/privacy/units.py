@@ -73,6 +73,6 @@ def records_of_unit(unit: Unit, relation: EdgeType) -> int:
     """Return the most records of one unit that count where a relation's values are read.
 
     Of each of a unit's edges in a cell as many as the relation declares; under PAIR as many of all steps
-    together (:func:`core.graphs.records.counted`).
+    together (:func:`core.graphs.views.records.counted`).
     """
     return edges_of_unit(unit, relation) * (relation.records_per_slot or 1)

@@ -24,10 +24,10 @@ from core.ledger.in_file import FileAccount, Held
 from core.ledger.kinds import Filter
 from core.methods.base import LinkHidingGenerator, Progress, PublicFacts
 from core.methods.choice import AUTO
-from core.privacy.accountant import Accountant
-from core.privacy.events import MAX_NANO_EPSILON, NANO
-from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
 from core.publishing import bundle, checks
 from core.publishing.release import run_release

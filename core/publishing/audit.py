@@ -13,10 +13,10 @@ import numpy as np
 
 from core.graphs.graph import Graph
 from core.methods.base import Progress
-from core.privacy.audit import CONFIDENCE, AuditResult, audit_epsilon
-from core.privacy.audited import AuditSpec
-from core.privacy.events import NANO
-from core.privacy.plan import ATTO, PrivacyPlan
+from core.privacy.accounting.audit import CONFIDENCE, AuditResult, audit_epsilon
+from core.privacy.accounting.audited import AuditSpec
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import ATTO, PrivacyPlan
 from core.publishing import bundle
 from core.publishing.audit_targets import AuditTarget, target_of
 

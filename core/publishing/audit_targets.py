@@ -18,13 +18,21 @@ from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods.base import Generator, no_progress
-from core.privacy.audited import EDGE, MECHANISMS, NODES, AuditSpec, canary_steps, replaced, training_of
+from core.privacy.accounting.audited import (
+    EDGE,
+    MECHANISMS,
+    NODES,
+    AuditSpec,
+    canary_steps,
+    replaced,
+    training_of,
+)
+from core.privacy.accounting.events import pure_nano_epsilon
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import noise_generator
-from core.privacy.events import pure_nano_epsilon
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.people_things import Noisy, PeopleAndThings
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateCell, PrivateGraph
+from core.privacy.reads.people_things import Noisy, PeopleAndThings
+from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
 
 BACKGROUND = ((2, 3), (2, 4), (3, 4), (4, 5))
@@ -124,8 +132,8 @@ def _seen(values: np.ndarray, query: str) -> list[float]:
 
 
 def _response(params: Any) -> Once:
+    from core.privacy.mechanisms.randomised_response import Flips
     from core.privacy.queries import slot_count
-    from core.privacy.randomised_response import Flips
 
     def read(cell: PrivateCell, allotment: Allotment) -> tuple[list[float], float]:
         nano = pure_nano_epsilon(allotment.event) or 0

@@ -8,7 +8,7 @@ Both have ``graph_id`` where the release is a collection of graphs. Ids and type
 may add tables of vectors: ``id``, ``type`` and ``vector``, of one length for all nodes of a type.
 
 Where edges stay in parts there is ``edges-*.parquet`` in place of ``edges.parquet``, as
-:mod:`core.graphs.parts` has them: their indices are places in ``nodes.parquet``.
+:mod:`core.graphs.stored.parts` has them: their indices are places in ``nodes.parquet``.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import PrivacyViolation
-from core.graphs.edge_attributes import WEIGHT
 from core.graphs.graph import PRESENT_FROM, EdgeTable, EdgeValues, Graph, NodeTable
-from core.graphs.rows import Fault
 from core.graphs.schema import GRAPH_ID, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
-from core.graphs.value_columns import read_values
-from core.graphs.value_tables import edges_of, record_count, value_columns, value_fields
+from core.graphs.schema.edge_attributes import WEIGHT
+from core.graphs.uploads.rows import Fault
+from core.graphs.uploads.value_columns import read_values
+from core.graphs.views.value_tables import edges_of, record_count, value_columns, value_fields
 
 CHUNK_ROWS = 1 << 20
 MEDIA_TYPES = {".parquet": "application/vnd.apache.parquet", ".json": "application/json"}

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from core.graphs.edge_attributes import EdgeAttributeKind
+from core.graphs.columns.tables import EdgeTable
 from core.graphs.graph import Graph
-from core.graphs.joined import joined
-from core.graphs.node_bins import node_bins, places_of, synthesised
-from core.graphs.records import NUMBER, each_alone, number_of_records, numbered
 from core.graphs.schema import Attribute, EdgeType, NodeType
-from core.graphs.tables import EdgeTable
-from core.graphs.value_bins import ValueBins, bins_of
-from core.privacy.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
-from core.privacy.measurements import Measurement
-from core.privacy.node_values import DIRECTED_MIXING, MIXINGS
-from core.privacy.plan import rows_of
+from core.graphs.schema.edge_attributes import EdgeAttributeKind
+from core.graphs.schema.node_bins import node_bins, places_of, synthesised
+from core.graphs.schema.value_bins import ValueBins, bins_of
+from core.graphs.views.joined import joined
+from core.graphs.views.records import NUMBER, each_alone, number_of_records, numbered
+from core.privacy.accounting.measurements import Measurement
+from core.privacy.accounting.plan import rows_of
+from core.privacy.reads.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
+from core.privacy.reads.node_values import DIRECTED_MIXING, MIXINGS
 from core.reports.carried import MAX_BINS, MAX_CARRIED, MAX_SIDE
 from core.reports.intervals import sum_within
 from core.reports.precision import CONFIDENCE, within

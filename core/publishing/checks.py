@@ -14,13 +14,13 @@ from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs import formats
-from core.graphs.node_bins import synthesised, synthesised_in
 from core.graphs.schema import GraphSchema, Protection
+from core.graphs.schema.node_bins import synthesised, synthesised_in
 from core.methods import registry
 from core.methods.base import Generator, ShardedGenerator
 from core.methods.shares import spread
-from core.privacy import persons
-from core.privacy.plan import Cost, GuaranteeKind
+from core.privacy.accounting import persons
+from core.privacy.accounting.plan import Cost, GuaranteeKind
 from core.privacy.units import Unit
 
 Params = TypeVar("Params", bound=BaseModel)

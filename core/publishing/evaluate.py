@@ -13,8 +13,8 @@ from core.evaluation.attacks.run import run_attacks
 from core.evaluation.tasks.run import run_tasks
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
-from core.graphs.sensitive import stored_links
-from core.graphs.store import read_graph
+from core.graphs.stored.whole import read_graph
+from core.graphs.views.sensitive import stored_links
 from core.methods.base import Progress
 from core.publishing import bundle
 from core.publishing.membership import membership_attacks

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.graphs.assembled_objects import store
+from core.graphs.ingest.assembled_objects import store
 from core.graphs.schema import GraphSchema
 from core.methods.base import no_progress
 from core.privacy.entropy import Generator, public_generator

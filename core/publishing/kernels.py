@@ -16,8 +16,8 @@ from core.evaluation import suite
 from core.evaluation.attacks.run import run_attacks
 from core.evaluation.metric import Suite
 from core.evaluation.tasks.run import run_tasks
+from core.graphs.columns.key_sort import MANY, sorted_keys
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.key_sort import MANY, sorted_keys
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared.blocks.reconstruct import Blocks
@@ -26,10 +26,10 @@ from core.methods._shared.rewiring.triangles import Targets, rewired
 from core.methods._shared.shards.draw import strips
 from core.methods._shared.shards.law import strip_law
 from core.methods.base import Generator, Progress, PublicFacts, no_progress
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import fresh_key, noise_generator, public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import GuaranteeKind
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.first_releases import release_all
 

@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.graphs.graph import Graph
-from core.graphs.joined import EVERY, relation_of
-from core.graphs.value_bins import ValueBins
-from core.privacy.edge_values import MOST_OF_A_PAIR
-from core.privacy.measurements import Measurement, Measurements, deviation
-from core.privacy.node_values import DIRECTED_MIXING, MIXING, TWO_SIDED_MIXING
+from core.graphs.schema.value_bins import ValueBins
+from core.graphs.views.joined import EVERY, relation_of
+from core.privacy.accounting.measurements import Measurement, Measurements, deviation
+from core.privacy.reads.edge_values import MOST_OF_A_PAIR
+from core.privacy.reads.node_values import DIRECTED_MIXING, MIXING, TWO_SIDED_MIXING
 from core.publishing.bundle import write_json
 from core.reports.precision import CONFIDENCE, QUANTITIES, within
 from graphveil.models.reports import ROWS as ROWS_OF_NODES
@@ -335,5 +335,5 @@ _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     DIRECTED_MIXING: _ordered_pairs_of_bins,
     TWO_SIDED_MIXING: _groups_of_both,
 }
-"""Whose the values are, by query, as :mod:`core.privacy.queries`, :mod:`core.privacy.edge_values`,
-:mod:`core.privacy.node_values` and :mod:`core.privacy.mixing_between` order them."""
+"""Whose the values are, by query, as :mod:`core.privacy.queries`, :mod:`core.privacy.reads.edge_values`,
+:mod:`core.privacy.reads.node_values` and :mod:`core.privacy.reads.mixing_between` order them."""

@@ -13,9 +13,9 @@ from core.evaluation.metric import Suite
 from core.graphs.graph import Graph
 from core.methods import registry
 from core.methods.base import Progress, no_progress
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator, public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.spec import EvaluationSpec
 from core.publishing.tick import fitted

@@ -19,15 +19,15 @@ import pyarrow.parquet as pq
 
 from core.evaluation.paid import exact
 from core.graphs.graph import Graph
-from core.graphs.joined import EVERY, joined, relation_of
-from core.graphs.node_bins import node_bins
-from core.graphs.records import number_of_records
 from core.graphs.schema import GraphSchema
-from core.graphs.value_bins import bins_of
-from core.privacy.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
-from core.privacy.measurements import Measurement, Part
-from core.privacy.node_values import MIXINGS, TWO_SIDED_MIXING
-from core.privacy.plan import rows_of
+from core.graphs.schema.node_bins import node_bins
+from core.graphs.schema.value_bins import bins_of
+from core.graphs.views.joined import EVERY, joined, relation_of
+from core.graphs.views.records import number_of_records
+from core.privacy.accounting.measurements import Measurement, Part
+from core.privacy.accounting.plan import rows_of
+from core.privacy.reads.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
+from core.privacy.reads.node_values import MIXINGS, TWO_SIDED_MIXING
 from core.publishing.measurements import GROUPS, LIST, VALUES
 
 BY_NODE = frozenset({"degrees", "group_degrees", "values_by_node", "records_by_node"})

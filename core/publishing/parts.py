@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from core.evaluation.utility import degrees
-from core.graphs.parts import Part, checked_part, require_apart, require_whole
+from core.graphs.stored.parts import Part, checked_part, require_apart, require_whole
 from core.privacy.queries import tally
 
 

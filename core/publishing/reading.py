@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import InvalidInput
-from core.graphs.edge_attributes import WEIGHT
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
-from core.graphs.rows import Fault
 from core.graphs.schema import AttributeKind, EdgeType, GraphSchema, NodeType
-from core.graphs.value_columns import read_values
+from core.graphs.schema.edge_attributes import WEIGHT
+from core.graphs.uploads.rows import Fault
+from core.graphs.uploads.value_columns import read_values
 
 
 def read_release(folder: Path) -> Graph:

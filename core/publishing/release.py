@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.pseudonyms import Permuter, pseudonymise, sorted_by_id
 from core.graphs.schema import GraphSchema, NodeIds, Protection
-from core.graphs.sensitive import FILE as SENSITIVE
-from core.graphs.sensitive import read_sensitive
-from core.graphs.store import read_graph, read_schema
+from core.graphs.stored.whole import read_graph, read_schema
+from core.graphs.views.pseudonyms import Permuter, pseudonymise, sorted_by_id
+from core.graphs.views.sensitive import FILE as SENSITIVE
+from core.graphs.views.sensitive import read_sensitive
 from core.methods import registry
 from core.methods.base import FittedModel, Generator, Progress, carries_values, synthesised_by
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import Meter, Recorder, require_metered
+from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import noise_generator, public_generator
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import Meter, Recorder, require_metered
-from core.privacy.plan import PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.publishing import checks
 from core.publishing.spec import ReleaseTask
 from core.publishing.tick import fitted, kept_order, save_state

@@ -16,9 +16,9 @@ from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeIds
 from core.methods import registry
 from core.methods.base import Generator, Progress, synthesised_by
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.accounting.plan import PrivacyPlan
 from core.publishing import bundle
 from core.publishing.checks import released_schema
 from core.publishing.release import write_release

@@ -17,7 +17,7 @@ from core.methods import registry
 from core.methods.base import Generator, PublicFacts, synthesised_by
 from core.methods.choice import AUTO, Choice, choose, choose_in_parts
 from core.methods.room import require_room
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.plan import PrivacyPlan
 from core.publishing.checks import checked_formats, keeps_to, params_of, released_schema, sharded
 
 

@@ -9,7 +9,7 @@ from core.errors import GraphveilError
 from core.evaluation.attacks.named import DefenceShadow
 from core.evaluation.metric import Suite
 from core.graphs.graph import Graph
-from core.graphs.sensitive import SensitiveLinks
+from core.graphs.views.sensitive import SensitiveLinks
 from core.methods import registry
 from core.methods.base import (
     FittedModel,
@@ -18,9 +18,9 @@ from core.methods.base import (
     Progress,
     no_progress,
 )
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.publishing.release import with_weights
 from core.publishing.spec import EvaluationSpec
 from core.publishing.tick import fitted

@@ -16,18 +16,18 @@ from typing import Any
 from core.errors import PrivacyViolation
 from core.evaluation.suite import degree_statistics
 from core.graphs.graph import Graph, NodeTable
-from core.graphs.partable import require_partable
-from core.graphs.parted import read_parted
-from core.graphs.parts import Part
 from core.graphs.schema import GraphSchema
-from core.graphs.store import read_schema
+from core.graphs.schema.partable import require_partable
+from core.graphs.stored.parted import read_parted
+from core.graphs.stored.parts import Part
+from core.graphs.stored.whole import read_schema
 from core.methods import registry
 from core.methods.base import Progress
-from core.privacy.counted import PrivateParts
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import Meter, Recorder, require_metered
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import noise_generator
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import Meter, Recorder, require_metered
-from core.privacy.plan import GuaranteeKind
+from core.privacy.session.counted import PrivateParts
 from core.publishing import bundle
 from core.publishing.checks import sharded
 from core.publishing.measurements import write_measurements

@@ -23,8 +23,8 @@ from pydantic import (
 from core.evaluation.metric import Suite
 from core.graphs.schema import MAX_STEPS, MAX_TYPES, Derived, GraphSchema, Name
 from core.methods.base import PublicFacts
-from core.privacy.accountant import Accountant
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
 
 ATTO = 10**18

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import NotAccepted
 from core.methods.base import FittedModel, Generator, Progress, StreamGenerator, StreamState
-from core.privacy.plan import PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.plan import PrivacyPlan
+from core.privacy.session.private_graph import PrivateGraph
 from core.publishing import bundle
 from core.publishing.spec import ReleaseSpec, Tick
 

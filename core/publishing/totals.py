@@ -19,9 +19,9 @@ import numpy as np
 
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
-from core.privacy.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
-from core.privacy.measurements import Measurement
+from core.privacy.accounting.measurements import Measurement
 from core.privacy.queries import Shape, slot_count
+from core.privacy.reads.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
 from core.reports.intervals import Noise, weighted_within
 from core.reports.precision import CONFIDENCE
 from core.reports.totals import MAX_TOTALS

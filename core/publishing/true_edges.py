@@ -7,7 +7,7 @@ from typing import Any
 
 from core.graphs.schema import GraphSchema
 from core.methods.base import EvidenceGenerator, Generator
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.plan import PrivacyPlan
 from core.reports.base import Notice
 
 MOST_RELATIONS = 8

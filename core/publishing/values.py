@@ -7,11 +7,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from core.graphs.node_bins import synthesised, synthesised_in
 from core.graphs.schema import GraphSchema, NodeType, Protection
+from core.graphs.schema.node_bins import synthesised, synthesised_in
 from core.methods.base import Generator, NodeValuesGenerator, ValuesGenerator
-from core.privacy.events import NANO, pure_nano_epsilon
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.events import NANO, pure_nano_epsilon
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.reports.base import Notice
 from core.reports.notices import EVERY_GRAPH, what_edges_carry

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from core.evaluation.suite import public_statistics
 from core.graphs import formats
-from core.graphs.formats._base import ListsNodes
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
+from core.graphs.uploads.batches import ListsNodes
 from core.methods.base import (
     Accelerator,
     ClaimingGenerator,
@@ -29,10 +29,10 @@ from core.methods.base import (
     training_of,
     vectors_of,
 )
-from core.privacy.guarantee import Guarantee
-from core.privacy.measurements import Measurements
-from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.guarantee import Guarantee
+from core.privacy.accounting.measurements import Measurements
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.publishing import bundle
 from core.publishing.carried import carried
 from core.publishing.measurements import write_measurements

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
-from core.graphs.read_off import sentence
+from core.graphs.ingest.read_off import sentence
 from core.graphs.schema import Derived, GraphSchema, Protection
-from core.privacy.events import (
+from core.privacy.accounting.events import (
     Composed,
     Event,
     GaussianEvent,
@@ -19,9 +19,9 @@ from core.privacy.events import (
     Repeated,
     pure_nano_epsilon,
 )
-from core.privacy.guarantee import Guarantee
-from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.guarantee import Guarantee
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.accounting.plan import PrivacyPlan
 from core.reports.base import Notice
 from core.reports.carried import Carried
 from core.reports.comparison import Comparison

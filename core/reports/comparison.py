@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core.graphs.edge_attributes import MAX_ATTRIBUTES
 from core.graphs.schema import MAX_TYPES
+from core.graphs.schema.edge_attributes import MAX_ATTRIBUTES
 from core.reports.base import SuiteName
 from core.reports.statistics import Drawing, MetricInfo, MetricName
 from graphveil.models.reports import Count, ReportModel, Share

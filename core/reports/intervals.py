@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.privacy.measurements import deviation
+from core.privacy.accounting.measurements import deviation
 from core.reports.precision import within
 
 MANY = 10_000

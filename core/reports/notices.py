@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from core.graphs.schema import Derived, EdgeType, GraphSchema, Presence
-from core.privacy.group_price import node_prices
-from core.privacy.guarantee import rounded_up
+from core.privacy.accounting.group_price import node_prices
+from core.privacy.accounting.guarantee import rounded_up
 from core.privacy.units import Unit
 from core.reports.base import Notice
 from core.reports.comparison import Compared, Comparison, EdgeTypeComparison

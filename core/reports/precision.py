@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from core.graphs.joined import EVERY, relation_of
 from core.graphs.schema import EdgeType, GraphSchema
-from core.privacy.events import Pure
-from core.privacy.measurements import deviation
-from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.graphs.views.joined import EVERY, relation_of
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.measurements import deviation
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit, edges_of_unit, records_of_unit
 from core.reports.base import NANO
 from core.reports.statistics import EdgeTypeStatistics, PublicStatistics
@@ -26,7 +26,7 @@ from graphveil.models.reports import ROWS, Precision, quantity_of, subject_of
 CONFIDENCE = 0.95
 PREFIX = "discrete_laplace/"
 ROW_MOVES, EDGE_MOVES = 2, 3
-"""L1 of :mod:`core.privacy.node_values`, which a test holds them to: a report loads no arrays."""
+"""L1 of :mod:`core.privacy.reads.node_values`, which a test holds them to: a report loads no arrays."""
 MIXINGS = frozenset({"mixing", "directed_mixing", "two_sided_mixing"})
 MAX_PRECISIONS = 4096
 
@@ -105,8 +105,8 @@ QUANTITIES: Mapping[str, _Quantity] = {
         pooled=True,
     ),
 }
-"""Queries of :mod:`core.privacy.queries`, and the counts of :mod:`core.privacy.edge_values`, under discrete
-Laplace noise. A mechanism whose error depends on the
+"""Queries of :mod:`core.privacy.queries`, and the counts of :mod:`core.privacy.reads.edge_values`, under
+discrete Laplace noise. A mechanism whose error depends on the
 data, or whose flips are not recorded, has no line here."""
 
 
@@ -115,7 +115,8 @@ OF_PERSONS: Mapping[str, str] = {
     "person_activity": "persons that begin then, or have edges in so many steps",
     "person_classes": "persons with one thing",
 }
-"""Reads of :mod:`core.privacy.people_things`, under discrete Gaussian noise that hides a whole person."""
+"""Reads of :mod:`core.privacy.reads.people_things`, under discrete Gaussian noise that hides a whole
+person."""
 
 
 def precisions(

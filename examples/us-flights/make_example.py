@@ -14,8 +14,8 @@ from pathlib import Path
 
 import polars as pl
 
-from core.graphs.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind
 from core.graphs.schema import EdgeType, GraphSchema, NodeIds, NodeType, TimeGrid
+from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind
 
 FIRST_DAY = "2001-01-01"
 DAYS_OF_A_WEEK = 7

@@ -38,10 +38,10 @@ from core.methods.base import GraphKinds
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
+    from core.privacy.accounting.plan import PrivacyPlan
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import PrivacyPlan
-    from core.privacy.private_graph import PrivateCell
-    from core.privacy.randomised_response import Flips
+    from core.privacy.mechanisms.randomised_response import Flips
+    from core.privacy.session.private_graph import PrivateCell
 
 
 class LapGraphParams(ValueParameters):
@@ -100,7 +100,7 @@ def _largest(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LapGraphP
     As many as are told, and MAX_KEEP at most.
     """
     from core.methods._shared.degrees.counts import noisy_count
-    from core.privacy.largest_slots import MAX_KEEP
+    from core.privacy.mechanisms.largest_slots import MAX_KEEP
 
     count, rest = divide(nano_epsilon, params.count_share)
     edges = min(noisy_count(cell, count), MAX_KEEP)

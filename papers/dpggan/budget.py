@@ -15,9 +15,17 @@ from core import errors
 from core.methods._shared.flips.worth import guessed_edges, log_odds
 from core.methods._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, besides, plan_of
 from core.methods.base import PublicFacts
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.events import NANO, Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
-from core.privacy.plan import Allotment, CellKey, PrivacyPlan
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.accounting.events import (
+    NANO,
+    Event,
+    GaussianEvent,
+    PoissonSampled,
+    Pure,
+    Repeated,
+    pure_nano_epsilon,
+)
+from core.privacy.accounting.plan import Allotment, CellKey, PrivacyPlan
 from core.privacy.queries import Shape, slot_count
 
 if TYPE_CHECKING:
@@ -129,7 +137,7 @@ def shares_of_hat(
     ``nodes``: the sizes of the universes.
     """
     from core.methods._shared.flips.true_edges import posterior_share, weighted_share
-    from core.privacy.randomised_response import Flips
+    from core.privacy.mechanisms.randomised_response import Flips
 
     grants = granted(plan)
     found = {}

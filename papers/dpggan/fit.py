@@ -15,16 +15,16 @@ from core.methods._shared.flips.balanced import balanced_about
 from core.methods._shared.slots.evidence import flips_column
 from core.methods._shared.triangles import draw as degree_triangle
 from core.methods.base import Progress
+from core.privacy.accounting.plan import CellKey, PrivacyPlan
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import noise_generator
-from core.privacy.plan import CellKey, PrivacyPlan
 from papers.dpggan.budget import Granted, granted
 from papers.dpggan.model import LinkModel
 from papers.dpggan.params import LinkParams
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
 
 
 def fit_sound(

@@ -21,8 +21,8 @@ from torch import nn
 from torch.func import vmap
 from torch.nn.functional import embedding
 
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.gradients import DpSgdSession, Gradient, Sampled
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.mechanisms.gradients import DpSgdSession, Gradient, Sampled
 from papers.dpggan import closed_form
 from papers.dpggan.backbone import Backbone
 from papers.dpggan.networks import Decoder

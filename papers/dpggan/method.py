@@ -20,7 +20,7 @@ from core.methods.base import (
     require_accepted,
 )
 from core.methods.room import require_nodes
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from papers.dpggan import paper
 from papers.dpggan.budget import composition, make_plan, shares_of_hat
@@ -29,7 +29,7 @@ from papers.dpggan.params import BackboneParams, LinkParams
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
     from papers.dpggan.model import LinkModel
 
 USEFUL_NODES = 1_000

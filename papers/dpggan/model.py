@@ -12,8 +12,8 @@ import numpy as np
 from core.graphs.graph import Graph
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.methods.base import Parameters, Progress, Training
+from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
-from core.privacy.plan import CellKey
 from papers.dpggan.draw import Scores, draw, largest
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import torch
 
 from core.learning.devices import seeded
 from core.methods.base import Parameters, Progress
+from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import noise_generator
-from core.privacy.plan import CellKey
 from papers._shared.progress import Ticks
 from papers.dpggan import backbone as networks
 from papers.dpggan import paper
@@ -23,7 +23,7 @@ from papers.dpggan.union import Union
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
 
 Train = Callable[[Union, torch.device, Callable[[int], None]], tuple[dict[str, torch.Tensor], dict]]
 

@@ -14,7 +14,7 @@ import torch
 
 from core.learning.devices import seeded
 from core.methods.base import Progress
-from core.privacy.dp_sgd import DpSgd
+from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import public_generator
 from papers._shared.progress import Ticks

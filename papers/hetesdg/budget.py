@@ -15,9 +15,16 @@ from core import errors
 from core.methods._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, besides, divide, plan_of
 from core.methods.base import PublicFacts
 from core.privacy import limits
-from core.privacy.dp_sgd import DpSgd, noise_multiplier
-from core.privacy.events import Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
-from core.privacy.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.accounting.dp_sgd import DpSgd, noise_multiplier
+from core.privacy.accounting.events import (
+    Event,
+    GaussianEvent,
+    PoissonSampled,
+    Pure,
+    Repeated,
+    pure_nano_epsilon,
+)
+from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
 from graphveil.models.reports import ROWS
 from papers.hetesdg.params import HeteParams
 from papers.hetesdg.sides import SMALL, Sides, has_protected_rows, paths_of

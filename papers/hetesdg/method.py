@@ -18,7 +18,7 @@ from core.methods.base import (
     PublicFacts,
     require_accepted,
 )
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from papers.hetesdg.budget import make_plan, require_room
 from papers.hetesdg.idle import idle
@@ -27,7 +27,7 @@ from papers.hetesdg.published import paper
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
     from papers.hetesdg.model import HeteModel
 
 USEFUL_NODES = 1_000

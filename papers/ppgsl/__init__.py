@@ -69,8 +69,8 @@ from papers.ppgsl.params import PpgslParams, idle, require_few
 
 if TYPE_CHECKING:
     from core.methods.base import PublicFacts
+    from core.privacy.accounting.plan import PrivacyPlan
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import PrivacyPlan
 
 USEFUL_NODES, NEEDED_NODES, USUAL_STEPS = 10_000, 1_000_000, 500
 """A GPU is useful, or needed, from so many nodes on, at the usual number of steps: 10,000 nodes took 55 CPU

@@ -62,14 +62,14 @@ from core.methods.base import (
     require_accepted,
 )
 from core.methods.room import require_groups
-from core.privacy.events import pure_nano_epsilon
-from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.accounting.events import pure_nano_epsilon
+from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 from papers.psgraph.budget import PSGraphParams, divide, idle, step_reads
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
     from papers.psgraph.model import PSGraphModel
     from papers.psgraph.state import PSGraphState
     from papers.psgraph.step import Memory, StepModel

@@ -12,7 +12,7 @@ from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.presets import PresetParameters
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import PublicFacts
-from core.privacy.events import NANO
+from core.privacy.accounting.events import NANO
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},

@@ -12,13 +12,13 @@ from core.methods._shared.blocks.partition import noisy_blocks, private_partitio
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.degrees.tails import Ends, Tails, counted_tails, public_thresholds, tails_tell
 from core.privacy import limits
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
-from core.privacy.events import NANO
 from papers.psgraph.budget import PSGraphParams, StepBudget, between_communities
 from papers.psgraph.degrees import deconvolved, heavy_tailed, with_tails
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
 
 GROWTH = (0.2, 5.0)  # most that one step rescales the past degrees by
 SPREAD = 1.0  # standard deviation of a node's inside share around its community's

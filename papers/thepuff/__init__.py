@@ -62,7 +62,7 @@ from core.methods.base import (
     require_accepted,
 )
 from core.methods.room import require_nodes
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from papers.thepuff import paper
 from papers.thepuff.budget import make_plan, true_shares_of
@@ -70,7 +70,7 @@ from papers.thepuff.params import ThepuffParams, idle
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
     from papers.thepuff.model import ThepuffModel
 
 USEFUL_NODES = 1_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from core.kernels.decorator import kernel
+from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
-from core.privacy.plan import CellKey
 from papers._shared.walks.layout import Layout
 from papers.thepuff.assembler import Scores
 

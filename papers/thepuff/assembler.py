@@ -21,8 +21,8 @@ import numpy as np
 from core.methods._shared.relations.draw import Relation as Base
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods._shared.relations.stubs import completed
+from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
-from core.privacy.plan import CellKey
 from papers._shared.walks.layout import Layout, Relation
 from papers.thepuff.pair_odds import within_degrees
 

@@ -18,9 +18,16 @@ from core import errors
 from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.plan import besides, plan_of
 from core.methods.base import PublicFacts
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.events import Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
-from core.privacy.plan import Allotment, CellKey, PrivacyPlan
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.accounting.events import (
+    Event,
+    GaussianEvent,
+    PoissonSampled,
+    Pure,
+    Repeated,
+    pure_nano_epsilon,
+)
+from core.privacy.accounting.plan import Allotment, CellKey, PrivacyPlan
 from core.privacy.queries import Shape, slot_count
 from papers.thepuff.params import ThepuffParams
 
@@ -169,7 +176,7 @@ def true_shares_of(
     """
     from core.methods._shared.flips.true_edges import kept_share, true_share
     from core.methods._shared.flips.worth import guessed_edges
-    from core.privacy.randomised_response import Flips
+    from core.privacy.mechanisms.randomised_response import Flips
 
     grants = granted(plan)
     found: dict[str, tuple[float, float]] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.plan import CellKey
+    from core.privacy.accounting.plan import CellKey
     from papers.thepuff.assembler import Scores
 
 MISSING = 0.1

@@ -18,9 +18,9 @@ from core.methods._shared.relations.fit import fit_relation
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods._shared.slots.evidence import MAX_MATERIALISED, additions
 from core.methods.base import Progress
+from core.privacy.accounting.plan import CellKey, PrivacyPlan
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import noise_generator
-from core.privacy.plan import CellKey, PrivacyPlan
 from core.privacy.queries import Shape
 from papers._shared.progress import Ticks
 from papers._shared.walks.layout import Layout, keys_of
@@ -36,7 +36,7 @@ from papers.thepuff.utility import Metered, Raw
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.private_graph import PrivateCell, PrivateGraph
+    from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
 NO_TAILS = AnchoredParams(tail_share=0)  # the split of epsilon over this method's reads was chosen without
 

@@ -11,7 +11,7 @@ import torch
 
 from core.errors import InvalidInput
 from core.methods._shared.frame.model import StoredCells, load_stored
-from core.privacy.plan import CellKey
+from core.privacy.accounting.plan import CellKey
 from papers._shared import tensor_files
 from papers._shared.walks.layout import Layout
 from papers.thepuff.params import ThepuffParams

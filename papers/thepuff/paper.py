@@ -12,14 +12,14 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from typing import TYPE_CHECKING
 
 from core.methods.base import Claimed
-from core.privacy.events import NANO
-from core.privacy.plan import CellKey
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import CellKey
 
 if TYPE_CHECKING:
     import numpy as np
 
     from core.graphs.graph import Graph
-    from core.privacy.randomised_response import Flips
+    from core.privacy.mechanisms.randomised_response import Flips
 
 PUBLISHED_EPSILON_MINUS = 8.0
 """What the paper sets for all of its datasets (appendix A.5)."""
@@ -59,8 +59,8 @@ def perturbed(graph: Graph, edge_types: tuple[str, ...], epsilon_minus: float) -
     """Perturb every cell of the named relations of a raw graph by Algorithm 1. O(edges in and out)."""
     import numpy as np
 
+    from core.privacy.mechanisms.randomised_response import flip
     from core.privacy.queries import Shape, slot_count
-    from core.privacy.randomised_response import flip
 
     found = {}
     for name in edge_types:
@@ -82,7 +82,7 @@ def published_flips(epsilon_minus: float, edges: int, slots: int) -> Flips:
     ``edges`` at least 1. Where Eq. 4 asks for more than 1 - p_drop, as in dense cells at a small eps_minus,
     p_add is that.
     """
-    from core.privacy.randomised_response import WORD, Flips
+    from core.privacy.mechanisms.randomised_response import WORD, Flips
 
     drop = _drop(epsilon_minus)
     room = WORD - drop
@@ -91,7 +91,7 @@ def published_flips(epsilon_minus: float, edges: int, slots: int) -> Flips:
 
 
 def _drop(epsilon_minus: float) -> int:
-    from core.privacy.randomised_response import WORD
+    from core.privacy.mechanisms.randomised_response import WORD
 
     with localcontext(prec=60):
         share = (-Decimal(epsilon_minus)).exp() * WORD
@@ -103,7 +103,7 @@ def cost_notes(cells: Mapping[CellKey, tuple[int, int]], epsilon_minus: float) -
 
     Neighbours differ in one slot, so the largest epsilon per slot is that of the whole perturbation.
     """
-    from core.privacy.randomised_response import Flips
+    from core.privacy.mechanisms.randomised_response import Flips
 
     known = {cell: Flips(add, drop).nano_epsilon for cell, (add, drop) in cells.items() if add}
     if len(known) < len(cells):

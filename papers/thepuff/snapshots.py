@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from core.privacy.plan import CellKey
+from core.privacy.accounting.plan import CellKey
 from papers._shared.walks.layout import Layout
 
 

@@ -17,9 +17,9 @@ from torch.nn import functional
 
 from core.methods.base import Progress
 from core.privacy import entropy
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.gradients import DpSgdSession, Sampled
-from core.privacy.plan import CellKey
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.accounting.plan import CellKey
+from core.privacy.mechanisms.gradients import DpSgdSession, Sampled
 from papers.thepuff.embedding import Candidates, Embedding
 from papers.thepuff.networks import Discriminator, Shown
 from papers.thepuff.snapshots import Snapshots

@@ -14,8 +14,8 @@ import pytest
 from core.methods._shared.relations import fit as reads
 from core.methods._shared.slots import evidence
 from core.methods.anchored import GENERATOR
-from core.privacy import mechanisms
-from core.privacy.audit import audit_epsilon, repeated
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.mechanisms import noise as mechanisms
 from tests.support.auditing import SOUND, caught
 from tests.support.generating import drawn, graph_of
 from tests.support.generating import fit as fitted
@@ -59,7 +59,7 @@ def answer(cell, columns) -> int:
     """What the evidence says of the only slot."""
     if "prf_key" not in columns:
         return len(columns["y"])
-    from core.privacy.lazy_response import bits
+    from core.privacy.mechanisms.lazy_response import bits
 
     flips = evidence.flips_of(columns)
     ends = np.array([0]), np.array([1 if cell.shape.undirected else 0])

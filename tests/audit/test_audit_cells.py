@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from core.methods import edgerand, tmf
-from core.privacy.audit import audit_epsilon, repeated
+from core.privacy.accounting.audit import audit_epsilon, repeated
 from tests.support.auditing import SOUND, caught
 from tests.support.generating import drawn, graph_of, rows_of
 

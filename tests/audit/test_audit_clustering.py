@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from core.privacy.audit import audit_epsilon
-from core.privacy.clustering import Damping, damped_clustering
-from core.privacy.events import NANO
-from core.privacy.ladder import climbed
+from core.privacy.accounting.audit import audit_epsilon
+from core.privacy.accounting.events import NANO
+from core.privacy.mechanisms.clustering import Damping, damped_clustering
+from core.privacy.mechanisms.ladder import climbed
 from tests.support.auditing import SOUND, caught
 
 EPSILON = 2.0

@@ -16,9 +16,9 @@ import pytest
 
 from core.methods.dcsbm import GENERATOR, DCSBMParams
 from core.methods.dcsbm import fit as reads
-from core.privacy import label_stream
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.private_graph import PrivateCell
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.mechanisms import label_stream
+from core.privacy.session.private_graph import PrivateCell
 from tests.support import metered_outputs
 from tests.support.auditing import SOUND, caught
 from tests.support.metered_outputs import fit_static, static_graph

@@ -7,14 +7,14 @@ import pytest
 
 from core.methods._shared.triangles import draw as drawing
 from core.methods.degree_triangle import GENERATOR, DegreeTriangleParams
-from core.privacy import ladder as ladder_module
-from core.privacy import mechanisms
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.events import NANO
-from core.privacy.ladder import ladder
-from core.privacy.product_sum import degree_product_sum
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.events import NANO
+from core.privacy.mechanisms import ladder as ladder_module
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms.ladder import ladder
+from core.privacy.mechanisms.product_sum import degree_product_sum
+from core.privacy.mechanisms.triangle_kernels import triangles_and_most_common
 from core.privacy.queries import Shape
-from core.privacy.triangle_kernels import triangles_and_most_common
 from tests.support.auditing import SOUND, caught
 from tests.support.metered_outputs import fit_static, static_graph
 

@@ -12,11 +12,11 @@ import pytest
 from core.methods.anchored import GENERATOR, AnchoredParams, spectral
 from core.methods.anchored.passes import PASSES
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import mechanisms
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
 from tests.support.generating import NANO, graph_of

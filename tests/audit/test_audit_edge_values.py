@@ -8,17 +8,17 @@ epsilon, and one number tells of one of them. Half the noise of each read by its
 
 import numpy as np
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods._shared.values.fit import paid_step
 from core.methods.dcsbm import GENERATOR
-from core.privacy import mechanisms
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
 from tests.support.generating import NANO, fit

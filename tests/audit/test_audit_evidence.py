@@ -15,16 +15,17 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods._shared.relations import static
 from core.methods._shared.relations.budget import STATIC_SHARE, static_shares
 from core.methods.anchored import AnchoredParams
-from core.privacy import aggregation, mechanisms
-from core.privacy.accountant import ORDERS, nano_epsilon
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.events import NANO, GaussianEvent, Pure, rdp
-from core.privacy.lazy_response import bits, respond
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateCell, PrivateGraph
+from core.privacy.accounting.accountant import ORDERS, nano_epsilon
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.events import NANO, GaussianEvent, Pure, rdp
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import aggregation
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms.lazy_response import bits, respond
+from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape
-from core.privacy.randomised_response import Flips
+from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
 

@@ -19,12 +19,12 @@ from core.methods.keyframe import GENERATOR, KeyframeParams
 from core.methods.keyframe import tail as tail_curve
 from core.methods.keyframe.budget import divide
 from core.methods.keyframe.step import fit_step
-from core.privacy import mechanisms
-from core.privacy.audit import audit_epsilon, repeated
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
 

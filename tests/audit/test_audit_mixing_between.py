@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from core.graphs.graph import Graph
-from core.privacy import mixing_between
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.mixing_between import Side
-from core.privacy.plan import Allotment, PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.reads import mixing_between
+from core.privacy.reads.mixing_between import Side
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
 from tests.support.two_types import rated

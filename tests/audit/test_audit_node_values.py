@@ -12,12 +12,12 @@ import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import node_values
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.reads import node_values
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
 

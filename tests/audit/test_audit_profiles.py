@@ -15,12 +15,13 @@ import pytest
 from core.graphs.graph import Graph
 from core.methods.base import PublicFacts, no_progress
 from core.methods.profiles import GENERATOR, ProfilesParams, fit
-from core.privacy import people_things, samplers
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.events import NANO
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.mechanisms import samplers
+from core.privacy.reads import people_things
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
 from tests.support.replaced_persons import PLAIN, built, schema_of

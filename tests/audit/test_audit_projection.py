@@ -21,14 +21,15 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
 from core.methods.base import PublicFacts
 from core.methods.projection import GENERATOR
-from core.privacy import mechanisms, projection
-from core.privacy.audit import audit_epsilon
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.people import ProjectedGraph
-from core.privacy.plan import WHOLE_GRAPH
-from core.privacy.private_graph import PrivateGraph
-from core.privacy.projection import fresh_key
+from core.privacy.accounting.audit import audit_epsilon
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import WHOLE_GRAPH
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms import projection
+from core.privacy.mechanisms.projection import fresh_key
 from core.privacy.queries import Shape
+from core.privacy.reads.people import ProjectedGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.property.test_projection import LABELS, NODES, PAIRS, degrees, families, kept_sets
 from tests.support.auditing import SOUND, caught

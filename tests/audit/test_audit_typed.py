@@ -12,10 +12,10 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared.relations import fit as reads
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import mechanisms
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateCell, PrivateGraph
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
 
 NANO = 10**9

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 import core.privacy
-from core.privacy import ladder, queries, undirected
+from core.privacy import queries
+from core.privacy.mechanisms import ladder
+from core.privacy.reads import undirected
 from tests.support.audited_reads import every_audit, without_audit
 from tests.support.auditing import SOUND, caught
 from tests.support.read_audits import ReadAudit, found, half_noise, promised

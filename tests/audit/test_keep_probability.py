@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from core.methods import edgerand, tmf
-from core.privacy import randomised_response
-from core.privacy.randomised_response import WORD, Flips, _slots
+from core.privacy.mechanisms import randomised_response
+from core.privacy.mechanisms.randomised_response import WORD, Flips, _slots
 from core.privacy.units import Unit
 from papers.comparators import dgg, ldpgen
 from tests.support.generating import NANO, fit, graph_of, random_pairs, rows_of
@@ -178,9 +178,9 @@ def two_kinds_of_nodes(count: int):
 @pytest.mark.parametrize("factor", [1, 2])
 def test_a_local_report_tells_one_node_s_edge_at_half_of_its_epsilon(factor, monkeypatch):
     """LDPGen: both ends report an edge, so each report is (epsilon_i / 2)-private on its own."""
-    from core.privacy import mechanisms
-    from core.privacy.meter import MemoryRecorder, Meter
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.accounting.meter import MemoryRecorder, Meter
+    from core.privacy.mechanisms import noise as mechanisms
+    from core.privacy.session.private_graph import PrivateGraph
     from papers.comparators.ldpgen.reports import report
 
     if factor != 1:
@@ -205,7 +205,7 @@ def test_a_local_report_tells_one_node_s_edge_at_half_of_its_epsilon(factor, mon
 @pytest.mark.parametrize("factor", [1, 2])
 def test_a_noisy_degree_tells_one_edge_at_half_of_its_epsilon(factor, monkeypatch):
     """DGG: two degrees change with one edge. The published program uses scale 1 / epsilon, twice as much."""
-    from core.privacy import mechanisms
+    from core.privacy.mechanisms import noise as mechanisms
 
     told: list[np.ndarray] = []
     true_noise = mechanisms.discrete_laplace

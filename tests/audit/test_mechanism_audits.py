@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from core.privacy import mechanisms, samplers
-from core.privacy.accountant import ORDERS, nano_epsilon
-from core.privacy.audit import audit_epsilon
-from core.privacy.communities import exponential_pass
-from core.privacy.events import NANO, GaussianEvent, rdp
+from core.privacy.accounting.accountant import ORDERS, nano_epsilon
+from core.privacy.accounting.audit import audit_epsilon
+from core.privacy.accounting.events import NANO, GaussianEvent, rdp
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms import samplers
+from core.privacy.mechanisms.communities import exponential_pass
 
 RUNS = 200_000
 CONFIDENCE = 1 - 1e-6

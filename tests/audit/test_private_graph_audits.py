@@ -11,11 +11,12 @@ import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.privacy import mechanisms, private_graph
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.events import NANO, Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session import private_graph
 from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
 

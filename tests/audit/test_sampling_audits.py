@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.privacy import gradients, randomised_response
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.audited import MECHANISMS, AuditSpec, canary_schema, mechanism_plans
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.events import NANO
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.audited import MECHANISMS, AuditSpec, canary_schema, mechanism_plans
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import gradients, randomised_response
 from core.privacy.units import Unit
 from core.publishing import audit_targets
 from tests.support.auditing import SOUND, caught

@@ -11,10 +11,10 @@ from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import GuaranteeKind
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NODES, OTHERS, STEPS, WINDOW = 40, 5, 3, 2

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 from core import errors
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import (
     Attribute,
@@ -26,13 +25,14 @@ from core.graphs.schema import (
     Protection,
     TimeGrid,
 )
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods import registry
 from core.methods.base import LearnedModel, PublicFacts, VectorModel, WeightedModel, no_progress
-from core.privacy import mechanisms
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import GuaranteeKind
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.parameters import IDLE, TRIED, Idle, Tried
 

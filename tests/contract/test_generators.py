@@ -15,12 +15,12 @@ from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods.base import FittedModel, PublicFacts, no_progress
+from core.privacy.accounting.events import Pure, rdp
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter, require_metered
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.entropy import public_generator
-from core.privacy.events import Pure, rdp
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter, require_metered
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NODES, STEPS, WINDOW = 30, 3, 2

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import (
     EdgeType,
@@ -21,12 +20,14 @@ from core.graphs.schema import (
     NodeType,
     TimeGrid,
 )
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import limits, randomised_response
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy import limits
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.mechanisms import randomised_response
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.settle import settle
 from tests.contract.test_generators import NODES, facts, graph_of, schema_for
@@ -187,7 +188,7 @@ def test_a_noisy_count_beyond_what_one_call_makes_is_not_refused(
 ) -> None:
     """How many edges are told follows from noise, so that no plan could ask: fewer are made."""
     from core.methods._shared.flips import balanced
-    from core.privacy import largest_slots
+    from core.privacy.mechanisms import largest_slots
 
     monkeypatch.setattr(randomised_response, "MAX_ADDITIONS", 8)
     monkeypatch.setattr(randomised_response, "MOST_ABOUT", 7)

@@ -7,12 +7,12 @@ from fractions import Fraction
 import pytest
 import torch
 
-from core.privacy import samplers
-from core.privacy.audit import audit_epsilon
-from core.privacy.audited import canary_schema
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.events import NANO
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.audit import audit_epsilon
+from core.privacy.accounting.audited import canary_schema
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import samplers
 from core.privacy.units import Unit
 from core.publishing import audit_targets
 from tests.support.auditing import SOUND, caught

@@ -14,12 +14,13 @@ from torch.nn import functional
 from core.errors import PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.privacy import gradients, rounding
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.gradients import Gradient
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy import rounding
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import gradients
+from core.privacy.mechanisms.gradients import Gradient
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers.dpggan.link_decoder import Bilinear
 from papers.dpggan.networks import LATENT, Decoder

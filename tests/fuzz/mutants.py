@@ -28,11 +28,11 @@ import scipy.sparse as sp
 
 from core.errors import IngestRejected, InvalidInput
 from core.graphs import formats
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
-from core.graphs.ingest import canonicalise
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.uploads import IngestLimits, UploadedFile
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.uploads.files import IngestLimits, UploadedFile
 
 DECLARED = GraphSchema(node_types=(NodeType(count=12),))
 VALUED = "+values"

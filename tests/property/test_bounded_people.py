@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput
-from core.privacy import bounded, packing
-from core.privacy.projection import fresh_key
-from core.privacy.triangle_kernels import triangles
+from core.privacy.mechanisms import packing
+from core.privacy.mechanisms.projection import fresh_key
+from core.privacy.mechanisms.triangle_kernels import triangles
+from core.privacy.reads import bounded
 from tests.property.test_projection import GRAPHS, NODES, PAIRS, degrees, families
 
 PRESENT = np.array([np.isin(np.arange(len(PAIRS)), edges) for edges in GRAPHS])

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import NotAccepted
-from core.privacy.clustering import Damping, damped_clustering, damping_of
-from core.privacy.ladder import reached
-from core.privacy.triangle_kernels import triangles_at_nodes
+from core.privacy.mechanisms.clustering import Damping, damped_clustering, damping_of
+from core.privacy.mechanisms.ladder import reached
+from core.privacy.mechanisms.triangle_kernels import triangles_at_nodes
 
 COARSE = Damping(4, 32)  # the fewest integers that the proof allows: few enough to count them all
 

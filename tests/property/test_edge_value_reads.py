@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput, NotAccepted, PlanExceeded
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import mechanisms
-from core.privacy.audit import audit_epsilon
-from core.privacy.edge_values import EdgeValueReads
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.privacy.accounting.audit import audit_epsilon
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.reads.edge_values import EdgeValueReads
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit, charged_together, edges_of_unit
 from tests.support.auditing import SOUND, caught, laplace_divergence
 
@@ -326,7 +326,7 @@ def test_the_audited_epsilon_of_an_edge_of_several_records_holds():
 
 def test_a_slot_whose_records_count_as_one_is_caught(monkeypatch: pytest.MonkeyPatch):
     """The planted mistake: an edge's records are uncapped, and noise is for one."""
-    monkeypatch.setattr("core.privacy.edge_values.records_of_unit", edges_of_unit)
+    monkeypatch.setattr("core.privacy.reads.edge_values.records_of_unit", edges_of_unit)
     assert caught(audited_records, 1.0, 3000)
 
 

@@ -12,15 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.graphs import formats
-from core.graphs.canonical import merge_edges
-from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.columns.canonical import merge_edges
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
-from core.graphs.ingest import canonicalise
-from core.graphs.pseudonyms import pseudonymise
+from core.graphs.ingest.uploaded import canonicalise
+from core.graphs.ingest.value_proposal import rounded_up
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.store import read_graph, write_graph
-from core.graphs.uploads import UploadedFile
-from core.graphs.value_proposal import rounded_up
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.stored.whole import read_graph, write_graph
+from core.graphs.uploads.files import UploadedFile
+from core.graphs.views.pseudonyms import pseudonymise
 
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 STEPS, NODES = 3, 5

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from core.graphs.assemble import Sources, assemble_batches
-from core.graphs.canonical import _merge_columns, _merge_packed
-from core.graphs.fingerprint import fingerprint
-from core.graphs.formats._base import RawGraph, columnar
+from core.graphs.columns.canonical import _merge_columns, _merge_packed
+from core.graphs.columns.tables import Cell
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.ingest import UploadedFile, canonicalise
+from core.graphs.ingest.assemble import Sources, assemble_batches
+from core.graphs.ingest.uploaded import UploadedFile, canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.store import read_graph
-from core.graphs.tables import Cell
-from core.graphs.uploads import IngestLimits
+from core.graphs.stored.fingerprint import fingerprint
+from core.graphs.stored.whole import read_graph
+from core.graphs.uploads.batches import RawGraph, columnar
+from core.graphs.uploads.files import IngestLimits
 
 NODES, STEPS = 6, 4
 KEY = b"k" * 32
@@ -162,7 +162,7 @@ def test_quoted_text_reads_as_the_csv_module_reads_it(lines: list[tuple[str, str
     import csv
     import io
 
-    from core.graphs.ingest import IngestLimits
+    from core.graphs.ingest.uploaded import IngestLimits
 
     ids = sorted({each for line in lines for each in line if each})
     assume(ids)

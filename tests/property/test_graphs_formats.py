@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from core.errors import IngestRejected
 from core.graphs import formats
-from core.graphs.convert import to_networkx
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.ingest import UploadedFile, canonicalise
-from core.graphs.pseudonyms import pseudonymise, sorted_by_id
+from core.graphs.ingest.uploaded import UploadedFile, canonicalise
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.store import read_graph, write_graph
+from core.graphs.stored.whole import read_graph, write_graph
+from core.graphs.views.convert import to_networkx
+from core.graphs.views.pseudonyms import pseudonymise, sorted_by_id
 
 FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # What an id may look like: quotes, delimiters, comment signs, GML's brackets, other scripts.

@@ -13,10 +13,11 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import PublicFacts, no_progress
 from core.methods.keyframe import GENERATOR, KeyframeParams
-from core.privacy import entropy, mechanisms
+from core.privacy import entropy
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NODES = 24

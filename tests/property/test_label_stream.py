@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from core.graphs.graph import Cell
 from core.graphs.schema import EdgeType
-from core.privacy import label_kernels, label_stream
-from core.privacy.label_stream import LabelRule
+from core.privacy.mechanisms import label_kernels, label_stream
+from core.privacy.mechanisms.label_stream import LabelRule
 
 EPSILON = 10
 

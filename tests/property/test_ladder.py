@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.privacy.ladder import cap_of, reach
-from core.privacy.triangle_kernels import triangles, triangles_and_most_common
+from core.privacy.mechanisms.ladder import cap_of, reach
+from core.privacy.mechanisms.triangle_kernels import triangles, triangles_and_most_common
 
 
 def counted(adjacency):

@@ -11,13 +11,13 @@ import pytest
 from scipy import stats
 
 from core.errors import InvalidInput, NotAccepted, PlanExceeded
-from core.privacy import mechanisms
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.mixing_between import MixingBetween, Side, crossed
-from core.privacy.node_values import EDGE_MOVES, ROW_MOVES
-from core.privacy.plan import Allotment, PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.reads.mixing_between import MixingBetween, Side, crossed
+from core.privacy.reads.node_values import EDGE_MOVES, ROW_MOVES
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import laplace_divergence
 from tests.support.two_types import rated

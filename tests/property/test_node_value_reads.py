@@ -12,13 +12,13 @@ import pytest
 from core.errors import InvalidInput, NotAccepted, PlanExceeded
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import mechanisms
-from core.privacy import node_values as module
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.node_values import NodeValueReads, capped, mixed, mixing_noise
-from core.privacy.plan import Allotment, PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.reads import node_values as module
+from core.privacy.reads.node_values import NodeValueReads, capped, mixed, mixing_noise
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import laplace_divergence
 

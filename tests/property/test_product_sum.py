@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.graphs.graph import Cell
 from core.graphs.schema import EdgeType
-from core.privacy.product_sum import LARGEST, STEPS, caps, degree_product_sum, unit_of
+from core.privacy.mechanisms.product_sum import LARGEST, STEPS, caps, degree_product_sum, unit_of
 from core.privacy.queries import Shape
 
 

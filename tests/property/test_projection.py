@@ -11,8 +11,8 @@ import pytest
 
 from core.errors import InvalidInput
 from core.graphs.schema import EdgeType
-from core.privacy import projection
-from core.privacy.projection import fresh_key, kept_edges, kept_in_order
+from core.privacy.mechanisms import projection
+from core.privacy.mechanisms.projection import fresh_key, kept_edges, kept_in_order
 from core.privacy.queries import Shape
 
 NODES = 5

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.triangles import FULL_ENDS, Targets, proposals_for, rewired
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import public_generator
-from core.privacy.events import NANO
 
 
 def keys_of(graph, nodes):

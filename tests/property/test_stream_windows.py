@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from core.db.session import Database
 from core.errors import BudgetExceeded
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.snapshot_schema import tick_schema
+from core.graphs.schema.snapshots import tick_schema
 from core.ids import new_id
 from core.ledger import service
 from core.methods import registry

@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
-from core.privacy.audited import canary_schema
-from core.privacy.clustering import damped_clustering, damping_of
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.events import NANO, GaussianEvent
-from core.privacy.label_stream import LabelRule
-from core.privacy.ladder import reached
-from core.privacy.lazy_response import bits
-from core.privacy.plan import ATTO, PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateCell, PrivateGraph
+from core.privacy.accounting.audited import canary_schema
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.accounting.events import NANO, GaussianEvent
+from core.privacy.accounting.plan import ATTO, PrivacyPlan, rows_of
+from core.privacy.mechanisms.clustering import damped_clustering, damping_of
+from core.privacy.mechanisms.label_stream import LabelRule
+from core.privacy.mechanisms.ladder import reached
+from core.privacy.mechanisms.lazy_response import bits
+from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import audit_targets
 from tests.support.read_audits import ReadAudit, plan_of, pure

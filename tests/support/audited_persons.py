@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.privacy.events import NANO, GaussianEvent
-from core.privacy.people import People
-from core.privacy.people_things import PeopleAndThings
-from core.privacy.plan import WHOLE_GRAPH, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.privacy.accounting.events import NANO, GaussianEvent
+from core.privacy.accounting.plan import WHOLE_GRAPH, PrivacyPlan
+from core.privacy.reads.people import People
+from core.privacy.reads.people_things import PeopleAndThings
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.audited_cells import DELTA_ATTO, SIGMA
 from tests.support.read_audits import Ask, ReadAudit, plan_of, pure

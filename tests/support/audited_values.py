@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.edge_values import EdgeValueReads
-from core.privacy.events import NANO
-from core.privacy.mixing_between import Side
-from core.privacy.plan import PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import PrivacyPlan, rows_of
+from core.privacy.reads.edge_values import EdgeValueReads
+from core.privacy.reads.mixing_between import Side
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.read_audits import Ask, ReadAudit, plan_of, pure
 from tests.support.two_types import rated

@@ -3,8 +3,8 @@
 import numpy as np
 
 from core.graphs.graph import Graph
-from core.privacy import mechanisms
-from core.privacy.private_graph import PrivateCell, PrivateGraph
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from tests.support.generating import NANO
 
 

@@ -14,11 +14,13 @@ import torch
 from scipy import stats
 
 from core import ids
-from core.graphs.networkit import networkit as loaded
 from core.graphs.schema import EdgeType
-from core.privacy import entropy, gradients, lazy_response, mechanisms, samplers
+from core.graphs.views.networkit import networkit as loaded
+from core.privacy import entropy
+from core.privacy.mechanisms import gradients, lazy_response, samplers
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape
-from core.privacy.randomised_response import Flips
 
 WIDE = 1_000
 """A scale of noise at which two blocks of eight do not coincide by chance in our lifetime."""

@@ -15,9 +15,10 @@ import pytest
 
 from core.methods._shared.node_values import between as fitting_between
 from core.methods._shared.node_values import fit as fitting
-from core.privacy import entropy, mechanisms
-from core.privacy import mixing_between as reading_between
-from core.privacy import node_values as reading
+from core.privacy import entropy
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.reads import mixing_between as reading_between
+from core.privacy.reads import node_values as reading
 
 Asked = list[tuple[np.ndarray, Fraction]]
 

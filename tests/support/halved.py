@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from core.privacy import mechanisms, randomised_response, samplers
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms import randomised_response, samplers
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 from core.errors import NotAccepted
 from core.methods.base import Generator, Parameters, PublicFacts
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.plan import PrivacyPlan
 
 
 def heeded(generator: Generator, facts: PublicFacts, **params: Any) -> tuple[Parameters, PrivacyPlan]:

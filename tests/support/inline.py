@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from core.db.outages import unreachable
 from core.errors import LeaseLost, PrivacyViolation
 from core.outbox.models import Topic
-from core.privacy.meter import TranscriptEntry
+from core.privacy.accounting.meter import TranscriptEntry
 from core.settings import Settings
 from worker import kinds, sandbox
 from worker.lease_heartbeat import LeaseHeartbeat

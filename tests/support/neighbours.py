@@ -17,13 +17,14 @@ import pytest
 
 from core.graphs.graph import EdgeTable, Graph
 from core.methods.base import no_progress
-from core.privacy import mechanisms, samplers
-from core.privacy.events import GaussianEvent, PoissonSampled, Repeated, pure_nano_epsilon
-from core.privacy.gradients import DpSgdSession
-from core.privacy.ladder import cap_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import GaussianEvent, PoissonSampled, Repeated, pure_nano_epsilon
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import PrivacyPlan
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms import samplers
+from core.privacy.mechanisms.gradients import DpSgdSession
+from core.privacy.mechanisms.ladder import cap_of
+from core.privacy.session.private_graph import PrivateGraph
 
 
 @dataclass
@@ -58,8 +59,8 @@ class Asked:
             return np.random.default_rng(len(self.gaussian)).integers(-scale, scale, len(values))
 
         patch.setattr(mechanisms, "discrete_laplace", laplace)
-        patch.setattr("core.privacy.randomised_response.flip", flip)
-        patch.setattr("core.privacy.ladder.ladder", ladder)
+        patch.setattr("core.privacy.mechanisms.randomised_response.flip", flip)
+        patch.setattr("core.privacy.mechanisms.ladder.ladder", ladder)
         patch.setattr(samplers, "add_discrete_gaussian_wide", wide)
         patch.setattr(DpSgdSession, "_drawn", lambda self, rng: self._edges)  # every edge in every step
         for module in ("core.privacy.entropy", *modules):

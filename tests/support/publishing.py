@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection, TimeGrid
-from core.graphs.store import write_graph
+from core.graphs.stored.whole import write_graph
 from core.methods.base import GraphKinds, Parameters, PublicFacts
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder
-from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder
+from core.privacy.accounting.plan import Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 from core.publishing import release
 from core.publishing.spec import EvaluationSpec, ReleaseTask

@@ -19,25 +19,25 @@ import numpy as np
 
 import core.privacy
 from core.graphs.graph import Graph
-from core.privacy import (
+from core.privacy import queries
+from core.privacy.accounting.audit import CONFIDENCE, audit_epsilon
+from core.privacy.accounting.events import NANO, Event, Pure
+from core.privacy.accounting.measurements import Measurements
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import ATTO, Allotment, PrivacyPlan
+from core.privacy.mechanisms import (
     clustering,
     communities,
     ladder,
     largest_slots,
     lazy_response,
-    mechanisms,
-    queries,
     randomised_response,
     samplers,
 )
-from core.privacy.audit import CONFIDENCE, audit_epsilon
-from core.privacy.bounded_values import BoundedValues
-from core.privacy.edge_values import EdgeValueReads
-from core.privacy.events import NANO, Event, Pure
-from core.privacy.measurements import Measurements
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import ATTO, Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.reads.bounded_values import BoundedValues
+from core.privacy.reads.edge_values import EdgeValueReads
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 Ask = Callable[[PrivateGraph], Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.datasets.models import Dataset
-from core.graphs.ingest import canonicalise
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.identity.service import Principal
 from core.jobs import repository

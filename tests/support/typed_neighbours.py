@@ -20,12 +20,12 @@ import pytest
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import PublicFacts
-from core.privacy import siphash
-from core.privacy.events import GaussianEvent, PoissonSampled, Repeated, pure_nano_epsilon
-from core.privacy.lazy_response import LazyResponse
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import CellKey, GuaranteeKind, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import GaussianEvent, PoissonSampled, Repeated, pure_nano_epsilon
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import CellKey, GuaranteeKind, PrivacyPlan
+from core.privacy.mechanisms import siphash
+from core.privacy.mechanisms.lazy_response import LazyResponse
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.neighbours import Asked
 
@@ -156,7 +156,7 @@ def told(generator: Any, params: Any, facts: PublicFacts, graph: Graph, folder: 
     meter = Meter(plan, MemoryRecorder())
     with pytest.MonkeyPatch.context() as patch:
         asked.answered(patch, *modules)
-        patch.setattr("core.privacy.lazy_response.respond", _answered_lazily(asked))
+        patch.setattr("core.privacy.mechanisms.lazy_response.respond", _answered_lazily(asked))
         model = generator.fit(PrivateGraph(graph, meter), plan, params, lambda *step: progress.append(step))
         model.save(folder)
     recorded = [(entry.edge_type, entry.step, entry.event, entry.purpose) for entry in meter.transcript]

@@ -36,7 +36,7 @@ _context.set_forkserver_preload(
         *(
             "papers.psgraph",
             "core.methods._shared.frame.model",
-            "core.privacy.randomised_response",
+            "core.privacy.mechanisms.randomised_response",
         ),
         *("core.evaluation.utility._triangles", "opendp.measurements", "networkit", "randomgen"),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.privacy import siphash
+from core.privacy.mechanisms import siphash
 
 
 def hashed(key: bytes, message: bytes) -> int:

@@ -31,7 +31,7 @@ BUILT_ON = {
 LOADED_ONCE = (
     *("pyarrow.parquet", "scipy.stats", "numba", "torch", "safetensors.torch", "networkx"),
     *("core.evaluation.attacks.run", "core.evaluation.whole.compare", "core.reports.build"),
-    *("core.privacy.private_graph", "core.learning", "core.settings"),
+    *("core.privacy.session.private_graph", "core.learning", "core.settings"),
 )
 """What all processes start with: libraries, and packages of the product that know no method."""
 

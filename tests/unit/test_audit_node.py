@@ -13,11 +13,11 @@ from core.graphs.graph import EdgeTable, Graph
 from core.methods import registry
 from core.methods.base import GraphKinds, Parameters, PublicFacts, require_accepted
 from core.methods.profiles.persons import degree_bins
-from core.privacy import mechanisms
-from core.privacy.audited import EDGE, MECHANISMS, NODES, canary_schema
-from core.privacy.events import Pure
-from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.audited import EDGE, MECHANISMS, NODES, canary_schema
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import audit
 from core.publishing.audit_targets import target_of, worlds

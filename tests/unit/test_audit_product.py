@@ -9,10 +9,11 @@ import pytest
 
 from core.errors import InvalidInput, NotAccepted, UnknownMethod
 from core.methods import registry
-from core.privacy import gradients, mechanisms, randomised_response, samplers
-from core.privacy.audited import MECHANISMS, AuditSpec, default_runs
-from core.privacy.events import NANO, Pure
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.audited import MECHANISMS, AuditSpec, default_runs
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.plan import PrivacyPlan
+from core.privacy.mechanisms import gradients, randomised_response, samplers
+from core.privacy.mechanisms import noise as mechanisms
 from core.publishing import audit
 from core.publishing.audit_targets import target_of
 from core.settings import Settings

@@ -17,11 +17,11 @@ from pydantic import ValidationError
 from core import errors
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeIds, NodeType
-from core.graphs.store import read_graph, write_graph
+from core.graphs.stored.whole import read_graph, write_graph
 from core.methods import registry
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing import bundle, release
 from core.publishing.release import run_release
@@ -295,7 +295,7 @@ def test_a_child_process_without_any_environment_can_publish(tmp_path):
     (tmp_path / "spec.json").write_text(asked.model_dump_json())
     program = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
-        "from core.privacy.meter import MemoryRecorder\n"
+        "from core.privacy.accounting.meter import MemoryRecorder\n"
         "from core.publishing.release import run_release\n"
         "from core.publishing.spec import ReleaseTask\n"
         "work = Path(sys.argv[2])\n"

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from core.graphs.graph import Graph
-from core.graphs.store import write_graph
+from core.graphs.stored.whole import write_graph
 from core.methods import registry
-from core.privacy.meter import MemoryRecorder
+from core.privacy.accounting.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing import release
 from core.publishing.evaluate import run_evaluation

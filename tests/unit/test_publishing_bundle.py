@@ -11,8 +11,8 @@ import pytest
 
 from core.errors import PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.pseudonyms import pseudonymise
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
+from core.graphs.views.pseudonyms import pseudonymise
 from core.publishing import bundle
 
 PUBLIC = Protection.PUBLIC

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.value_bins import bins_of
-from core.privacy.events import NANO, Pure
-from core.privacy.measurements import Measurements
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.schema.value_bins import bins_of
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.measurements import Measurements
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.carried import carried, labels_of, merged_labels
 from core.reports.carried import MAX_BINS, Carried

@@ -11,7 +11,7 @@ import pytest
 from core import errors
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
 from core.methods import registry
-from core.privacy.plan import Cost, GuaranteeKind
+from core.privacy.accounting.plan import Cost, GuaranteeKind
 from core.publishing import checks
 
 ROOT = Path(__file__).resolve().parents[2]

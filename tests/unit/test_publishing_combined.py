@@ -18,10 +18,10 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
-from core.privacy.events import NANO
-from core.privacy.measurements import Measurements, Part, deviation
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.measurements import Measurements, Part, deviation
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.totals import totals
 from core.reports.intervals import Noise, sum_within, weighted_within

@@ -10,9 +10,9 @@ import pytest
 from core.evaluation.compare import compared
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
-from core.graphs.store import write_graph
+from core.graphs.stored.whole import write_graph
 from core.methods import registry
-from core.privacy.meter import MemoryRecorder
+from core.privacy.accounting.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing.evaluate import run_evaluation
 from core.publishing.release import run_release

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from core.graphs.store import write_graph
+from core.graphs.stored.whole import write_graph
 from core.methods.base import Claimed, PublicFacts, Training
-from core.privacy.events import Unprotected
-from core.privacy.meter import MemoryRecorder
-from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.events import Unprotected
+from core.privacy.accounting.meter import MemoryRecorder
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
 from core.publishing import bundle, release, sample
 from core.reports.model import PublicPart
 from tests.support.publishing import GROUPS, USERS, Fixed, Params, graph, public_of, publish, spec

@@ -13,16 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import measurements as kept
-from core.privacy.events import Pure, Unprotected
-from core.privacy.measurements import Measurements, deviation
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.node_values import MIXINGS
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.privacy.accounting import measurements as kept
+from core.privacy.accounting.events import Pure, Unprotected
+from core.privacy.accounting.measurements import Measurements, deviation
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
+from core.privacy.reads.node_values import MIXINGS
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import bundle
 from core.publishing import measurements as published

@@ -10,8 +10,8 @@ from core.evaluation.metric import Suite
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods.base import GraphKinds, Parameters, no_progress
-from core.privacy.events import Pure
-from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing import membership as publishing
 from core.reports.evidence import Attack

@@ -14,9 +14,9 @@ import pytest
 from core.errors import PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
-from core.graphs.store import write_graph
+from core.graphs.stored.whole import write_graph
 from core.methods import registry
-from core.privacy.meter import MemoryRecorder
+from core.privacy.accounting.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing import bundle, release, sample
 from core.publishing.checks import released_schema

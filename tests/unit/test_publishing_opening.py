@@ -12,10 +12,10 @@ import pytest
 from core.errors import InvalidInput
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema
-from core.graphs.store import write_graph
+from core.graphs.stored.whole import write_graph
 from core.methods import registry
 from core.methods.base import PublicFacts
-from core.privacy.meter import MemoryRecorder
+from core.privacy.accounting.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing.release import run_release
 from core.publishing.spec import ReleaseTask

@@ -25,16 +25,16 @@ from scipy.sparse import coo_array
 from torch_geometric.data import Data
 
 from core.graphs import formats
-from core.graphs.assembled_objects import graph_of
 from core.graphs.graph import EdgeTable, Graph
-from core.graphs.ingest import canonicalise
-from core.graphs.objects import tables_of
-from core.graphs.parted import read_parted
-from core.graphs.parted_ingest import canonicalise_parts
-from core.graphs.pseudonyms import sorted_by_id
+from core.graphs.ingest.assembled_objects import graph_of
+from core.graphs.ingest.objects import tables_of
+from core.graphs.ingest.parted import canonicalise_parts
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection
-from core.graphs.store import read_graph
-from core.graphs.uploads import IngestLimits, UploadedFile
+from core.graphs.stored.parted import read_parted
+from core.graphs.stored.whole import read_graph
+from core.graphs.uploads.files import IngestLimits, UploadedFile
+from core.graphs.views.pseudonyms import sorted_by_id
 from core.privacy.units import Unit
 from tests.support.publishing import Fixed, publish
 

@@ -21,19 +21,19 @@ import pytest
 import torch
 from torch_geometric.data import Data, HeteroData, TemporalData
 
-from core.graphs.assembled_objects import graph_of
-from core.graphs.fingerprint import fingerprint
-from core.graphs.formats._base import RawGraph, columnar
 from core.graphs.graph import EdgeTable, Graph
-from core.graphs.ingest import canonicalise
-from core.graphs.objects import tables_of
-from core.graphs.proposal import propose
-from core.graphs.pseudonyms import reordered
+from core.graphs.ingest.assembled_objects import graph_of
+from core.graphs.ingest.objects import tables_of
+from core.graphs.ingest.proposal import propose
+from core.graphs.ingest.snapshots import canonical_snapshot
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import Derived, GraphSchema, NodeIds
-from core.graphs.snapshot_ingest import canonical_snapshot
-from core.graphs.snapshot_schema import tick_schema
-from core.graphs.store import read_graph
-from core.graphs.uploads import IngestLimits, UploadedFile
+from core.graphs.schema.snapshots import tick_schema
+from core.graphs.stored.fingerprint import fingerprint
+from core.graphs.stored.whole import read_graph
+from core.graphs.uploads.batches import RawGraph, columnar
+from core.graphs.uploads.files import IngestLimits, UploadedFile
+from core.graphs.views.pseudonyms import reordered
 from core.privacy.units import Unit
 from tests.support.publishing import Fixed, publish
 

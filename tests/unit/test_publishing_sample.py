@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from core.errors import PrivacyViolation, UnmeteredFit
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection
-from core.graphs.store import write_graph
-from core.privacy.meter import MemoryRecorder
+from core.graphs.stored.whole import write_graph
+from core.privacy.accounting.meter import MemoryRecorder
 from core.publishing import bundle, release, sample
 from core.publishing.checks import released_schema
 from core.reports.model import PublicPart

@@ -15,11 +15,11 @@ import pytest
 from core.errors import NotAccepted
 from core.evaluation.suite import degree_statistics, public_statistics
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.parted import write_parted
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection
+from core.graphs.stored.parted import write_parted
 from core.methods.dcsbm.counts import COUNTED
 from core.methods.registry import get
-from core.privacy.meter import MemoryRecorder
+from core.privacy.accounting.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing.bundle import read_alignment
 from core.publishing.sharded import run_fit, run_join, run_shard

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from core.evaluation.metric import Suite
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods import registry
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
 from core.publishing.spec import JobSpec, Place, Plain, ReleaseTask, Sample, Tick
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.privacy.events import NANO
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import NANO
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import bundle
 from core.publishing.evaluate import run_evaluation

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.store import read_graph, write_graph
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.stored.whole import read_graph, write_graph
 from core.methods import registry
-from core.privacy.meter import MemoryRecorder
+from core.privacy.accounting.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing import bundle, release, sample
 from core.publishing.checks import released_schema

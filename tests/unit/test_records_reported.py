@@ -11,14 +11,14 @@ import pytest
 from core.evaluation.paid import exact
 from core.evaluation.tasks.edge_values import edge_values
 from core.evaluation.values import compare_values
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
-from core.graphs.records import NUMBER, records_per_edge
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.events import NANO, Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.views.records import NUMBER, records_per_edge
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit, charged_together
 from core.publishing.bundle import read_alignment
 from core.publishing.carried import carried

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 
 from core.errors import InvalidInput
-from core.graphs.partable import Part
+from core.graphs.schema.partable import Part
 from core.publishing.sharded import TOLD
 from core.workflows.releases import publish, sharded
 from core.workflows.releases.publish import JobWork

@@ -24,8 +24,8 @@ from core.jobs.models import RELEASES, JobReason, Stop
 from core.logging import get_logger
 from core.methods import registry
 from core.methods.base import LinkHidingGenerator
-from core.privacy.guarantee import Guarantee
-from core.privacy.meter import TranscriptEntry
+from core.privacy.accounting.guarantee import Guarantee
+from core.privacy.accounting.meter import TranscriptEntry
 from core.publishing.spec import InParts, Plain, Sample, Tick
 from core.tracing import spans
 from core.workflows.common.context import Services

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.errors import InvalidInput, NotFound
 from core.failpoints import reach
-from core.graphs.partable import Part, part_name
+from core.graphs.schema.partable import Part, part_name
 from core.jobs.models import SHARDS, JobReason, Stop
 from core.logging import get_logger
 from core.tracing import spans

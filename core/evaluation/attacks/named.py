@@ -23,7 +23,7 @@ from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
-from core.graphs.sensitive import SensitiveLinks
+from core.graphs.views.sensitive import SensitiveLinks
 
 Progress = Callable[[str, int, int], None]
 

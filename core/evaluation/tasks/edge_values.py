@@ -8,11 +8,11 @@ import numpy as np
 
 from core.evaluation.attacks.scoring import auc
 from core.evaluation.tasks.entry import task_entry
-from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.columns.tables import EdgeTable
 from core.graphs.graph import Graph
-from core.graphs.records import each_alone
 from core.graphs.schema import EdgeType
-from core.graphs.tables import EdgeTable
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.views.records import each_alone
 
 NAME = "edge_values"
 FEWEST = 20

@@ -8,7 +8,7 @@ import numpy as np
 
 from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.view import UndirectedView
-from core.graphs.networkit import networkit
+from core.graphs.views.networkit import networkit
 
 SCALARS = (
     Metric(

@@ -19,7 +19,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from core.errors import InvalidInput, UnknownFormat
-from core.graphs.formats._base import Export, Format, Options
+from core.graphs.uploads.batches import Export, Format, Options
 
 _ASKED = ("name", "media_type", "extensions", "parts", "write", "refuses")
 _ASKED_TO_READ = ("carries_nodes", "OptionsModel", "read")

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from core.graphs.findings import reject, shown
-from core.graphs.formats._base import Batch, Careful, DelimitedOptions, RawGraph, ReadRequest
 from core.graphs.formats._formulas import unescaped
 from core.graphs.formats._headers import known_names, looks_unlike
 from core.graphs.formats._lines import COMMENTS, Dialect, chunks, line_problem, next_record, quotes, record_of
 from core.graphs.schema import GRAPH_ID
+from core.graphs.uploads.batches import Batch, Careful, DelimitedOptions, RawGraph, ReadRequest
+from core.graphs.uploads.findings import reject, shown
 
 _COMMENT_LINES = re.compile(rb"(?m)^(?:[#%][^\n]*+\n?)++")
 _RECORD_LINE = re.compile(rb"(?m)^[^\r\n#%]")

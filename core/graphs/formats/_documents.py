@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from core.graphs.findings import reject, shown
-from core.graphs.formats._base import END_TYPES, Batch, Options, RawGraph, ReadRequest, columnar
-from core.graphs.uploads import VECTOR_SEPARATOR
+from core.graphs.uploads.batches import END_TYPES, Batch, Options, RawGraph, ReadRequest, columnar
+from core.graphs.uploads.files import VECTOR_SEPARATOR
+from core.graphs.uploads.findings import reject, shown
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -31,7 +31,7 @@ class DocumentOptions(Options):
 
 def raw_graph(made: nx.Graph, request: ReadRequest) -> RawGraph:
     """Read nodes and edges of the document; a finding's line is the ordinal of the node or edge."""
-    from core.graphs.networkx_tables import networkx_tables
+    from core.graphs.uploads.networkx_tables import networkx_tables
 
     nodes, edges = networkx_tables(made)
     extra = [name for name in edges.column_names if name not in END_TYPES and request.refuses_column(name)]
@@ -53,7 +53,7 @@ def _once(table: pa.Table, size: int) -> Iterator[Batch]:
 
 def exported(graph: Graph, *, lists: bool) -> nx.Graph:
     """Make the NetworkX graph that a document holds: time as the step, vectors as text unless ``lists``."""
-    from core.graphs.convert import to_networkx
+    from core.graphs.views.convert import to_networkx
 
     made = to_networkx(graph)
     if not lists:

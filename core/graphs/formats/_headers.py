@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.graphs.formats._base import Part
+from core.graphs.uploads.batches import Part
 
 # Names of the ends in other tools' files, in pairs: one name of a pair alone means nothing.
 _ENDS = (

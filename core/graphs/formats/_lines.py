@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from core.graphs.findings import reject
-from core.graphs.formats._base import (
+from core.graphs.uploads.batches import (
     DAMAGED,
     DelimitedOptions,
     Part,
@@ -16,6 +15,7 @@ from core.graphs.formats._base import (
     open_bytes,
     unpacked_limit,
 )
+from core.graphs.uploads.findings import reject
 
 COMMENTS = (b"#", b"%")
 _DELIMITERS = (",", "\t", ";")

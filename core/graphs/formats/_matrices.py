@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from core.errors import NotAccepted
-from core.graphs.findings import reject
-from core.graphs.formats._base import Batch, Options, RawGraph, ReadRequest, columnar
 from core.graphs.schema import GraphSchema, Name
+from core.graphs.uploads.batches import Batch, Options, RawGraph, ReadRequest, columnar
+from core.graphs.uploads.findings import reject
 
 if TYPE_CHECKING:
     import numpy as np

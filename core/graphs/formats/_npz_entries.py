@@ -16,9 +16,9 @@ from typing import IO
 
 import numpy as np
 
-from core.graphs.findings import reject, shown
-from core.graphs.formats._base import ReadRequest, unpacked_limit
 from core.graphs.formats._matrices import Entries
+from core.graphs.uploads.batches import ReadRequest, unpacked_limit
+from core.graphs.uploads.findings import reject, shown
 
 NEEDED = {
     "csr": ("indices", "indptr", "data"),

@@ -13,8 +13,8 @@ import pyarrow.csv as pacsv
 from core.graphs.formats._formulas import escaped
 from core.graphs.graph import Graph
 from core.graphs.schema import GRAPH_ID, GraphSchema
-from core.graphs.uploads import VECTOR_SEPARATOR
-from core.graphs.value_tables import edges_of, record_count, value_columns, value_fields
+from core.graphs.uploads.files import VECTOR_SEPARATOR
+from core.graphs.views.value_tables import edges_of, record_count, value_columns, value_fields
 
 ROWS = 1 << 20
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.graphs.formats._base import DelimitedOptions, Part, RawGraph, ReadRequest, refuses_none
+from core.graphs.uploads.batches import DelimitedOptions, Part, RawGraph, ReadRequest, refuses_none
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import NotAccepted
 from core.graphs.formats import _archives
-from core.graphs.formats._base import Part, refuses_names
 from core.graphs.schema import GRAPH_ID, EdgeType, GraphSchema
+from core.graphs.uploads.batches import Part, refuses_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,7 +129,7 @@ def _edges_of(graph: Graph, relations: Iterable[EdgeType]) -> Iterator[pa.Table]
     import numpy as np
     import pyarrow as pa
 
-    from core.graphs.value_tables import edges_of
+    from core.graphs.views.value_tables import edges_of
 
     places = _graph_places(graph.schema)
     for relation in relations:

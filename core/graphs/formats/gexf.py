@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import NotAccepted
-from core.graphs.formats._base import Part, refuses_names
 from core.graphs.formats._documents import exported
 from core.graphs.schema import GraphSchema
+from core.graphs.uploads.batches import Part, refuses_names
 
 if TYPE_CHECKING:
     import networkx as nx

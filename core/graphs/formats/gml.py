@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import NotAccepted
-from core.graphs.findings import reject
-from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document
 from core.graphs.formats._documents import BROKEN, DocumentOptions, exported, raw_graph
 from core.graphs.schema import GraphSchema
+from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, read_document
+from core.graphs.uploads.findings import reject
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph

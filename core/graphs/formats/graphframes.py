@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from core.errors import NotAccepted
 from core.graphs.formats import _archives
-from core.graphs.formats._base import Part, refuses_names
 from core.graphs.schema import GraphSchema
+from core.graphs.uploads.batches import Part, refuses_names
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -35,8 +35,8 @@ def write(graph: Graph, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from core.graphs.convert import node_keys
     from core.graphs.formats._tables import edge_tables, typed_node_tables
+    from core.graphs.views.convert import node_keys
 
     if reason := refuses(graph.schema):
         raise NotAccepted(reason, field="format")

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from core.graphs.findings import reject
 from core.graphs.formats import _matrices
-from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document
+from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, read_document
+from core.graphs.uploads.findings import reject
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from core.errors import NotAccepted
 from core.graphs.formats import _archives
-from core.graphs.formats._base import Part, refuses_names
 from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.graphs.uploads.batches import Part, refuses_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,8 +70,8 @@ def _collection(graph: Graph, folder: Path) -> list[str]:
     """Write one file of nodes and one of edges for all graphs, and return their arguments of the command."""
     import pyarrow as pa
 
-    from core.graphs.convert import node_keys
     from core.graphs.formats._tables import edge_tables, typed_node_tables
+    from core.graphs.views.convert import node_keys
 
     keys = {kind: pa.array(names, type=pa.string()) for kind, names in node_keys(graph).items()}
     nodes = (table.add_column(0, "key", keys[kind]) for kind, table in typed_node_tables(graph).items())

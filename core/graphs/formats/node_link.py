@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.graphs.findings import reject
-from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document, refuses_none
 from core.graphs.formats._documents import BROKEN, DocumentOptions, exported, raw_graph
+from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, read_document, refuses_none
+from core.graphs.uploads.findings import reject
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph

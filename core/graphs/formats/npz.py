@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.graphs.formats import _matrices
-from core.graphs.formats._base import Part, RawGraph, ReadRequest
+from core.graphs.uploads.batches import Part, RawGraph, ReadRequest
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph

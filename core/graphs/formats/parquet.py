@@ -7,8 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from core.graphs.findings import reject, shown
-from core.graphs.formats._base import (
+from core.graphs.formats._headers import known_names
+from core.graphs.schema import GRAPH_ID
+from core.graphs.uploads.batches import (
     Batch,
     Options,
     Part,
@@ -18,8 +19,7 @@ from core.graphs.formats._base import (
     refuses_none,
     unpacked_limit,
 )
-from core.graphs.formats._headers import known_names
-from core.graphs.schema import GRAPH_ID
+from core.graphs.uploads.findings import reject, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -191,8 +191,8 @@ def _columns(request: ReadRequest, names: list[str], kinds: list[pa.DataType]) -
 def _kind_problem(request: ReadRequest, column: str, kind: pa.DataType) -> str | None:
     import pyarrow as pa
 
-    from core.graphs.columns import is_text, is_time
-    from core.graphs.value_columns import readable
+    from core.graphs.columns.arrays import is_text, is_time
+    from core.graphs.uploads.value_columns import readable
 
     if column in request.values:
         mend = "cast it to strings, integers, numbers or times"

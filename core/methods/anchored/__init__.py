@@ -47,10 +47,11 @@ event: cells hold disjoint edges, so each has all of epsilon; w-event: a part fo
 one for relations without time; pair: a part for each cell.
 
 With ``node_attribute_share`` and ``evidence=none``, a share of epsilon pays for protected attributes of nodes
-(:mod:`core.methods._shared.node_values`, with the reads and proofs of :mod:`core.privacy.node_values`):
+(:mod:`core.methods._shared.node_values`, with the reads and proofs of :mod:`core.privacy.reads.node_values`):
 every node is dealt values by its degrees, and pairs of groups gain log odds in the chain, by which they meet
 as the mixing matrix says that was read of all steps together; of a directed relation, and between two node
-types, by source and target (:mod:`core.privacy.mixing_between`). Not beside directions; what edges carry is.
+types, by source and target (:mod:`core.privacy.reads.mixing_between`). Not beside directions; what edges
+carry is.
 
 Declared facts are kept: a pair that occurs once over time is drawn once, a source of a functional relation
 has one target.
@@ -89,13 +90,13 @@ from core.methods.base import (
     PublicFacts,
     require_accepted,
 )
-from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
     from core.methods.anchored.model import AnchoredModel
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
 
 
 class AnchoredEdges:

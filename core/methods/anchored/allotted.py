@@ -11,8 +11,8 @@ from core.graphs.schema import EdgeType, GraphSchema
 from core.methods._shared.frame.plan import besides
 from core.methods.anchored import passes
 from core.methods.base import PublicFacts
-from core.privacy.events import MAX_NANO_EPSILON, GaussianEvent, Pure, Repeated, pure_nano_epsilon
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.events import MAX_NANO_EPSILON, GaussianEvent, Pure, Repeated, pure_nano_epsilon
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
 SHARE = 0.4

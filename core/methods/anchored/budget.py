@@ -15,7 +15,7 @@ from core.methods._shared.relations.budget import (
 )
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods.anchored.allotted import granted
-from core.privacy.plan import PlannedRead, PrivacyPlan
+from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
 from core.privacy.queries import Shape
 from core.privacy.units import edges_of_unit
 

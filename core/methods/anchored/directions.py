@@ -21,8 +21,8 @@ from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.plan import CellKey
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.accounting.plan import CellKey
+    from core.privacy.session.private_graph import PrivateGraph
 
 MOST_COLUMNS = 32
 """Layers of more classes, all together, are put down to random directions: fewer values to bear noise."""

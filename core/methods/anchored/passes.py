@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from core.privacy import dp_sgd
-from core.privacy.accountant import Accountant
-from core.privacy.events import Event, GaussianEvent, Repeated
+from core.privacy.accounting import dp_sgd
+from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.events import Event, GaussianEvent, Repeated
 
 DIRECTIONS = "directions of a relation"
 """The purpose of a plan's allotments that pay for them."""

@@ -19,12 +19,12 @@ import numpy as np
 from core.methods._shared.relations.budget import proposals_for
 from core.methods._shared.slots.markov_chain import rewired
 from core.methods.anchored.passes import DIRECTIONS
+from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
-from core.privacy.plan import CellKey
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
 
 RANK = 4
 SKETCH = 8  # random directions, where nothing is known of the targets

@@ -9,12 +9,13 @@ The reads, each of which may use what was read before:
    (:mod:`core.methods._shared.degrees.tails`).
 4. labels: one visit of the nodes by descending noisy degree, each with a noisy count of its earlier
    neighbours by label; edges inside the core, the fifth of the nodes that comes first, are read twice, at
-   shares of the same epsilon_4 (:mod:`core.privacy.label_stream`, with its proof). The rows' sums are a
-   second look at the degrees.
+   shares of the same epsilon_4 (:mod:`core.privacy.mechanisms.label_stream`, with its proof). The rows' sums
+   are a second look at the degrees.
 5. edges inside and between labels (``group_matrix``, L1 1).
-6. triangles, by the ladder mechanism (:mod:`core.privacy.ladder`).
-7. the damped sum of local clustering coefficients, by a ladder too (:mod:`core.privacy.clustering`).
-8. the sum over edges of noisy degree times noisy degree (:mod:`core.privacy.product_sum`).
+6. triangles, by the ladder mechanism (:mod:`core.privacy.mechanisms.ladder`).
+7. the damped sum of local clustering coefficients, by a ladder too
+   (:mod:`core.privacy.mechanisms.clustering`).
+8. the sum over edges of noisy degree times noisy degree (:mod:`core.privacy.mechanisms.product_sum`).
 A graph is drawn by matching edge ends label by label, with the degrees of that law, and rewired, keeping
 degrees and block counts, until degree products, triangles and clustering are near what was read. How near
 degree products are brought follows from their noise, and they give way where they make more triangles than
@@ -43,8 +44,8 @@ edges inside and between groups and to triangles. Labels are public then, hence 
 
 With ``node_attribute_share``, that share of an edge's epsilon, and the epsilon of a node's row of protected
 attributes, pay for synthetic ones (:mod:`core.methods._shared.node_values`, with the reads and proofs of
-:mod:`core.privacy.node_values`): every node is dealt values by its label and class of degree, and edges are
-drawn by both, so that labels meet as read 5 says, and values as the paid mixing matrix.
+:mod:`core.privacy.reads.node_values`): every node is dealt values by its label and class of degree, and edges
+are drawn by both, so that labels meet as read 5 says, and values as the paid mixing matrix.
 
 The method's first version, without 1, 3 and 7 and with at least two labels, is the preset ``first``;
 ``balanced`` and ``spectral`` are variants of that. Run times depend on true degrees and are not published.
@@ -71,23 +72,23 @@ from core.methods._shared.values.stage import VALUES
 from core.methods.dcsbm.budget import cell_reads
 from core.methods.dcsbm.counts import COUNTED, require_counts
 from core.methods.dcsbm.params import DCSBMParams
-from core.privacy.events import pure_nano_epsilon
-from core.privacy.public_groups import group_attribute
+from core.privacy.accounting.events import pure_nano_epsilon
+from core.privacy.reads.public_groups import group_attribute
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
 
-    from core.graphs.parts import Part
     from core.graphs.schema import GraphSchema
+    from core.graphs.stored.parts import Part
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel
     from core.methods._shared.shards.law import StripLaw
     from core.methods.base import Progress, PublicFacts
-    from core.privacy.counted import CountedSession, PrivateParts
+    from core.privacy.accounting.plan import CellKey, PrivacyPlan
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import CellKey, PrivacyPlan
+    from core.privacy.session.counted import CountedSession, PrivateParts
 
 
 class Labels(NodeValueStage):
@@ -157,7 +158,7 @@ class DCSBM(CarriesNodeValues, PerCell):
             return
         from core.methods._shared.rewiring.clustering import damping_for
         from core.methods.dcsbm.budget import shares
-        from core.privacy.clustering import damping_of
+        from core.privacy.mechanisms.clustering import damping_of
 
         for each in self.structure_of(plan).allotments:
             count = nodes[schema.edge_type(each.edge_type).source]

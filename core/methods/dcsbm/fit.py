@@ -25,15 +25,15 @@ from core.methods._shared.rewiring.products import degree_covariance
 from core.methods._shared.triangles.draw import triangle_aim
 from core.methods.dcsbm.budget import FREED, FREED_BY_GROUPS, shares, without_labels
 from core.privacy import limits
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
-from core.privacy.events import NANO
-from core.privacy.label_stream import LabelRule, LabelStream, split
+from core.privacy.mechanisms.label_stream import LabelRule, LabelStream, split
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
     from core.methods.dcsbm.params import DCSBMParams
-    from core.privacy.counted import CountedCell
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.counted import CountedCell
+    from core.privacy.session.private_graph import PrivateCell
 
 SMALLEST_WEIGHT = 0.5  # what a node counts for whose noisy degree is lower
 MOST_GROUPS = 16
@@ -118,7 +118,7 @@ def fit(
 
 def whole(cell: CountedCell) -> PrivateCell:
     """Return the cell for reads that need its edges together; NotAccepted where they are in parts."""
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
 
     if not isinstance(cell, PrivateCell):
         raise NotAccepted(

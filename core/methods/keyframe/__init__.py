@@ -28,7 +28,7 @@ steps of all relations, so epsilon is divided over the relations, and over all s
 Several relations under w-event: the unit has one edge a step, so each relation has all of epsilon.
 
 With ``node_attribute_share``, a share of epsilon pays for protected attributes of nodes
-(:mod:`core.methods._shared.node_values`, with the reads and proofs of :mod:`core.privacy.node_values`):
+(:mod:`core.methods._shared.node_values`, with the reads and proofs of :mod:`core.privacy.reads.node_values`):
 every node is dealt values for all steps, by its degrees in all of them, and the edges of every step are drawn
 by the groups of both ends beside the degree classes, as the mixing matrix says that was read of all steps
 together. Not in live streams.
@@ -69,7 +69,7 @@ from core.methods.base import (
     require_accepted,
 )
 from core.methods.keyframe.budget import COUNTERS, FRAME, KeyframeParams, divide, granted_to, make_plan
-from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from core.methods._shared.frame.model import CellsModel
     from core.methods.keyframe.state import KeyframeState
     from core.methods.keyframe.step import Memory
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
 
 
 class KeyframeEdges:

@@ -11,8 +11,8 @@ from core.methods._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, plan_of
 from core.methods._shared.node_values.share import NodeValueParameters
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import PublicFacts
-from core.privacy.events import Pure, pure_nano_epsilon
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.events import Pure, pure_nano_epsilon
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
 COUNTERS, FRAME = "keyframe counters", "key frame"

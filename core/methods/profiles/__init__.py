@@ -25,8 +25,8 @@ anonymous: number 17 of a release is nobody in particular.
 What is read, at which sensitivity to one person: histograms of persons, 1 in one entry, so sqrt(2) in L2;
 clipped sums over things, vectors without negative entries of length sqrt(D) at most, so sqrt(2 D); second
 moments of profiles of length c at most, whose inner products are squares, so sqrt(2) c^2. Proof:
-:mod:`core.privacy.people_things`; which things have columns follows from what was paid for, hence is the same
-for two neighbours once that is given. All reads are of the whole graph and add up; the rest is
+:mod:`core.privacy.reads.people_things`; which things have columns follows from what was paid for, hence is
+the same for two neighbours once that is given. All reads are of the whole graph and add up; the rest is
 post-processing. Every sum is one of integers, under discrete Gaussian noise. Guarantee: (epsilon, delta).
 
 Declared facts are kept: a pair that occurs once over time is drawn once, a person of a functional relation
@@ -57,7 +57,7 @@ from core.methods.profiles.budget import idle_of, multipliers, of_values, planne
 from core.methods.profiles.params import ProfilesParams
 from core.methods.room import FEWER
 from core.privacy import limits
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.values.stage import ValuedModel
     from core.methods.profiles.model import ProfilesModel
-    from core.privacy.plan import CellKey, PlannedRead
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.accounting.plan import CellKey, PlannedRead
+    from core.privacy.session.private_graph import PrivateGraph
 
 
 class Profiles:
@@ -120,7 +120,7 @@ class Profiles:
         self, params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
         """Check what is read of every thing, and that noise has a grid; see the protocol."""
-        from core.privacy.aggregation import scale_of
+        from core.privacy.mechanisms.aggregation import scale_of
 
         for purpose, multiplier in multipliers(plan).items():
             relation = schema.edge_type(purpose.split(" of ", 1)[1])

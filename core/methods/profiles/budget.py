@@ -14,9 +14,9 @@ from core.methods._shared.frame.plan import plan_of
 from core.methods._shared.values.share import NUMBERS_SHARE, carrying
 from core.methods.base import PublicFacts
 from core.methods.profiles.params import ProfilesParams
-from core.privacy import dp_sgd
-from core.privacy.events import GaussianEvent
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PlannedRead, PrivacyPlan
+from core.privacy.accounting import dp_sgd
+from core.privacy.accounting.events import GaussianEvent
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PlannedRead, PrivacyPlan
 
 GRAIN = 1000
 """Noise multipliers are whole thousandths, rounded up."""

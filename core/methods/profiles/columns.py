@@ -11,8 +11,8 @@ import pyarrow as pa
 from core.graphs.schema import EdgeType, GraphSchema
 from core.methods.profiles.budget import thing_of
 from core.privacy.entropy import public_generator
-from core.privacy.people_things import PeopleAndThings
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.reads.people_things import PeopleAndThings
+from core.privacy.session.private_graph import PrivateGraph
 
 MOST_COLUMNS = 32
 SKETCH = 16

@@ -20,8 +20,8 @@ from core.methods.profiles.persons import (
     spread_over_steps,
 )
 from core.privacy.entropy import Generator as Rng
-from core.privacy.people_things import Edges
 from core.privacy.queries import Shape
+from core.privacy.reads.people_things import Edges
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

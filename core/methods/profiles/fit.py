@@ -23,11 +23,11 @@ from core.methods.profiles.params import ProfilesParams
 from core.methods.profiles.persons import Active, active_bins, activity_counts, degree_bins
 from core.methods.profiles.structure import fitted_tastes
 from core.privacy.entropy import Generator as Rng
-from core.privacy.people_things import Noisy, PeopleAndThings
+from core.privacy.reads.people_things import Noisy, PeopleAndThings
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
 
 MOST_SPREAD = 4.0
 COMMON = 0.1

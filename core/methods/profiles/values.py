@@ -5,7 +5,7 @@ Of each attribute of a relation, and first of the number of an edge's records wh
 2. of every thing, how many records have a value of each kind.
 Persons are anonymous: nothing is read of what one person's edges carry, and who gives what to whom follows
 from the things. What clipping took is undone by what it takes of a drawn graph. Reads and proofs:
-:meth:`core.privacy.people_things.PeopleAndThings.value_totals`; all else is post-processing.
+:meth:`core.privacy.reads.people_things.PeopleAndThings.value_totals`; all else is post-processing.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.graphs.records import asked_for
-from core.graphs.value_bins import bins_of
+from core.graphs.schema.value_bins import bins_of
+from core.graphs.views.records import asked_for
 from core.methods._shared.frame.model import StoredCells
 from core.methods._shared.values.bins import Division, divided
 from core.methods._shared.values.fit import PERIODS, columns_of, rates_of, shares_of, shares_told
 from core.methods._shared.values.memory import Nodes
 from core.methods._shared.values.stage import ValuedModel, paid_cells
 from core.methods.profiles.budget import RECORDS, VALUES, Read
-from core.privacy.people_things import Edges, Noisy, PeopleAndThings, clipped_totals
+from core.privacy.reads.people_things import Edges, Noisy, PeopleAndThings, clipped_totals
 
 if TYPE_CHECKING:
-    from core.graphs.tables import EdgeTable
+    from core.graphs.columns.tables import EdgeTable
     from core.methods._shared.frame.columns import Columns
     from core.methods.profiles.model import ProfilesModel
     from core.privacy.entropy import Generator as Rng

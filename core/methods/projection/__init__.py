@@ -21,9 +21,10 @@ until it has as many triangles as were read; where none were seen, it has those 
 Guarantee: pure epsilon. Unit: node, all edges of one person, replaced by any others. Proof of the total:
 which thetas, thresholds and taus are asked is a function of earlier noisy outputs and public facts, hence the
 same for two neighbours once those are given; whichever reads are made, their costs add up to epsilon, so that
-they are adaptive reads under a sum that is fixed. The reads' own proofs: :mod:`core.privacy.projection`,
-:mod:`core.privacy.packing` and :mod:`core.privacy.bounded`. Keys of projections are fresh and independent of
-the graph. All else is post-processing. Run times depend on the graph and are not published.
+they are adaptive reads under a sum that is fixed. The reads' own proofs:
+:mod:`core.privacy.mechanisms.projection`, :mod:`core.privacy.mechanisms.packing` and
+:mod:`core.privacy.reads.bounded`. Keys of projections are fresh and independent of the graph. All else is
+post-processing. Run times depend on the graph and are not published.
 
 What is not there: labels from ties, tables of edges between groups. A projected graph does not protect those,
 though each of its nodes has few edges: whether an edge is kept can hang on a person far away, and then so may
@@ -49,17 +50,17 @@ from core.methods._shared.frame.plan import divide, plan_of
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
 from core.methods.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
 from core.methods.projection.params import HISTOGRAM, ProjectionParams
-from core.privacy.events import Pure, pure_nano_epsilon
-from core.privacy.persons import acquaintance
-from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
-from core.privacy.public_groups import group_attribute
+from core.privacy.accounting.events import Pure, pure_nano_epsilon
+from core.privacy.accounting.persons import acquaintance
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.reads.public_groups import group_attribute
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.model import CellsModel
     from core.methods._shared.values.stage import ValuedModel
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
 
 LEAST_NANO_EPSILON = 1_000_000
 _PURPOSE = "people of "

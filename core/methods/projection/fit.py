@@ -15,16 +15,16 @@ from core.methods.projection.law import (
     fitted_law,
     kept_share,
 )
-from core.privacy import bounded
-from core.privacy.events import NANO
-from core.privacy.packing import MAX_TAU
-from core.privacy.projection import MAX_THETA
-from core.privacy.public_groups import group_attribute
+from core.privacy.accounting.events import NANO
+from core.privacy.mechanisms.packing import MAX_TAU
+from core.privacy.mechanisms.projection import MAX_THETA
+from core.privacy.reads import bounded
+from core.privacy.reads.public_groups import group_attribute
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
     from core.methods.projection.params import ProjectionParams
-    from core.privacy.people import People
+    from core.privacy.reads.people import People
 
 FIRST_THETA, RUNGS_APART = 4, 4
 SPARSE = 0.35  # of theta: a mean number of kept edges below it says that most edges were kept

@@ -1,7 +1,7 @@
 """What edges of people carry: one histogram, and values between public groups, under the declared bound.
 
 Nothing is read of a single person's edges: at 2 degree_bound records a person, noise would hide it. Reads and
-proofs: :mod:`core.privacy.bounded_values`; all else is post-processing.
+proofs: :mod:`core.privacy.reads.bounded_values`; all else is post-processing.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from core.methods.projection.params import HISTOGRAM
 from core.privacy.entropy import noise_generator
 
 if TYPE_CHECKING:
-    from core.graphs.tables import EdgeTable
+    from core.graphs.columns.tables import EdgeTable
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel
-    from core.privacy.bounded_values import BoundedValues
-    from core.privacy.people import People
+    from core.privacy.reads.bounded_values import BoundedValues
+    from core.privacy.reads.people import People
 
 
 def valued(model: CellsModel, people: People, nano_epsilon: int, group: str | None) -> ValuedModel:

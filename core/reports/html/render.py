@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup
 
-from core.privacy.guarantee import rounded_up
+from core.privacy.accounting.guarantee import rounded_up
 from core.reports import precision
 from core.reports.base import EXPOSED, Notice
 from core.reports.comparison import EdgeTypeComparison

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from core.privacy.guarantee import of_several
+from core.privacy.accounting.guarantee import of_several
 from core.privacy.units import Unit
 from core.reports.model import GuaranteePart, PublicPart
 from core.reports.notices import READ_OFF

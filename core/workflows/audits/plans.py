@@ -12,7 +12,7 @@ from core.ledger.amounts import delta_cost, epsilon_cost
 from core.methods import registry
 from core.methods.base import Generator, PublicFacts
 from core.methods.room import require_room
-from core.privacy.audited import (
+from core.privacy.accounting.audited import (
     EDGE,
     MAX_WINDOW,
     MECHANISMS,
@@ -21,8 +21,8 @@ from core.privacy.audited import (
     default_runs,
     mechanism_plans,
 )
-from core.privacy.events import NANO
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params, keeps_to
 from core.settings import Settings

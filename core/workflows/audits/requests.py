@@ -18,8 +18,8 @@ from core.identity.service import Principal, require
 from core.jobs import idempotency
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.audited import AuditSpec
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.audited import AuditSpec
+from core.privacy.accounting.plan import PrivacyPlan
 from core.settings import Settings
 from core.work import leases
 from core.work import service as work

@@ -19,7 +19,7 @@ from pydantic import (
 from core.datasets.models import Dataset, DatasetState
 from core.errors import InvalidInput, KindNotAllowed, PolicyRefused
 from core.ledger.amounts import epsilon_capacity
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 from graphveil.amounts import format_epsilon
 from graphveil.models.datasets import PolicyRules
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.errors import InvalidInput
-from core.graphs.partable import require_partable
 from core.graphs.schema import GraphSchema
+from core.graphs.schema.partable import require_partable
 from core.ledger.kinds import Filter
 from core.privacy.units import Unit
 from core.publishing.checks import check_protects

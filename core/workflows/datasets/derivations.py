@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from core.datasets import repository
 from core.datasets.models import Dataset, DatasetPart
 from core.graphs import formats
-from core.graphs.read_off import marks_of, still_read_off
+from core.graphs.ingest.read_off import marks_of, still_read_off
 from core.graphs.schema import Derived, GraphSchema
 
 

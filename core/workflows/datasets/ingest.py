@@ -19,7 +19,7 @@ from core.datasets.models import INGESTS, Dataset, DatasetVersion, VersionState
 from core.datasets.service import Event
 from core.errors import InvalidInput, LeaseLost, NotFound
 from core.graphs.schema import GraphSchema
-from core.graphs.uploads import IngestLimits, UploadedFile
+from core.graphs.uploads.files import IngestLimits, UploadedFile
 from core.logging import get_logger
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
@@ -98,8 +98,8 @@ def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any
     """The canonical graph is stored, sealed, and the version is ready; or rejected, where its content belongs
     to an account under other terms.
 
-    ``report`` is :meth:`core.graphs.uploads.IngestReport.to_json`; curators see it, without the fingerprint.
-    Raises InvalidInput where it has no fingerprint or the stored schema is not the declared one.
+    ``report`` is :meth:`core.graphs.uploads.files.IngestReport.to_json`; curators see it, without the
+    fingerprint. Raises InvalidInput where it has no fingerprint or the stored schema is not the declared one.
     """
     content = report.get("fingerprint")
     stored = GraphSchema.model_validate_json((work.graph_folder / "schema.json").read_bytes())

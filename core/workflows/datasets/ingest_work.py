@@ -15,7 +15,7 @@ from core.datasets import objects, repository, vault
 from core.datasets.models import INGESTS, Dataset, DatasetPart, DatasetVersion
 from core.errors import LeaseLost, NotFound
 from core.graphs.schema import GraphSchema
-from core.graphs.uploads import IngestLimits, UploadedFile
+from core.graphs.uploads.files import IngestLimits, UploadedFile
 from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
 from core.work import leases

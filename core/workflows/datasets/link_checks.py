@@ -20,7 +20,7 @@ from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as lists
 from core.datasets.models import LINK_CHECKS, ListState, SensitiveList
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
-from core.graphs.uploads import IngestLimits
+from core.graphs.uploads.files import IngestLimits
 from core.logging import get_logger
 from core.settings import Settings
 from core.storage.sealed import seal, unseal

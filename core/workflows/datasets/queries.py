@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from core.datasets import repository, service
 from core.datasets.models import Dataset as Row
 from core.datasets.models import DatasetPart, DatasetVersion
-from core.graphs.read_off import words_for
+from core.graphs.ingest.read_off import words_for
 from core.graphs.schema import Derived, GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require

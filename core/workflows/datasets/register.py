@@ -16,7 +16,7 @@ from core.datasets.models import Dataset, DatasetState, VersionState
 from core.datasets.service import Event
 from core.db.base import ROW_LOCK
 from core.errors import Conflict, InvalidInput, InvalidTransition
-from core.graphs.read_off import words_for
+from core.graphs.ingest.read_off import words_for
 from core.graphs.schema import Derived, GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -28,7 +28,7 @@ from core.ledger.models import BudgetAccount
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
 from core.workflows.common.context import Services
 from core.workflows.common.policies import Policy, looser_than_others, stored

@@ -18,7 +18,7 @@ from core.datasets.models import Dataset, DatasetPart, DatasetVersion, VersionSt
 from core.datasets.service import Event
 from core.errors import InvalidInput, LeaseLost, PayloadTooLarge, StorageError
 from core.graphs import formats
-from core.graphs.uploads import MOST_EDGE_FILES, place_of
+from core.graphs.uploads.files import MOST_EDGE_FILES, place_of
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.logging import get_logger

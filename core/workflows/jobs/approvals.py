@@ -15,7 +15,7 @@ from core.ledger import service as ledger
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.plan import PrivacyPlan
 from core.workflows.common.context import Services
 from core.workflows.common.policies import check_least
 from core.workflows.common.specs import spec_of

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from core.graphs.schema import GraphSchema
 from core.methods.base import Generator, PlanningGenerator
-from core.privacy.plan import PlannedRead, PrivacyPlan
+from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
 from core.reports.precision import CONFIDENCE, planned
 from core.workflows.jobs.assumed import Assume, check_assumed
 from core.workflows.jobs.questions import QUESTIONS, Facts, noises_of

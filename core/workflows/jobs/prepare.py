@@ -39,9 +39,9 @@ from core.methods.base import (
     accelerator_of,
 )
 from core.methods.choice import AUTO, Choice
-from core.privacy.accountant import Accountant
-from core.privacy.events import MAX_NANO_EPSILON, NANO
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing import settle as settling
 from core.publishing.checks import ALWAYS_WRITTEN, protected_relations

@@ -18,7 +18,7 @@ from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
 from core.methods import registry
 from core.methods.base import AcceleratedGenerator, Parameters
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of

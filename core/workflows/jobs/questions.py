@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 
 from core.graphs.schema import EdgeType, GraphSchema
-from core.privacy.events import NANO
-from core.privacy.measurements import deviation
-from core.privacy.plan import PlannedRead, PrivacyPlan
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.measurements import deviation
+from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 from core.reports.precision import planned_noise, sum_within, within
 from core.workflows.jobs.assumed import Assume, bounds, size_of
@@ -29,8 +29,8 @@ POINTS, STEPS = 100, 32
 
 
 TRIANGLES = "triangles"
-"""The read of :func:`core.privacy.ladder.ladder`, which has no law of its own: rungs are as wide as the graph
-has common neighbours."""
+"""The read of :func:`core.privacy.mechanisms.ladder.ladder`, which has no law of its own: rungs are as wide
+as the graph has common neighbours."""
 Noises = Mapping[tuple[str, str], tuple[list[Fraction], int]]
 
 

@@ -19,11 +19,11 @@ from core.methods.base import carries_values
 from core.methods.shares import shares_of
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy import group_price
-from core.privacy.events import NANO
-from core.privacy.guarantee import rounded_up
-from core.privacy.plan import ATTO, GuaranteeKind
-from core.privacy.plan import Cost as PlanCost
+from core.privacy.accounting import group_price
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.guarantee import rounded_up
+from core.privacy.accounting.plan import ATTO, GuaranteeKind
+from core.privacy.accounting.plan import Cost as PlanCost
 from core.privacy.units import Unit
 from core.publishing.true_edges import true_edge_notices
 from core.publishing.values import value_notices

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.errors import InvalidInput, NotAccepted, TargetNotMet
 from core.methods.base import Generator, PlanningGenerator, PublicFacts
-from core.privacy.events import MAX_NANO_EPSILON
+from core.privacy.accounting.events import MAX_NANO_EPSILON
 from core.workflows.jobs.assumed import Assume, check_assumed
 from core.workflows.jobs.expected import answers
 from core.workflows.jobs.questions import QUESTIONS, Facts, noises_of

@@ -12,8 +12,8 @@ from core.ledger.amounts import Number, delta_cost, epsilon_cost
 from core.ledger.kinds import Filter
 from core.ledger.models import BudgetAccount
 from core.ledger.terms import order_dimension
-from core.privacy import accountant
-from core.privacy.events import MAX_NANO_EPSILON, NANO, Pure, rdp
+from core.privacy.accounting import accountant
+from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO, Pure, rdp
 from core.privacy.units import Unit
 from core.workflows.common.context import Services
 from core.workflows.webhooks import announcements

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from core.errors import InvalidInput, PrivacyViolation
 from core.graphs.schema import Derived
 from core.jobs.models import ArtifactRole
-from core.privacy.guarantee import Guarantee, guarantee_of
-from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.guarantee import Guarantee, guarantee_of
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.accounting.plan import PrivacyPlan
 from core.reports.build import guarantee_part
 from core.reports.model import PublicPart
 from core.settings import Settings

@@ -38,8 +38,8 @@ from core.ledger import service as ledger
 from core.methods.base import Accelerator
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.accounting.plan import GuaranteeKind
 from core.publishing.spec import JobSpec
 from core.storage.sealed import seal
 from core.work import leases

@@ -22,7 +22,7 @@ from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.ledger.kinds import EntryKind, Filter
 from core.ledger.models import LedgerEntry
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 from core.reports.evidence import CuratorPart
 from core.reports.model import SCHEMA_VERSION, Charge, Report
 from core.reports.stored import curator_of, public_of

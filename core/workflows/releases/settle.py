@@ -18,7 +18,7 @@ from core.ledger import service as ledger
 from core.ledger.kinds import EntryKind
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 from core.settings import Settings
 from core.work import service as work
 from core.workflows.common.specs import reserve, spec_of

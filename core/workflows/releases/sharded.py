@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from core import failpoints
 from core.datasets import vault
 from core.errors import InvalidInput, LeaseLost
-from core.graphs.partable import Part, part_name
+from core.graphs.schema.partable import Part, part_name
 from core.jobs import events, repository
 from core.jobs import service as jobs
 from core.jobs import shard_repository as shards

@@ -20,8 +20,8 @@ from core.datasets import repository as datasets
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.failpoints import reach
 from core.graphs.schema import GraphSchema
-from core.graphs.snapshot_schema import tick_schema
-from core.graphs.uploads import IngestLimits
+from core.graphs.schema.snapshots import tick_schema
+from core.graphs.uploads.files import IngestLimits
 from core.jobs import repository as jobs
 from core.jobs.models import RELEASES, Artifact, JobReason
 from core.ledger import service as ledger

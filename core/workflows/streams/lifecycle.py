@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from core.errors import Conflict
 from core.graphs.schema import GraphSchema
-from core.graphs.snapshot_schema import tick_schema
+from core.graphs.schema.snapshots import tick_schema
 from core.identity.models import Role
 from core.identity.service import Principal, require, require_own
 from core.jobs import idempotency

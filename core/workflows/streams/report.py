@@ -20,8 +20,8 @@ from core.ledger import holdings
 from core.ledger import service as ledger
 from core.ledger.filters import steps_of
 from core.ledger.holdings import STEPS_SHOWN
-from core.privacy.events import NANO
-from core.privacy.guarantee import inequality
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.guarantee import inequality
 from core.reports.evidence import CuratorPart
 from core.reports.model import PublicPart
 from core.reports.stored import curator_of, public_of

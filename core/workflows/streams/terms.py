@@ -16,7 +16,7 @@ from core.datasets.models import Dataset, DatasetVersion
 from core.errors import BudgetExceeded, InvalidInput, NotAccepted
 from core.evaluation.metric import Suite
 from core.graphs.schema import Derived, GraphSchema
-from core.graphs.snapshot_schema import tick_schema
+from core.graphs.schema.snapshots import tick_schema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import epsilon_cost
@@ -25,8 +25,8 @@ from core.methods import registry
 from core.methods.base import Generator, PublicFacts
 from core.methods.choice import AUTO
 from core.methods.room import require_room
-from core.privacy.events import MAX_NANO_EPSILON, NANO
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
+from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params, chosen
 from core.publishing.settle import check_cost

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.errors import PrivacyViolation
 from core.graphs.graph import Graph
-from core.graphs.sensitive import SensitiveLinks, drawn_share, stored_links, write_sensitive
+from core.graphs.views.sensitive import SensitiveLinks, drawn_share, stored_links, write_sensitive
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.methods._shared.matching.pairs import pack
 from core.methods.base import Parameters, Progress, Training
@@ -23,8 +23,8 @@ from papers._shared.progress import Ticks
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.plan import CellKey
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.accounting.plan import CellKey
+    from core.privacy.session.private_graph import PrivateGraph
 
 FORWARD, BACKWARD = 1, 2
 """Bits of a pair's directions: from its lower node to its higher one, and back; 0 where it was added."""

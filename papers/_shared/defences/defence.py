@@ -20,13 +20,13 @@ from core.methods.base import (
     PublicFacts,
     require_accepted,
 )
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from papers._shared.defences.visible import REASON, Altered, DefenceParams, Visible
 
 if TYPE_CHECKING:
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
     from papers._shared.defences.altered import AlteredModel
 
 

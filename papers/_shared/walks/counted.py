@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
-from core.privacy.plan import CellKey
 from papers._shared.walks.links import BACK, Labels
 
 

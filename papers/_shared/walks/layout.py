@@ -15,7 +15,7 @@ import numpy as np
 
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema
-from core.privacy.plan import CellKey
+from core.privacy.accounting.plan import CellKey
 from core.privacy.queries import Shape
 
 

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from core.kernels.decorator import kernel
+from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
-from core.privacy.plan import CellKey
 from papers._shared.walks.layout import Layout, Relation
 
 NEITHER, FORWARD, BACK = range(3)

@@ -16,12 +16,12 @@ from core.methods.base import (
     PublicFacts,
     require_accepted,
 )
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from papers._shared.walks.params import WalkParams
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
     from papers._shared.walks.model import WalkModel
 
 USEFUL_NODES = 10_000

@@ -28,7 +28,7 @@ from papers._shared.walks.params import WalkParams
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.plan import CellKey
+    from core.privacy.accounting.plan import CellKey
 
 WEIGHTS = "weights.safetensors"
 BATCH, LEAST_BATCH, BATCHES_AN_EPOCH = 1024, 16, 4

@@ -11,13 +11,13 @@ import numpy as np
 
 from core.methods._shared.blocks.estimates import norm_sub_groups
 from core.methods._shared.frame.plan import divide
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
-from core.privacy.events import NANO
 from papers.comparators.der.params import DERParams
 from papers.comparators.der.regions import children, place, rooms
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
 
 _GROWTH = 2 ** (1 / 3)
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.graphs.key_sort import sorted_keys
+from core.graphs.columns.key_sort import sorted_keys
 from core.methods._shared.degrees.counts import integers, noisy_count, to_total
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.matching.exact import matched, one_block
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
     from papers.comparators.dgg.params import DGGParams
 
 

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
-from core.graphs.node_bins import synthesised_in
+from core.graphs.schema.node_bins import synthesised_in
 from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
     Accelerator,
@@ -46,12 +46,12 @@ from core.methods.base import (
     PublicFacts,
     require_accepted,
 )
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from papers.comparators.diffusion.params import REASON, DiffusionParams
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
     from papers.comparators.diffusion.model import DiffusionModel
 
 USEFUL_NODES = 4_000

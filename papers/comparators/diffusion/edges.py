@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from core.graphs.networkit import networkit
+from core.graphs.views.networkit import networkit
 from core.privacy.entropy import Generator as Rng
 from papers.comparators.diffusion.denoiser import EXACT_COLUMNS, Denoiser, Partial, adjacency, candidates
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from core.graphs.graph import Graph
-from core.graphs.node_bins import node_bins, places_of, synthesised
 from core.graphs.schema import GraphSchema, NodeType
+from core.graphs.schema.node_bins import node_bins, places_of, synthesised
 from core.learning.devices import seeded
 from core.methods.base import Progress
 from core.privacy.entropy import noise_generator
@@ -25,9 +25,9 @@ from papers.comparators.diffusion.params import REASON, DiffusionParams
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
+    from core.privacy.accounting.plan import CellKey
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import CellKey
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
 
 VALUE_STEPS = 500
 

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from core.graphs.graph import Graph
-from core.graphs.node_bins import node_bins, synthesised
 from core.graphs.schema import GraphSchema
+from core.graphs.schema.node_bins import node_bins, synthesised
 from core.learning.devices import one_thread
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.methods._shared.node_values.stage import with_values

@@ -15,7 +15,7 @@ from core.methods._shared.matching.exact import matched, one_block
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
     from papers.comparators.dp_dk.params import DKParams
 
 

@@ -17,7 +17,7 @@ from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
     from papers.comparators.ldpgen.params import LDPGenParams
 
 ITERATIONS = 50

@@ -46,7 +46,7 @@ from papers.comparators.privgraph.params import PrivGraphParams
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
-    from core.privacy.plan import PrivacyPlan
+    from core.privacy.accounting.plan import PrivacyPlan
 
 
 class PrivGraph(PerCell):

@@ -16,7 +16,7 @@ from core.privacy.entropy import Generator as Rng
 from papers.comparators.privhrg.markov_chain import fitted
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
     from papers.comparators.privhrg.params import PrivHRGParams
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from core.graphs.schema import EdgeType
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.largest_slots import largest
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.mechanisms.largest_slots import largest
 from core.privacy.queries import Shape
 from papers.comparators.lapgraph import GENERATOR
 from tests.support.auditing import SOUND, caught

@@ -13,10 +13,10 @@ import pytest
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods.base import PublicFacts, no_progress
-from core.privacy.audit import audit_epsilon, repeated
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers.comparators.privgraph import GENERATOR, PrivGraphParams
 from tests.support.auditing import SOUND, caught

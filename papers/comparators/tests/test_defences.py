@@ -12,13 +12,13 @@ import pytest
 from core.errors import PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
-from core.graphs.sensitive import SensitiveLinks, stored_links, write_sensitive
-from core.graphs.store import write_graph
+from core.graphs.stored.whole import write_graph
+from core.graphs.views.sensitive import SensitiveLinks, stored_links, write_sensitive
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import release
 from papers._shared.defences.absent import absent_pairs, room

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods._shared.frame.plan import divide
 from core.methods.base import PublicFacts, no_progress
+from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.entropy import public_generator
-from core.privacy.events import pure_nano_epsilon
 from core.privacy.units import Unit
 from papers.comparators.dgg import GENERATOR, DGGParams
 from papers.comparators.dgg.draw import affinity_blocks, draw
@@ -54,8 +54,8 @@ def test_degrees_stay_with_their_own_nodes():
 
 def test_the_noise_of_degrees_is_that_of_sensitivity_two():
     """Mean absolute noise of a discrete Laplace of scale 2/epsilon; 1/epsilon was published."""
-    from core.privacy.meter import MemoryRecorder, Meter
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.accounting.meter import MemoryRecorder, Meter
+    from core.privacy.session.private_graph import PrivateGraph
 
     graph = static_graph(4_000, [])
     facts = PublicFacts(graph.schema, Unit.EDGE, None, 10**9, 0, ("edge",))

@@ -24,9 +24,9 @@ from core.graphs.schema import (
 )
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.values import value_notices
 from papers.comparators.diffusion import denoiser, edges

@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from core.methods.base import no_progress
-from core.privacy import mechanisms
+from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.entropy import public_generator
-from core.privacy.events import pure_nano_epsilon
+from core.privacy.mechanisms import noise as mechanisms
 from papers.comparators.dp_dk import GENERATOR, DKParams
 from papers.comparators.dp_dk.draw import _ascending, degree_class, thresholds
 from tests.support.metered_outputs import fit_static, static_graph

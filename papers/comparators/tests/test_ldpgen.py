@@ -12,9 +12,9 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods._shared.degrees.counts import integers
 from core.methods.base import PublicFacts, no_progress
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers.comparators.ldpgen import GENERATOR, LDPGenParams
 from papers.comparators.ldpgen.reports import group, totals

@@ -6,10 +6,10 @@ import pytest
 from pydantic import ValidationError
 
 from core.methods.base import no_progress
-from core.privacy import mechanisms
+from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.entropy import public_generator
-from core.privacy.events import pure_nano_epsilon
-from core.privacy.private_graph import PrivateCell
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session.private_graph import PrivateCell
 from papers.comparators.privhrg import GENERATOR, PrivHRGParams, markov_chain
 from papers.comparators.privhrg.draw import ancestors, draw, layout
 from papers.comparators.privhrg.markov_chain import balanced, fitted

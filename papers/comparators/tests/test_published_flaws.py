@@ -26,11 +26,11 @@ from core.methods._shared.degrees import counts
 from core.methods._shared.frame.percell import PerCell
 from core.methods.base import PublicFacts, StreamGenerator, no_progress
 from core.methods.keyframe import step as keyframe_step
-from core.privacy import mechanisms
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import GuaranteeKind
-from core.privacy.private_graph import PrivateCell, PrivateGraph
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
 from papers.comparators import dp_dk
 from tests.support.decoys import repeat_chance

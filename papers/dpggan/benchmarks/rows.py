@@ -19,9 +19,9 @@ from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
 from core.methods.base import FittedModel, PublicFacts, no_progress
 from core.methods.registry import get
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ import pytest
 
 from core.graphs.schema import EdgeType
 from core.privacy.entropy import public_generator
+from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape
-from core.privacy.randomised_response import Flips
 from papers.dpggan import draw as drawing
 from papers.dpggan.draw import by_score, draw, largest
 from papers.dpggan.params import LinkParams

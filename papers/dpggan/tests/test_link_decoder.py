@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch.func import functional_call, grad
 
-from core.privacy.dp_sgd import DpSgd
+from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.entropy import public_generator
-from core.privacy.gradients import DpSgdSession
+from core.privacy.mechanisms.gradients import DpSgdSession
 from core.privacy.queries import Shape
 from papers.dpggan import link_decoder, spectral
 from papers.dpggan.backbone import Weights, trained, untrained

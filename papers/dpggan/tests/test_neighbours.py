@@ -7,7 +7,7 @@ from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
 from core.methods._shared.degrees.pooling import FEWEST_GRAPHS
 from core.methods.base import PublicFacts
-from core.privacy import gradients
+from core.privacy.mechanisms import gradients
 from core.privacy.units import Unit
 from papers import dpggan
 from tests.support.generating import random_pairs

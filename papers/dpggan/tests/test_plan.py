@@ -6,8 +6,8 @@ from pydantic import ValidationError
 from core import errors
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods.base import PublicFacts
-from core.privacy.events import pure_nano_epsilon
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.events import pure_nano_epsilon
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
 from papers import dpggan
 from papers.comparators import ggan, gvae

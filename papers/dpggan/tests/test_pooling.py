@@ -11,8 +11,8 @@ from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
 from core.methods._shared.degrees.pooling import FEWEST_GRAPHS, NoisyGraph, hints, mixture, pooled_counts
 from core.methods.base import PublicFacts, no_progress
-from core.privacy.meter import MemoryRecorder, Meter, require_metered
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.meter import MemoryRecorder, Meter, require_metered
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers import dpggan
 

@@ -32,8 +32,8 @@ from benchmarks.typed_metrics import degree_figures
 from core.evaluation.utility.degrees import total_variation
 from core.graphs.graph import EdgeTable, Graph
 from core.methods.base import no_progress
+from core.privacy.accounting.events import Pure
 from core.privacy.entropy import noise_generator
-from core.privacy.events import Pure
 from papers.hetesdg.benchmarks.data import DATASETS, classes_of, load
 from papers.hetesdg.benchmarks.plain import NANO, opened
 from papers.hetesdg.benchmarks.rows import Row, fitted

@@ -15,10 +15,10 @@ from benchmarks.representations import unit_features
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import Graph
 from core.methods._shared.degrees.fitted import degree_law, posterior_means
-from core.privacy.events import Event, Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import Event, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NANO = 1_000_000_000

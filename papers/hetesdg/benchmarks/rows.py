@@ -16,8 +16,8 @@ from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema, Protection
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers.hetesdg.benchmarks.plain import (
     DELTA_ATTO,

@@ -10,8 +10,8 @@ import torch
 from core.graphs.schema import Protection
 from core.learning.devices import seeded
 from core.methods.base import Progress
+from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import noise_generator
-from core.privacy.plan import CellKey
 from papers._shared.progress import Ticks
 from papers.hetesdg.inputs import leading, matrix_of
 from papers.hetesdg.model import HeteModel
@@ -28,7 +28,7 @@ from papers.hetesdg.published.algorithm1 import (
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
 
 Links = dict[str, tuple[torch.Tensor, torch.Tensor]]
 

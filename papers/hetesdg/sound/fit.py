@@ -12,8 +12,8 @@ import numpy as np
 
 from core.methods._shared.degrees.counts import noisy_count
 from core.methods.base import Progress
-from core.privacy.events import NANO
-from core.privacy.plan import CellKey, PrivacyPlan
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import CellKey, PrivacyPlan
 from core.privacy.queries import slot_count
 from papers.hetesdg.budget import (
     NOISY_ROWS,
@@ -35,7 +35,7 @@ from papers.hetesdg.sound.vectors import SecondHop, vectors
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.private_graph import PrivateCell, PrivateGraph
+    from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
 SPREADS = 3
 """The bound on a relation's edges lies so many scales of its noise above the noisy number."""

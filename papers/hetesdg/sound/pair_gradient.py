@@ -1,7 +1,7 @@
 """The gradient of one pair's loss, written out: with many pairs at once, three times as fast as asking torch.
 
-A step of DP-SGD wants every pair's own gradient: :class:`core.privacy.gradients.Gradient` asks for it pair by
-pair, under vmap. Unit tests hold it against the loss term by term, differentiated by torch.
+A step of DP-SGD wants every pair's own gradient: :class:`core.privacy.mechanisms.gradients.Gradient` asks for
+it pair by pair, under vmap. Unit tests hold it against the loss term by term, differentiated by torch.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ has few leading coordinates of a node's public columns, and a constant, which co
 1 at most. Along a meta-path the rows are the noisy sums of the type in between, brought to that length.
 
 Sensitivity: an edge adds one row to one sum: 1 in L2 (sqrt 2 for an undirected relation inside one type).
-Proof: :func:`core.privacy.aggregation.noisy_sums`; the reads of a relation are composed, and
+Proof: :func:`core.privacy.mechanisms.aggregation.noisy_sums`; the reads of a relation are composed, and
 the noise is solved for all of them together. Unit: one edge.
 
 A sum cannot be taken apart again: there is no attention over neighbours, and no graph is drawn from it.
@@ -29,8 +29,8 @@ from papers.hetesdg.sound.vectors import Block, beside
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.plan import CellKey
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.accounting.plan import CellKey
+    from core.privacy.session.private_graph import PrivateGraph
 
 CONSTANT = 0.3
 """The constant's share of a row's squared length."""

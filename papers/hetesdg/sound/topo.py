@@ -7,8 +7,8 @@ with a matrix between them, as the ends are of different types). A link's loss i
 term and the semantic regulariser L_C, which draws a node to what the encoder makes of its mean neighbour (Eq.
 21, 22). Absent pairs are uniform ones, drawn without a look at links: free, under the same clip.
 
-Sensitivity, proof: :class:`core.privacy.gradients.DpSgdSession`; a link's gradient depends on the parameters
-and on its two nodes' rows, which follow from what was paid for. Unit: one edge.
+Sensitivity, proof: :class:`core.privacy.mechanisms.gradients.DpSgdSession`; a link's gradient depends on the
+parameters and on its two nodes' rows, which follow from what was paid for. Unit: one edge.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from torch import nn
 from torch.nn.functional import embedding, softplus
 
 from core.learning.devices import seeded
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.gradients import DpSgdSession, Gradient, Sampled
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.mechanisms.gradients import DpSgdSession, Gradient, Sampled
 from core.privacy.rounding import covered
 from papers.hetesdg.inputs import Inputs
 from papers.hetesdg.params import HeteParams

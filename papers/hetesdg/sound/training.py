@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from core.methods.base import Progress
-from core.privacy.dp_sgd import DpSgd
+from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.entropy import noise_generator
 from papers._shared.progress import Ticks
 from papers.hetesdg.budget import PREDICTOR

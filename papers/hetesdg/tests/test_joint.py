@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.privacy.mechanisms import discrete_laplace
+from core.privacy.mechanisms.noise import discrete_laplace
 from papers.hetesdg.sound.joint import LARGEST, SUPPORT, rows_of, together
 from papers.hetesdg.sound.tables import Table, expected
 

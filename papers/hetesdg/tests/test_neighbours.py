@@ -10,7 +10,7 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.methods.base import PublicFacts
 from core.privacy import queries
-from core.privacy.plan import rows_of
+from core.privacy.accounting.plan import rows_of
 from core.privacy.units import Unit
 from papers.hetesdg import GENERATOR
 from papers.hetesdg.sound import topo

@@ -8,8 +8,8 @@ import torch
 
 from core.methods import registry
 from core.methods.base import no_progress
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
-from core.privacy.plan import GuaranteeKind
 from papers.hetesdg import GENERATOR
 from papers.hetesdg.published import paper
 from papers.hetesdg.published.algorithm1 import Adjacency, FeatADP

@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
-from core.privacy.dp_sgd import noise_multiplier
-from core.privacy.events import NANO
-from core.privacy.plan import GuaranteeKind, rows_of
+from core.privacy.accounting.dp_sgd import noise_multiplier
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import GuaranteeKind, rows_of
 from papers.hetesdg import GENERATOR
 from papers.hetesdg.budget import granted, shares
 from papers.hetesdg.params import HeteParams

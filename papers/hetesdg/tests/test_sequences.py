@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from core.privacy.mechanisms import discrete_laplace
+from core.privacy.mechanisms.noise import discrete_laplace
 from papers.hetesdg.sound.sequences import SINGLES, ascending
 from papers.hetesdg.tests.toys import distance
 

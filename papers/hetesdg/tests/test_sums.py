@@ -7,8 +7,8 @@ from sklearn.metrics import roc_auc_score
 
 from core.errors import NotAccepted
 from core.methods.base import no_progress
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
-from core.privacy.plan import GuaranteeKind
 from papers.hetesdg import GENERATOR
 from papers.hetesdg.budget import granted
 from papers.hetesdg.params import HeteParams

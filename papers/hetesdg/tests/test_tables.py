@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.privacy.mechanisms import discrete_laplace
+from core.privacy.mechanisms.noise import discrete_laplace
 from papers.hetesdg.inputs import grouped, leading, matrix_of
 from papers.hetesdg.sound.attention import neighbour_attention, semantic_weights
 from papers.hetesdg.sound.split import histogram_share

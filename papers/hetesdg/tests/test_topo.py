@@ -9,12 +9,12 @@ from sklearn.metrics import roc_auc_score
 
 from core.errors import NotAccepted
 from core.graphs.graph import Graph
-from core.privacy import mechanisms
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.events import Repeated
-from core.privacy.gradients import DpSgdSession, Gradient
-from core.privacy.plan import GuaranteeKind
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.accounting.events import Repeated
+from core.privacy.accounting.plan import GuaranteeKind
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms.gradients import DpSgdSession, Gradient
+from core.privacy.session.private_graph import PrivateGraph
 from papers.hetesdg import GENERATOR
 from papers.hetesdg.sound import training as predictors
 from papers.hetesdg.sound.topo import LATENT, Predictor

@@ -18,9 +18,9 @@ from pathlib import Path
 from core.graphs.graph import Graph
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers.ppgsl.benchmarks.data import FOLDERS, load, random_graph
 from papers.ppgsl.params import PpgslParams

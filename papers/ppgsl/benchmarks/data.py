@@ -16,7 +16,7 @@ from core.evaluation.tasks.subjects import labels_of, public_features
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType, Protection
-from core.graphs.sensitive import SensitiveLinks
+from core.graphs.views.sensitive import SensitiveLinks
 
 if TYPE_CHECKING:
     from core.evaluation.learning.gcn import Features

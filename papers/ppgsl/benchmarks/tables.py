@@ -40,10 +40,10 @@ from core.evaluation.view import UndirectedView
 from core.graphs.graph import EdgeTable, Graph
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import noise_generator, public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import GuaranteeKind
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers.ppgsl.benchmarks.data import FOLDERS, Case, again, case, load
 

@@ -17,11 +17,11 @@ import scipy.sparse as sp
 from core.errors import PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.sensitive import SensitiveLinks, write_sensitive
-from core.graphs.store import write_graph
+from core.graphs.stored.whole import write_graph
+from core.graphs.views.sensitive import SensitiveLinks, write_sensitive
 from core.methods import registry
 from core.methods.base import no_progress
-from core.privacy.meter import MemoryRecorder
+from core.privacy.accounting.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing import bundle, release, sample
 from core.publishing.release import with_weights

@@ -6,8 +6,8 @@ from scipy import stats
 
 from core.methods._shared.blocks.estimates import norm_sub
 from core.methods.base import no_progress
+from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.entropy import public_generator
-from core.privacy.events import pure_nano_epsilon
 from papers.psgraph import GENERATOR
 from papers.psgraph.degrees import deconvolved, heavy_tailed
 from tests.support.generating import drawn, fit, graph_of, random_pairs, rows_of

@@ -26,7 +26,7 @@ WHOLE = {"variant": "paper", "most_batches": "1000000", "epochs": "5"}
 def stored(name: str, data: Path, folder: Path) -> tuple[str, str]:
     """A thinned graph and the whole one, in their stored form."""
     from benchmarks.typed_graphs import load_dataset
-    from core.graphs.store import write_graph
+    from core.graphs.stored.whole import write_graph
     from papers.thepuff.benchmarks.tables import thinned
 
     graph = load_dataset(name, data)

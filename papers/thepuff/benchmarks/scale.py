@@ -12,7 +12,7 @@ from __future__ import annotations
 from benchmarks.anchored_scale import SHARES, arguments, serve, table
 
 PHASES = {
-    "noisy numbers": ("core.privacy.private_graph", "PrivateCell.laplace"),
+    "noisy numbers": ("core.privacy.session.private_graph", "PrivateCell.laplace"),
     "perturbation": ("papers.thepuff.fit", "_learned"),
     "static": ("papers.thepuff.fit", "_untimed"),
     "snapshots": ("papers.thepuff.fit", "Snapshots.of"),

@@ -42,12 +42,12 @@ from core.methods._shared.degrees.counts import noisy_count
 from core.methods._shared.matching.pairs import distinct
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import noise_generator
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
 from core.privacy.queries import slot_count
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers._shared.walks.layout import keys_of
 from papers.thepuff import fit as fitting

@@ -36,7 +36,7 @@ from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
 from core.methods._shared.frame.plan import divide, unprotected_plan
 from core.methods.base import Claimed, GraphKinds, Progress, PublicFacts, require_accepted
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from papers.thepuff import paper
 from papers.thepuff.perturb.params import ThepuffPerturbParams
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
     from core.methods.base import FittedModel
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.private_graph import PrivateCell, PrivateGraph
+    from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
 REASON = "THEPUFF's published perturbation takes its probabilities from exact edge counts."
 
@@ -94,7 +94,7 @@ class ThepuffPerturb(PerCell):
         and keeps 1 - exp(-eps_minus).
         """
         from core.methods._shared.flips.true_edges import kept_shares
-        from core.privacy.randomised_response import Flips
+        from core.privacy.mechanisms.randomised_response import Flips
 
         def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
             return Flips.balanced(divide(nano, params.count_share)[1] // multiplicity, edges, slots)

@@ -14,7 +14,7 @@ from papers.thepuff.paper import cost_notes, perturbed
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.plan import CellKey
+    from core.privacy.accounting.plan import CellKey
     from papers.thepuff.perturb.params import ThepuffPerturbParams
 
 

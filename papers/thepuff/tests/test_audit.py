@@ -14,13 +14,13 @@ import pytest
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import mechanisms
-from core.privacy.audit import audit_epsilon, repeated
+from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.gradients import DpSgdSession
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms.gradients import DpSgdSession
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers import thepuff
 from papers.thepuff import fit as fitting

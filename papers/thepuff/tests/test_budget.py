@@ -9,7 +9,7 @@ from dp_accounting.pld.common import DifferentialPrivacyParameters
 from core import errors
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import PublicFacts
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
 from papers.thepuff import budget
 from papers.thepuff.budget import DEGREES, FLIPS, STATIC, UTILITY, granted, make_plan, rate

@@ -6,11 +6,11 @@ import pytest
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import ClaimingGenerator, LearnedModel, PublicFacts, no_progress
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import GuaranteeKind
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers._shared.progress import TICKS, Ticks
 from papers.thepuff import GENERATOR

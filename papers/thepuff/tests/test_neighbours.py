@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods.base import PublicFacts
-from core.privacy import edge_values, gradients, queries
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.gradients import DpSgdSession
+from core.privacy import queries
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.mechanisms import gradients
+from core.privacy.mechanisms.gradients import DpSgdSession
+from core.privacy.reads import edge_values
 from core.privacy.units import Unit
 from papers._shared.walks.layout import keys_of
 from papers.thepuff import GENERATOR, budget, embedding, state, utility

@@ -11,9 +11,9 @@ import torch
 from core.errors import InvalidInput
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.methods.base import PublicFacts, no_progress
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers._shared import tensor_files
 from papers.thepuff import GENERATOR, training

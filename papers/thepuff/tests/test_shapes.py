@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.methods.base import PublicFacts
-from core.privacy import gradients
+from core.privacy.mechanisms import gradients
 from core.privacy.units import Unit
 from papers.thepuff import GENERATOR, embedding, state
 from papers.thepuff import perturb as thepuff_perturb

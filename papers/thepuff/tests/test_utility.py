@@ -12,12 +12,12 @@ from scipy.stats import rankdata
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.learning.devices import seeded
 from core.methods.base import no_progress
-from core.privacy import gradients
-from core.privacy.dp_sgd import DpSgd
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.mechanisms import gradients
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers.thepuff import utility
 from papers.thepuff.embedding import candidates, embed

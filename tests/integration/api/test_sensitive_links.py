@@ -12,9 +12,9 @@ from fastapi.testclient import TestClient
 
 from core.datasets.models import SensitiveList
 from core.errors import DatasetNotReady, IngestRejected, LeaseLost
-from core.graphs.sensitive import SensitiveLinks, write_sensitive
-from core.graphs.sensitive_ingest import write_checked
-from core.graphs.uploads import UploadedFile
+from core.graphs.ingest.sensitive_links import write_checked
+from core.graphs.uploads.files import UploadedFile
+from core.graphs.views.sensitive import SensitiveLinks, write_sensitive
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import Artifact, ArtifactRole
@@ -431,7 +431,7 @@ def test_nobody_but_curators_sees_anything_of_it(keeper: Tenant, dataset_id: str
 def hidden(tenant: Tenant, dataset_id: str, job_id: str) -> tuple[str | None, dict[str, list[Any]]]:
     """The list that the release kept for its curators' comparison: its id, and the links by relation."""
     from core.datasets import vault
-    from core.graphs.sensitive import stored_links
+    from core.graphs.views.sensitive import stored_links
     from core.workflows.releases.stored_files import fetch_files
 
     services = tenant.services

@@ -9,7 +9,7 @@ import pytest
 from core.identity.models import Role
 from core.methods import registry
 from core.outbox.models import Topic
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 from core.workflows.operations import gauges_budgets
 from tests.integration.api.conftest import TIMED, Tenant
 

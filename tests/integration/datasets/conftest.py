@@ -11,7 +11,7 @@ import pytest
 
 from core.datasets.models import Dataset, DatasetVersion
 from core.errors import IngestRejected
-from core.graphs.ingest import canonicalise
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.identity.service import Principal
 from core.workflows.common.context import Services

@@ -17,9 +17,9 @@ from structlog.testing import capture_logs
 from core.datasets import repository
 from core.datasets.models import DatasetVersion
 from core.errors import InvalidInput, InvalidTransition, LeaseLost, NotFound, StorageError
-from core.graphs.ingest import canonicalise
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.store import read_graph
+from core.graphs.stored.whole import read_graph
 from core.identity.models import Role
 from core.outbox.models import Topic
 from core.workflows.datasets import ingest, queries

@@ -13,8 +13,8 @@ from core.identity.models import Role
 from core.ledger import service as ledger
 from core.methods import registry
 from core.methods.base import GraphKinds, Parameters, PublicFacts, require_accepted
-from core.privacy.events import GaussianEvent
-from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.events import GaussianEvent
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.workflows.datasets import queries
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job

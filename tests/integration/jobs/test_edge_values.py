@@ -6,8 +6,8 @@ import io
 
 import pyarrow.parquet as pq
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.identity.service import Principal
 from core.jobs.models import Job
 from core.outbox.models import Topic

@@ -12,8 +12,8 @@ from core.identity.service import Principal
 from core.jobs.models import Job, JobReason
 from core.ledger import service as ledger
 from core.outbox.models import Topic
-from core.privacy.events import Unprotected
-from core.privacy.meter import TranscriptEntry
+from core.privacy.accounting.events import Unprotected
+from core.privacy.accounting.meter import TranscriptEntry
 from core.workflows.common.context import Services
 from core.workflows.jobs import cancel
 from core.workflows.ledger.invariants.accounts import ExposureLasts

@@ -17,8 +17,8 @@ from core.jobs.models import Evaluation, Job, JobReason, JobState, Stop
 from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount, BudgetHold
 from core.outbox.models import OutboxMessage, Topic
-from core.privacy.events import Pure
-from core.privacy.meter import TranscriptEntry
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import TranscriptEntry
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
 from core.workflows.jobs import cancel

@@ -24,7 +24,7 @@ from core.errors import (
     UnknownFormat,
 )
 from core.graphs.graph import EdgeTable, Graph
-from core.graphs.store import read_graph, write_graph
+from core.graphs.stored.whole import read_graph, write_graph
 from core.identity.service import Principal
 from core.jobs import repository
 from core.jobs.models import Job, JobReason, JobState, Stop
@@ -33,8 +33,8 @@ from core.ledger.models import BudgetAccount, LedgerEntry
 from core.methods import registry
 from core.methods.base import GraphKinds, Parameters, PublicFacts
 from core.outbox.models import Topic
-from core.privacy.events import Unprotected
-from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.events import Unprotected
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.settings import Settings
 from core.workflows.common.context import Services

@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from core.datasets.models import Dataset
 from core.errors import InvalidInput, LeaseLost, NotAccepted, StorageError
-from core.graphs.partable import Part
+from core.graphs.schema.partable import Part
 from core.identity.service import Principal
 from core.jobs.models import Job
 from core.outbox.models import Topic

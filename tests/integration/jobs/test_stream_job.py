@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.graphs import formats
-from core.graphs.ingest import canonicalise
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.identity.service import Principal
 from core.ledger import service as ledger

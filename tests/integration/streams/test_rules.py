@@ -28,7 +28,7 @@ from core.errors import (
     UnknownFormat,
 )
 from core.graphs import formats
-from core.graphs.ingest import canonicalise
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.identity.models import Role
 from core.identity.service import Principal
@@ -36,7 +36,7 @@ from core.jobs import repository as jobs
 from core.jobs.models import Job
 from core.ledger import service as ledger
 from core.methods.base import PublicFacts
-from core.privacy.plan import PrivacyPlan
+from core.privacy.accounting.plan import PrivacyPlan
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import begin_ingest, finish_ingest
 from core.workflows.datasets.register import NewDataset, register_dataset

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import NotAccepted
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.identity.service import Principal
 from core.outbox.models import Topic
 from core.workflows.common.context import Services

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from core.methods._shared.frame.columns import Columns
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
 
 
 class NoisyTotal(PerCell):

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 
 from core.evaluation.paid import exact
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.edge_values import EdgeValueReads
-from core.privacy.events import NANO, Pure
-from core.privacy.measurements import Measurement
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.measurements import Measurement
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.reads.edge_values import EdgeValueReads
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NODES, STEPS = 40, 3

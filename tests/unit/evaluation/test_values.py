@@ -8,9 +8,9 @@ import pytest
 from core.evaluation import suite
 from core.evaluation.metric import Suite
 from core.evaluation.values import compare_values
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.reports.comparison import Comparison
 
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(0, 4), aggregate="max")

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from core.datasets.models import Dataset, DatasetState
 from core.errors import KindNotAllowed, PolicyRefused
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 from core.workflows.common.policies import (
     LEAST_EPSILON,
     Policy,

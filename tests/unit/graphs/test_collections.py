@@ -18,10 +18,10 @@ from core.evaluation.metric import Suite
 from core.evaluation.suite import compare
 from core.graphs import formats
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.ingest import IngestReport, UploadedFile, canonicalise
-from core.graphs.pseudonyms import pseudonymise
+from core.graphs.ingest.uploaded import IngestReport, UploadedFile, canonicalise
 from core.graphs.schema import Attribute, Collection, CollectionGraph, GraphSchema, Protection
-from core.graphs.store import read_graph, write_graph
+from core.graphs.stored.whole import read_graph, write_graph
+from core.graphs.views.pseudonyms import pseudonymise
 from core.methods.base import no_progress
 
 COUNTED = GraphSchema.model_validate(

@@ -15,12 +15,12 @@ from pydantic import ValidationError
 
 from core.errors import IngestRejected, NotAccepted
 from core.graphs import formats
-from core.graphs.edge_attributes import EdgeAttributeKind
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
-from core.graphs.ingest import IngestReport, canonicalise
+from core.graphs.ingest.uploaded import IngestReport, canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.store import read_graph
-from core.graphs.uploads import UploadedFile
+from core.graphs.schema.edge_attributes import EdgeAttributeKind
+from core.graphs.stored.whole import read_graph
+from core.graphs.uploads.files import UploadedFile
 
 AMOUNT = {"name": "amount", "kind": "number", "bounds": [0, 10], "aggregate": "sum"}
 SIGN = {"name": "sign", "kind": "category", "categories": ["minus", "plus"], "aggregate": "max"}

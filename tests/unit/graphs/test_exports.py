@@ -21,9 +21,8 @@ import yaml
 
 from core.errors import InvalidInput, NotAccepted, UnknownFormat
 from core.graphs import formats
-from core.graphs.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind, Multiplicity
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
-from core.graphs.ingest import UploadedFile, canonicalise
+from core.graphs.ingest.uploaded import UploadedFile, canonicalise
 from core.graphs.schema import (
     Attribute,
     AttributeKind,
@@ -34,6 +33,7 @@ from core.graphs.schema import (
     NodeType,
     TimeGrid,
 )
+from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind, Multiplicity
 
 EXPORTS = ("dgl", "gexf", "graphframes", "neo4j")
 AMOUNT = EdgeAttribute(name="amount", kind=EdgeAttributeKind.NUMBER, bounds=(0, 10), aggregate=Aggregate.MAX)

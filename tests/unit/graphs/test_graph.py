@@ -10,9 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.pseudonyms import pseudonyms
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.store import read_graph, write_graph
+from core.graphs.stored.whole import read_graph, write_graph
+from core.graphs.views.pseudonyms import pseudonyms
 
 SCHEMA = GraphSchema(node_types=(NodeType(count=4, attributes=(Attribute(name="x"),)),))
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from core.errors import IngestRejected
 from core.graphs import formats
-from core.graphs.formats._base import Batch, ReadLimits, ReadRequest
+from core.graphs.uploads.batches import Batch, ReadLimits, ReadRequest
 
 ROOT = Path(__file__).resolve().parents[3]
 READ = """
@@ -26,7 +26,7 @@ import sys
 from pathlib import Path
 from core.errors import IngestRejected
 from core.graphs import formats
-from core.graphs.formats._base import ReadRequest
+from core.graphs.uploads.batches import ReadRequest
 for line in sys.stdin:
     name, path = line.split()
     chosen = formats.get(name)

@@ -14,9 +14,9 @@ import pytest
 
 from core.errors import IngestRejected, InvalidInput, UnknownFormat
 from core.graphs.graph import Graph
-from core.graphs.ingest import IngestLimits, IngestReport, UploadedFile, canonicalise
+from core.graphs.ingest.uploaded import IngestLimits, IngestReport, UploadedFile, canonicalise
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.store import read_graph
+from core.graphs.stored.whole import read_graph
 
 COUNTED = GraphSchema(node_types=(NodeType(count=5),))
 LISTED = GraphSchema()

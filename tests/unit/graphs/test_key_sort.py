@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.graphs import canonical, fingerprint, key_sort
+from core.graphs.columns import canonical, key_sort
+from core.graphs.columns.tables import EdgeTable, NodeTable
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.tables import EdgeTable, NodeTable
+from core.graphs.stored import fingerprint
 
 LARGEST = 2**64 - 1
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from core.errors import IngestRejected
 from core.graphs import formats
-from core.graphs.formats._base import FREE_BYTES, Batch, ReadLimits, ReadRequest
 from core.graphs.formats._lines import COMMENTS, next_record
+from core.graphs.uploads.batches import FREE_BYTES, Batch, ReadLimits, ReadRequest
 
 
 def plainly(lines: bytes) -> int:

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from core.errors import IngestRejected
 from core.graphs.graph import Graph
-from core.graphs.ingest import canonicalise
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import Attribute, GraphSchema, NodeType
-from core.graphs.store import read_graph
-from core.graphs.uploads import UploadedFile
+from core.graphs.stored.whole import read_graph
+from core.graphs.uploads.files import UploadedFile
 
 COUNTRY = {"name": "country", "kind": "category", "categories": ["ch", "fr"]}
 AGE = {"name": "age", "kind": "number", "bounds": [0, 120], "cuts": [18, 65]}

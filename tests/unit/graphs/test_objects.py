@@ -17,9 +17,9 @@ import torch
 from torch_geometric.data import Data, HeteroData, TemporalData
 
 from core.errors import IngestRejected, InvalidInput
-from core.graphs.assembled_objects import graph_of
 from core.graphs.graph import Graph
-from core.graphs.objects import tables_of
+from core.graphs.ingest.assembled_objects import graph_of
+from core.graphs.ingest.objects import tables_of
 from core.graphs.schema import GraphSchema
 
 ENDS = [(0, 1), (1, 2), (3, 1)]

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import IngestRejected
-from core.graphs.ingest import UploadedFile, canonicalise
+from core.graphs.ingest.uploaded import UploadedFile, canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.store import read_graph
+from core.graphs.stored.whole import read_graph
 
 COUNTED = GraphSchema(node_types=(NodeType(count=5),), edge_types=(EdgeType(),))
 ROWS = 3_000

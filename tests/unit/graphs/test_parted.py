@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.parted import check_parted, read_parted, write_parted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.stored.parted import check_parted, read_parted, write_parted
 
 SCHEMA = GraphSchema(node_types=(NodeType(count=40),), edge_types=(EdgeType(),))
 NODES = {"node": NodeTable(40)}

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import IngestRejected, InvalidInput
-from core.graphs import parted_ingest
-from core.graphs.ingest import canonicalise
-from core.graphs.parted import check_parted, read_parted
-from core.graphs.parted_ingest import canonicalise_parts
+from core.graphs.ingest import parted as parted_ingest
+from core.graphs.ingest.parted import canonicalise_parts
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
-from core.graphs.store import read_graph
-from core.graphs.uploads import IngestLimits, UploadedFile, place_of
+from core.graphs.stored.parted import check_parted, read_parted
+from core.graphs.stored.whole import read_graph
+from core.graphs.uploads.files import IngestLimits, UploadedFile, place_of
 
 KEY = b"k" * 32
 NODES = 50
@@ -67,7 +67,7 @@ def test_it_is_the_graph_that_would_be_in_memory(
     tmp_path: Path, schema: GraphSchema, part_edges: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parted_ingest, "PART_EDGES", part_edges)
-    monkeypatch.setattr("core.graphs.parted.write_parted.__defaults__", (part_edges,))
+    monkeypatch.setattr("core.graphs.stored.parted.write_parted.__defaults__", (part_edges,))
     rows: Any = ends() if schema is COUNTED else names(ends())
     listed = {} if schema is COUNTED else {"nodes": NODE_LIST}
     three = {f"edges_{i + 1}_of_3": csv(rows[i::3]) for i in range(3)}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.graphs.parts import checked_part, read_part, require_apart, write_part
+from core.graphs.stored.parts import checked_part, read_part, require_apart, write_part
 
 GROUPS = [
     (np.array([0, 0, 2], dtype=np.int32), np.array([1, 4, 3], dtype=np.int32)),

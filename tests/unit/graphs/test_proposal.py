@@ -12,10 +12,10 @@ import pytest
 from core.errors import IngestRejected
 from core.graphs import formats
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.ingest import IngestReport, UploadedFile, canonicalise
-from core.graphs.proposal import DERIVED_NODES, DIRECTED, READS_DATA, UNDIRECTED
+from core.graphs.ingest.proposal import DERIVED_NODES, DIRECTED, READS_DATA, UNDIRECTED
+from core.graphs.ingest.uploaded import IngestReport, UploadedFile, canonicalise
 from core.graphs.schema import AttributeKind, EdgeType, GraphSchema, NodeType, Protection
-from core.graphs.store import read_graph
+from core.graphs.stored.whole import read_graph
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "us-flights"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from core.graphs.ingest import canonicalise
-from core.graphs.read_off import marks_of, sentence, still_read_off, words_for
+from core.graphs.ingest.read_off import marks_of, sentence, still_read_off, words_for
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import Derived, GraphSchema
-from core.graphs.uploads import UploadedFile
+from core.graphs.uploads.files import UploadedFile
 
 ROWS = "source,target,type,amount,how\n" + "".join(
     f"a{n},b{n},{('pays', 'owes')[n % 2]},{n},{('card', 'cash')[n % 3 % 2]}\n" for n in range(1, 49)

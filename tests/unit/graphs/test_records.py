@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues
-from core.graphs.records import (
+from core.graphs.schema import EdgeType
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.schema.value_bins import bins_of
+from core.graphs.views.records import (
     RECORDS,
     counted,
     each_alone,
@@ -16,8 +18,6 @@ from core.graphs.records import (
     records_per_edge,
     with_numbers,
 )
-from core.graphs.schema import EdgeType
-from core.graphs.value_bins import bins_of
 
 PRICE = EdgeAttribute(name="price", kind="integer", bounds=(0, 10**6))
 

@@ -8,10 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import InvalidInput, PlanExceeded, UnmeteredFit
-from core.graphs import sensitive
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.sensitive import (
+from core.graphs.stored.whole import read_graph, write_graph
+from core.graphs.views import sensitive
+from core.graphs.views.sensitive import (
     FILE,
     PADDED_BYTES,
     SensitiveLinks,
@@ -19,14 +20,13 @@ from core.graphs.sensitive import (
     read_sensitive,
     write_sensitive,
 )
-from core.graphs.store import read_graph, write_graph
 from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import PublicFacts
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import public_generator
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NODES, ITEMS = 12, 5

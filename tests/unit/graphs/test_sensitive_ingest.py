@@ -12,11 +12,11 @@ import pytest
 
 from core.errors import IngestRejected, InvalidInput
 from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.ingest.sensitive_links import checked_list, write_checked
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.sensitive import SensitiveLinks, read_sensitive
-from core.graphs.sensitive_ingest import checked_list, write_checked
-from core.graphs.store import write_graph
-from core.graphs.uploads import IngestLimits, UploadedFile
+from core.graphs.stored.whole import write_graph
+from core.graphs.uploads.files import IngestLimits, UploadedFile
+from core.graphs.views.sensitive import SensitiveLinks, read_sensitive
 
 PEOPLE = ("ada", "ben", "cem", "dov")
 

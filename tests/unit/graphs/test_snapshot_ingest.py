@@ -12,11 +12,11 @@ import pytest
 
 from core.errors import IngestRejected, InvalidInput
 from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.ingest.snapshots import canonical_snapshot
 from core.graphs.schema import MAX_TIME, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.snapshot_ingest import canonical_snapshot
-from core.graphs.snapshot_schema import tick_schema
-from core.graphs.store import read_graph, read_universe, write_graph
-from core.graphs.uploads import UploadedFile
+from core.graphs.schema.snapshots import tick_schema
+from core.graphs.stored.whole import read_graph, read_universe, write_graph
+from core.graphs.uploads.files import UploadedFile
 
 IDS = pa.array(["ann", "bob", "cid", "dan"])
 SCHEMA = GraphSchema(

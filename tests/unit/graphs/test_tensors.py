@@ -11,9 +11,9 @@ import pytest
 from torch_geometric.data import Data, HeteroData, TemporalData
 
 from core.errors import InvalidInput, NotAccepted
-from core.graphs import tensors
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.views import tensors
 from tests.unit.graphs.test_exports import AMOUNT, molecules, nodes_of, plain, rows_of, shop
 
 

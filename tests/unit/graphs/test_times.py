@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import IngestRejected
-from core.graphs.columns import times_of
+from core.graphs.columns.arrays import times_of
 from core.graphs.graph import Graph
-from core.graphs.grids import DAY as DAY_SECONDS
-from core.graphs.grids import proposed_grid
-from core.graphs.ingest import IngestReport, UploadedFile, canonicalise
+from core.graphs.ingest.uploaded import IngestReport, UploadedFile, canonicalise
 from core.graphs.schema import MAX_TIME, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.store import read_graph
+from core.graphs.schema.grids import DAY as DAY_SECONDS
+from core.graphs.schema.grids import proposed_grid
+from core.graphs.stored.whole import read_graph
 
 MAY_17 = int(datetime(2024, 5, 17, tzinfo=UTC).timestamp())
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.graphs.edge_attributes import EdgeAttribute
-from core.graphs.value_bins import bins_of
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.schema.value_bins import bins_of
 
 ATTRIBUTES: list[dict[str, Any]] = [
     {"kind": "integer", "bounds": (-3, 4)},

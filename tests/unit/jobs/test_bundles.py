@@ -12,9 +12,9 @@ import pytest
 
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation, UnmeteredFit
 from core.jobs.models import ArtifactRole
-from core.privacy.events import Pure
-from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
 from core.reports.build import guarantee_part
 from core.settings import Settings

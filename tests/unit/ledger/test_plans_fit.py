@@ -7,8 +7,8 @@ import json
 import pytest
 
 from core.ledger.terms import Terms, checked_amounts, checked_terms, dimensions
-from core.privacy.events import Pure
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
 

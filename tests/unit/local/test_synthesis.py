@@ -19,7 +19,7 @@ import torch
 from torch_geometric.data import HeteroData, TemporalData
 
 import graphveil as gv
-from core.graphs.assembled_objects import store
+from core.graphs.ingest.assembled_objects import store
 from core.publishing import alone
 from core.reports.model import PublicPart
 from graphveil import problems

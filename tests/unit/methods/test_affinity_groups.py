@@ -8,10 +8,10 @@ from core.methods._shared.rewiring import affinity, groups, laws, paths, rounds
 from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.rows import Rows
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
-from core.privacy.clustering import damping_of, rung_of
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import public_generator
-from core.privacy.events import NANO
-from core.privacy.triangle_kernels import rows_by_degree
+from core.privacy.mechanisms.clustering import damping_of, rung_of
+from core.privacy.mechanisms.triangle_kernels import rows_by_degree
 
 NODES, EDGES, LABELS = 3_000, 30_000, 3
 SURE = 10**6 * NANO

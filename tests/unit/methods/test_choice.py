@@ -13,8 +13,8 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import choice, registry
 from core.methods.base import Parameters, PublicFacts
 from core.methods.choice import Choice, choose
-from core.privacy.events import NANO, Pure
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
 
@@ -191,7 +191,7 @@ def test_randomised_response_from_the_declared_bound():
 
 
 def test_the_kept_share_is_that_of_the_flips_themselves():
-    from core.privacy.randomised_response import WORD, Flips
+    from core.privacy.mechanisms.randomised_response import WORD, Flips
 
     for epsilon, edges, slots in ((0.5, 10, 1000), (3.0, 40_000, 10**7), (8.0, 5, 6), (700.0, 1, 2)):
         flips = Flips.balanced(int(epsilon * NANO), edges, slots)

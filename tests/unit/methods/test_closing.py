@@ -8,8 +8,8 @@ from core.methods._shared.rewiring.clustering import CLOSED, OPENED, ToldCluster
 from core.methods._shared.rewiring.moves import close_triangles, open_triangles
 from core.methods._shared.rewiring.rows import Rows
 from core.methods._shared.rewiring.triangles import UNKNOWN, Targets, proposals_for, rewired
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import public_generator
-from core.privacy.events import NANO
 
 DAMPING = 8
 

@@ -12,9 +12,9 @@ from core.methods.base import no_progress
 from core.methods.dcsbm import GENERATOR, DCSBMParams
 from core.methods.dcsbm.fit import groups_for, groups_of, shares, without_labels
 from core.methods.dcsbm.params import PRESETS
-from core.privacy.clustering import damped_clustering, damping_of
+from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.entropy import public_generator
-from core.privacy.events import pure_nano_epsilon
+from core.privacy.mechanisms.clustering import damped_clustering, damping_of
 from core.privacy.units import Unit
 from tests.support.generating import NANO, drawn, fit, graph_of, random_pairs, rows_of
 

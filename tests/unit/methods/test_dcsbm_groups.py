@@ -8,9 +8,9 @@ from core.errors import NotAccepted
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.methods.dcsbm import GENERATOR
+from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.entropy import public_generator
-from core.privacy.events import pure_nano_epsilon
-from core.privacy.public_groups import public_groups
+from core.privacy.reads.public_groups import public_groups
 from tests.support.decoys import answer_about
 from tests.support.generating import NANO, drawn, fit, graph_of, random_pairs
 

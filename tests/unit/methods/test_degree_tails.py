@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from core.methods._shared.degrees.fitted import degree_law, fitted_degrees
 from core.methods._shared.degrees.tails import Ends, Tails, law_with_tails, thresholds
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import public_generator
-from core.privacy.events import NANO
 
 NODES = 4_000
 

@@ -9,8 +9,8 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods._shared.triangles.draw import draw, triangle_aim
 from core.methods.base import PublicFacts, no_progress
 from core.methods.degree_triangle import GENERATOR, DegreeTriangleParams
+from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.entropy import public_generator
-from core.privacy.events import pure_nano_epsilon
 from core.privacy.units import Unit
 from tests.support.metered_outputs import fit_static, static_graph
 

@@ -11,8 +11,8 @@ from core.methods._shared.degrees.fitted import (
     posterior_means,
     scaled_to,
 )
-from core.privacy import mechanisms
 from core.privacy.entropy import public_generator
+from core.privacy.mechanisms import noise as mechanisms
 
 NANO = 10**9
 

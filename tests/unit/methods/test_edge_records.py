@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
-from core.graphs.records import each_alone, records_per_edge
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.views.records import each_alone, records_per_edge
 from core.methods import registry
 from core.methods._shared.values import fit as fitting
 from core.methods.base import PublicFacts, no_progress
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import public_generator
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit, edges_of_unit
 from tests.support.fit_losses import Asked, Losses, loss
 
@@ -185,7 +185,7 @@ def test_slots_that_are_not_capped_show_in_the_loss_of_whole_fits(
     losses = Losses(monkeypatch)
     charged = worst(losses, unit, steps)
     if unit is Unit.EDGE:  # what an edge's records move counts once
-        monkeypatch.setattr("core.privacy.edge_values.records_of_unit", edges_of_unit)
+        monkeypatch.setattr("core.privacy.reads.edge_values.records_of_unit", edges_of_unit)
     else:  # a pair's records of all steps count
-        monkeypatch.setattr("core.privacy.edge_values.counted", lambda table, most, by_pair: table)
+        monkeypatch.setattr("core.privacy.reads.edge_values.counted", lambda table, most, by_pair: table)
     assert worst(losses, unit, steps) > 1.2 * charged

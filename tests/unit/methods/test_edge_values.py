@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from core.errors import NotAccepted
-from core.graphs.edge_attributes import DAY_SECONDS, EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.value_bins import bins_of
+from core.graphs.schema.edge_attributes import DAY_SECONDS, EdgeAttribute
+from core.graphs.schema.value_bins import bins_of
 from core.methods import registry
 from core.methods._shared.values import bins
 from core.methods._shared.values.draw import drawn_values
 from core.methods._shared.values.fit import paid
 from core.methods.base import PublicFacts, ValuesGenerator, carries_values, no_progress
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import public_generator
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NANO = 10**9

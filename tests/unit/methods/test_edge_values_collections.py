@@ -13,22 +13,22 @@ import pyarrow.csv as pc
 import pytest
 
 from core.errors import InvalidInput
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
-from core.graphs.ingest import canonicalise
-from core.graphs.joined import EVERY, joined, parted
+from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
-from core.graphs.store import read_graph, write_graph
-from core.graphs.uploads import UploadedFile
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.stored.whole import read_graph, write_graph
+from core.graphs.uploads.files import UploadedFile
+from core.graphs.views.joined import EVERY, joined, parted
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import edge_values as reading
-from core.privacy import mechanisms
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import public_generator
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.reads import edge_values as reading
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import bundle, release
 from core.publishing.evaluate import run_evaluation

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods import registry
 from core.methods.anchored import allotted
 from core.methods.base import LearnedModel, PublicFacts, carries_values, no_progress
-from core.privacy.accountant import Accountant
+from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.events import parts
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.entropy import public_generator
-from core.privacy.events import parts
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.checks import params_of
 from core.publishing.values import value_notices

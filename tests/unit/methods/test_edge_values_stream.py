@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods import registry
 from core.methods._shared.frame.model import load_stored
 from core.methods._shared.values.bins import Division
@@ -21,11 +21,11 @@ from core.methods._shared.values.draw import drawn_values
 from core.methods._shared.values.fit import paid_step
 from core.methods._shared.values.memory import Memory, Nodes, Pairs, remembered
 from core.methods.base import PublicFacts, StreamGenerator, no_progress
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import public_generator
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.fit_losses import Losses, loss
 

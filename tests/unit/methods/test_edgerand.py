@@ -9,8 +9,8 @@ from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeType
 from core.methods.base import PublicFacts, no_progress
 from core.methods.edgerand import GENERATOR, MOST_EDGES, EdgeRandParams
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import NANO, drawn, fit, graph_of, kept_log_ratio, random_pairs, rows_of
 

@@ -17,9 +17,9 @@ from core.methods.keyframe.filters import DRIFTS, FORGETTING, Bank
 from core.methods.keyframe.step import MEMORY, Nodes, _framed
 from core.methods.keyframe.tail import Counters, curve, longest, sequence, thresholds, to_total
 from core.privacy import entropy
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NANO = 10**9

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 from core.errors import NotAccepted
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import (
     Attribute,
@@ -22,16 +21,17 @@ from core.graphs.schema import (
     NodeType,
     TimeGrid,
 )
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods import registry
 from core.methods._shared.node_values.blocks import joined, order_of, square
 from core.methods._shared.node_values.fit import cap_for, dealt, node_classes
 from core.methods.base import PublicFacts, carries_node_values, no_progress
-from core.privacy import node_values as reading
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import rows_of
 from core.privacy.entropy import public_generator
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.reads import node_values as reading
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.fit_losses import Losses, loss
 

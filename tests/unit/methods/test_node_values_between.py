@@ -19,12 +19,12 @@ from core.graphs.schema import EdgeType
 from core.methods import registry
 from core.methods._shared.node_values.between import caps_for
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import mixing_between as reading
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import rows_of
 from core.privacy.entropy import public_generator
-from core.privacy.events import NANO
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.reads import mixing_between as reading
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.fit_losses import Asked, Losses, loss
 from tests.support.two_types import rated

@@ -13,19 +13,19 @@ import pyarrow as pa
 import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.joined import EVERY, joined
 from core.graphs.schema import Attribute, Collection, CollectionGraph, GraphSchema
-from core.graphs.store import write_graph
+from core.graphs.stored.whole import write_graph
+from core.graphs.views.joined import EVERY, joined
 from core.methods import registry
 from core.methods._shared.node_values.blocks import shares_of_part
 from core.methods._shared.node_values.ends import Ends
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import node_values as reading
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import rows_of
 from core.privacy.entropy import public_generator
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.reads import node_values as reading
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import bundle, release
 from core.publishing.evaluate import run_evaluation

@@ -15,9 +15,9 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import node_values as reading
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.reads import node_values as reading
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.fit_losses import Asked, Losses, loss
 

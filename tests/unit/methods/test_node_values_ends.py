@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.methods._shared.node_values.ends import MOST_LEVELS, Ends, Told, by_level, over_steps, tilted
-from core.privacy.node_values import mixed
+from core.privacy.reads.node_values import mixed
 
 NODES = 1200
 GROUPS = np.array([0, 1, 1])

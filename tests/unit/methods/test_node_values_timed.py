@@ -17,12 +17,12 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import node_values as reading
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import rows_of
 from core.privacy.entropy import public_generator
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.reads import node_values as reading
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.fit_losses import Losses, loss
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from core.errors import NotAccepted
-from core.graphs.edge_attributes import Aggregate, EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
-from core.graphs.records import each_alone, records_per_edge
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute
+from core.graphs.views.records import each_alone, records_per_edge
 from core.methods import registry
 from core.methods._shared.values.share import PURPOSE
 from core.methods.base import PublicFacts, no_progress
@@ -25,12 +25,14 @@ from core.methods.profiles import GENERATOR as PROFILES
 from core.methods.profiles.budget import multipliers
 from core.methods.projection import GENERATOR as PROJECTION
 from core.methods.projection.values import valued
-from core.privacy import mechanisms, people_things, samplers
+from core.privacy.accounting.events import NANO, GaussianEvent, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.entropy import public_generator
-from core.privacy.events import NANO, GaussianEvent, Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms import samplers
+from core.privacy.reads import people_things
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.reports.precision import planned, within
 from core.workflows.jobs.expected import told as expected
@@ -268,7 +270,7 @@ def test_no_replacement_under_the_declared_bound_tells_more_than_values_cost(ask
 
 def test_a_person_whose_edges_count_once_is_caught(asked, monkeypatch):
     """The planted mistake: noise for a person's edges before, and not for those after."""
-    from core.privacy.bounded_values import BoundedValues
+    from core.privacy.reads.bounded_values import BoundedValues
 
     true = BoundedValues.__init__
 

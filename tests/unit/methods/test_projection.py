@@ -26,12 +26,12 @@ from core.methods.projection.law import (
     kept_mean,
     reached,
 )
-from core.privacy import packing
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.events import Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
-from core.privacy.projection import fresh_key, kept_edges
+from core.privacy.mechanisms import packing
+from core.privacy.mechanisms.projection import fresh_key, kept_edges
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NANO = 10**9
@@ -118,7 +118,7 @@ def test_much_epsilon_gives_degrees_groups_and_triangles_back():
     inside = [float((each.source % 3 == each.target % 3).mean()) for each in (edges, drawn)]
     assert inside[1] == pytest.approx(inside[0], abs=0.06)
     triangles = told(model)
-    from core.privacy.triangle_kernels import triangles as counted
+    from core.privacy.mechanisms.triangle_kernels import triangles as counted
 
     true = counted(edges.source, edges.target, 600)
     others = [told(fitted(graph, 200.0)[0]) for _ in range(6)]

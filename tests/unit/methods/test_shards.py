@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.graphs.parts import read_part
+from core.graphs.stored.parts import read_part
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.shards import kernels, law
 from core.methods._shared.shards.draw import strips, write_shard

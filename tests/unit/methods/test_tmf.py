@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from core.methods.tmf import GENERATOR, TmFParams, threshold_flips
-from core.privacy.randomised_response import WORD, Flips
+from core.privacy.mechanisms.randomised_response import WORD, Flips
 from core.privacy.units import Unit
 from tests.support.generating import NANO, drawn, fit, graph_of, kept_log_ratio, random_pairs, rows_of
 

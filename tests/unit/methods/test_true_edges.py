@@ -10,11 +10,11 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared.flips.true_edges import chances, posterior_share, true_share
 from core.methods.base import EvidenceGenerator, PublicFacts, no_progress
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape
-from core.privacy.randomised_response import Flips
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.true_edges import true_edge_notices
 

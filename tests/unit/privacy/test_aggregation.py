@@ -13,13 +13,13 @@ from scipy.stats import kstest
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
 from core.graphs.graph import Cell
 from core.graphs.schema import EdgeType
-from core.privacy import aggregation
-from core.privacy.aggregation import asked, noisy_sums
-from core.privacy.events import GaussianEvent
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import GaussianEvent
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import aggregation
+from core.privacy.mechanisms.aggregation import asked, noisy_sums
 from core.privacy.queries import Shape
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import graph_of, random_pairs
 

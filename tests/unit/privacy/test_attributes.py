@@ -6,11 +6,11 @@ import pytest
 from core.errors import InvalidInput, PlanExceeded
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
-from core.privacy.events import GaussianEvent
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import GaussianEvent
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 COLUMNS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput
-from core.privacy.audit import audit_epsilon, clopper_pearson, repeated
+from core.privacy.accounting.audit import audit_epsilon, clopper_pearson, repeated
 
 
 def response(keep):

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from scipy.stats import chisquare
 
 from core.errors import InvalidInput
-from core.privacy.communities import exponential_pass
-from core.privacy.events import NANO
+from core.privacy.accounting.events import NANO
+from core.privacy.mechanisms.communities import exponential_pass
 
 
 def adjacency(n, pairs):
@@ -97,7 +97,7 @@ def test_the_law_among_many_communities(epsilon):
 
 
 def _first_pick(graph, labels, order, nano, rng):
-    from core.privacy.communities import _pass
+    from core.privacy.mechanisms.communities import _pass
 
     g = math.gcd(nano, 2 * NANO)
     moved = _pass(

@@ -7,16 +7,16 @@ import pytest
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.graph import Cell, EdgeTable, Graph, NodeTable
-from core.graphs.parted import write_parted
-from core.graphs.parts import write_part
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.stored.parted import write_parted
+from core.graphs.stored.parts import write_part
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
-from core.privacy import mechanisms
-from core.privacy.counted import PrivateParts
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.queries import QUERIES, Shape, ask
+from core.privacy.session.counted import PrivateParts
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NANO = 10**9

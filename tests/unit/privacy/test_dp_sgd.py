@@ -11,14 +11,24 @@ import torch
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded, PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import accountant, gradients, rounding, samplers
-from core.privacy.accountant import Accountant
-from core.privacy.dp_sgd import GRAIN, DpSgd, noise_multiplier
-from core.privacy.events import NANO, GaussianEvent, PoissonSampled, Pure, Repeated, rdp, to_dp_event
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy import rounding
+from core.privacy.accounting import accountant
+from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.dp_sgd import GRAIN, DpSgd, noise_multiplier
+from core.privacy.accounting.events import (
+    NANO,
+    GaussianEvent,
+    PoissonSampled,
+    Pure,
+    Repeated,
+    rdp,
+    to_dp_event,
+)
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import gradients, samplers
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 DELTA = 10**13

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput
-from core.privacy.events import (
+from core.privacy.accounting.events import (
     MAX_NANO_EPSILON,
     NANO,
     Composed,

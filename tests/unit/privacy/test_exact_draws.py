@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from core.privacy import communities, samplers
+from core.privacy.mechanisms import communities, samplers
 
 WORD = 2**64
 WIDE = WORD // 16386 + 1

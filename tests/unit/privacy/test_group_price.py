@@ -8,7 +8,7 @@ from itertools import combinations, product
 import pytest
 
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.group_price import edges_of_node, node_prices
+from core.privacy.accounting.group_price import edges_of_node, node_prices
 from core.privacy.units import Unit
 
 ONE, NONE = Decimal(1), Decimal(0)

@@ -6,10 +6,10 @@ from decimal import Decimal
 import pytest
 
 from core.errors import InvalidInput, PlanExceeded, UnmeteredFit
-from core.privacy.events import NANO, GaussianEvent, Pure, Unprotected
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.events import NANO, GaussianEvent, Pure, Unprotected
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.accounting.plan import Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 

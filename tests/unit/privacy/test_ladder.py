@@ -9,9 +9,9 @@ from scipy.stats import chisquare
 
 from core.errors import InvalidInput, NotAccepted, PlanExceeded
 from core.graphs.schema import EdgeType
-from core.privacy.events import NANO, pure_nano_epsilon
-from core.privacy.ladder import cap_of, climbed, ladder, reach, reached
-from core.privacy.product_sum import unit_of
+from core.privacy.accounting.events import NANO, pure_nano_epsilon
+from core.privacy.mechanisms.ladder import cap_of, climbed, ladder, reach, reached
+from core.privacy.mechanisms.product_sum import unit_of
 from tests.unit.privacy.test_private_graph import HUGE, PAIRS, N, static
 
 DRAWS = 15_000

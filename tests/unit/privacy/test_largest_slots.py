@@ -10,14 +10,14 @@ from scipy.stats import chi2_contingency, chisquare
 
 from core.errors import InvalidInput, NotAccepted, PlanExceeded
 from core.graphs.schema import EdgeType
-from core.privacy import largest_slots
-from core.privacy.events import NANO, Pure
-from core.privacy.largest_slots import RESOLUTION, check_keep, largest, threshold_for
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import largest_slots
+from core.privacy.mechanisms.largest_slots import RESOLUTION, check_keep, largest, threshold_for
+from core.privacy.mechanisms.randomised_response import WORD
 from core.privacy.queries import Shape
-from core.privacy.randomised_response import WORD
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import graph_of, random_pairs, rows_of
 

@@ -6,15 +6,15 @@ from scipy.stats import binom, chisquare
 
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
 from core.graphs.schema import EdgeType
-from core.privacy import lazy_response
-from core.privacy.events import LAZY_RESPONSE, NANO, Pure
-from core.privacy.guarantee import COMPUTATIONAL, guarantee_of
-from core.privacy.lazy_response import beginning, bits, respond
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import LAZY_RESPONSE, NANO, Pure
+from core.privacy.accounting.guarantee import COMPUTATIONAL, guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import lazy_response
+from core.privacy.mechanisms.lazy_response import beginning, bits, respond
+from core.privacy.mechanisms.randomised_response import WORD, Flips, _slots
 from core.privacy.queries import Shape, slot_count
-from core.privacy.randomised_response import WORD, Flips, _slots
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import graph_of, random_pairs
 from tests.support.whole_siphash import hashed

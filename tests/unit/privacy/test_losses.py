@@ -12,10 +12,10 @@ from dp_accounting.pld import privacy_loss_distribution
 from scipy.stats import norm
 
 from core.errors import InvalidInput, NotAccepted, PlanExceeded
-from core.privacy import accountant, losses
-from core.privacy.accountant import Accountant
-from core.privacy.dp_sgd import GRAIN, DpSgd, noise_multiplier
-from core.privacy.events import (
+from core.privacy.accounting import accountant, losses
+from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.dp_sgd import GRAIN, DpSgd, noise_multiplier
+from core.privacy.accounting.events import (
     NANO,
     Composed,
     GaussianEvent,
@@ -26,10 +26,10 @@ from core.privacy.events import (
     Unprotected,
     parts,
 )
-from core.privacy.guarantee import guarantee_of
-from core.privacy.mechanisms import check_gaussian
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms.noise import check_gaussian
 from core.privacy.units import Unit
 
 DELTA = 10**12

@@ -1,9 +1,9 @@
 import pytest
 
 from core.errors import InvalidInput, MeterClosed, PlanExceeded, UnmeteredFit
-from core.privacy.events import GaussianEvent, PoissonSampled, Pure, Repeated, Unprotected
-from core.privacy.meter import MemoryRecorder, Meter, TranscriptEntry, replay, require_metered
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.events import GaussianEvent, PoissonSampled, Pure, Repeated, Unprotected
+from core.privacy.accounting.meter import MemoryRecorder, Meter, TranscriptEntry, replay, require_metered
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
 

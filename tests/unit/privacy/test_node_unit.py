@@ -8,12 +8,20 @@ import pytest
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.accountant import Accountant
-from core.privacy.events import NANO, Composed, GaussianEvent, PoissonSampled, Pure, Repeated, Unprotected
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.events import (
+    NANO,
+    Composed,
+    GaussianEvent,
+    PoissonSampled,
+    Pure,
+    Repeated,
+    Unprotected,
+)
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
 
 DELTA = 10**12

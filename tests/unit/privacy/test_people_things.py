@@ -13,12 +13,13 @@ from scipy.stats import kstest
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.privacy import people_things, samplers
-from core.privacy.events import GaussianEvent
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.people_things import Edges, Noisy, PeopleAndThings
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import GaussianEvent
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+from core.privacy.mechanisms import samplers
+from core.privacy.reads import people_things
+from core.privacy.reads.people_things import Edges, Noisy, PeopleAndThings
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import graph_of
 from tests.support.replaced_persons import (

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
-from core.privacy import plan as plans
-from core.privacy.accountant import ORDERS
-from core.privacy.events import (
+from core.privacy.accounting import plan as plans
+from core.privacy.accounting.accountant import ORDERS
+from core.privacy.accounting.events import (
     NANO,
     Composed,
     GaussianEvent,
@@ -19,7 +19,7 @@ from core.privacy.events import (
     Repeated,
     Unprotected,
 )
-from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 ATTO_DELTA = 10**12

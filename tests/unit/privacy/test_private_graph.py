@@ -4,11 +4,11 @@ import pytest
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.events import NANO, GaussianEvent, Pure, Unprotected
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import NANO, GaussianEvent, Pure, Unprotected
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 N = 6

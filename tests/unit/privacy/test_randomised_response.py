@@ -13,12 +13,10 @@ from scipy.stats import binom, chisquare
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.events import NANO, Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
-from core.privacy.queries import Shape, slot_count
-from core.privacy.randomised_response import (
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms.randomised_response import (
     WORD,
     Flips,
     _Binomial,
@@ -28,6 +26,8 @@ from core.privacy.randomised_response import (
     check_size,
     flip,
 )
+from core.privacy.queries import Shape, slot_count
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 SHAPES = [

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from core.errors import PrivacyViolation
-from core.privacy import gradients, rounding
-from core.privacy.dp_sgd import DpSgd
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy import rounding
+from core.privacy.accounting.dp_sgd import DpSgd
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms import gradients
 from core.privacy.units import Unit
 
 LONGEST = rounding.LONGEST_CHAIN

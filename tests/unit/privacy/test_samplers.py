@@ -8,9 +8,11 @@ from numba import njit
 from scipy.stats import chisquare
 
 from core.errors import InvalidInput
-from core.privacy import entropy, mechanisms, samplers
-from core.privacy.communities import _bernoulli_eight_thirds_over_e
-from core.privacy.events import NANO
+from core.privacy import entropy
+from core.privacy.accounting.events import NANO
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms import samplers
+from core.privacy.mechanisms.communities import _bernoulli_eight_thirds_over_e
 
 DRAWS = 200_000
 ALPHA = 1e-6  # the seeds are fixed, OpenDP's entropy is not: a false alarm once in a million

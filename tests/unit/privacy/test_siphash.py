@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.privacy import siphash
+from core.privacy.mechanisms import siphash
 from tests.support.whole_siphash import hashed
 
 KEY = bytes(range(16))

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.privacy import entropy, mechanisms, threads, triangle_kernels
-from core.privacy.events import NANO
+from core.privacy import entropy
+from core.privacy.accounting.events import NANO
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms import threads, triangle_kernels
 
 COUNT = 200_000
 

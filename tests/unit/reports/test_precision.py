@@ -10,12 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import mechanisms, node_values
-from core.privacy.events import GaussianEvent, Pure
-from core.privacy.meter import TranscriptEntry
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.privacy.accounting.events import GaussianEvent, Pure
+from core.privacy.accounting.meter import TranscriptEntry
+from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.queries import QUERIES
+from core.privacy.reads import node_values
 from core.privacy.units import Unit
 from core.reports.precision import CONFIDENCE, EDGE_MOVES, QUANTITIES, ROW_MOVES, precisions, within
 from core.reports.statistics import PublicStatistics

@@ -17,10 +17,18 @@ from core.evaluation.attacks.run import run_attacks
 from core.evaluation.metric import Suite, of_suite
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.events import Composed, GaussianEvent, Parallel, PoissonSampled, Pure, Repeated, Unprotected
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.events import (
+    Composed,
+    GaussianEvent,
+    Parallel,
+    PoissonSampled,
+    Pure,
+    Repeated,
+    Unprotected,
+)
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 from core.reports import build
 from core.reports.base import NANO

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.graphs.uploads import IngestLimits
+from core.graphs.uploads.files import IngestLimits
 from tests.support import children
 
 

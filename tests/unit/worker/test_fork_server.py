@@ -16,7 +16,7 @@ from unittest import mock
 
 import pytest
 
-from core.privacy.threads import allow, job_threads
+from core.privacy.mechanisms.threads import allow, job_threads
 from tests.support import children
 from tests.support.children import served_by
 from tests.support.faults import alive, until

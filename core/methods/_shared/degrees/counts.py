@@ -13,7 +13,7 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
-    from core.privacy.counted import CountedCell
+    from core.privacy.session.counted import CountedCell
 
 BISECTIONS = 64  # past the last bit of any shift
 

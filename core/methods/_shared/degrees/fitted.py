@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import betainc
 
 from core.privacy.entropy import Generator as Rng
-from core.privacy.threads import cut, each
+from core.privacy.mechanisms.threads import cut, each
 
 SINGLES = 100  # degrees that have a grid point of their own; beyond, points are spaced by ratio
 SPACED = 150

@@ -14,8 +14,8 @@ import numpy as np
 
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import scaled_to
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
-from core.privacy.events import NANO
 
 POOLED_ROUNDS = 200
 OWN_ROUNDS = 5

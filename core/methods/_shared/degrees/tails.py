@@ -28,10 +28,10 @@ from core.methods._shared.degrees.fitted import (
     stretches,
 )
 from core.methods._shared.degrees.smooth import newton_mode, smooth_prior, softmax
-from core.privacy.events import NANO
+from core.privacy.accounting.events import NANO
 
 if TYPE_CHECKING:
-    from core.privacy.counted import CountedCell
+    from core.privacy.session.counted import CountedCell
 
 LOOSE = (
     3.0  # standard deviation of the log density around the reference: what no number speaks of stays there

@@ -9,11 +9,11 @@ import numpy as np
 
 from core.methods._shared.degrees import counts
 from core.methods._shared.frame.plan import divide
+from core.privacy.mechanisms.randomised_response import MOST_ABOUT, Flips
 from core.privacy.queries import slot_count
-from core.privacy.randomised_response import MOST_ABOUT, Flips
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from core.graphs.schema import EdgeType
-from core.privacy.events import NANO
+from core.privacy.accounting.events import NANO
 from core.privacy.queries import Shape, slot_count
 
 EDGES_A_NODE = 2

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.relations import pair_keys
+from core.graphs.ingest.relations import pair_keys
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy.entropy import Generator as Rng
 

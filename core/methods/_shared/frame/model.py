@@ -28,7 +28,7 @@ from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns, Draw
-    from core.privacy.plan import CellKey
+    from core.privacy.accounting.plan import CellKey
 
 Cell = TypeVar("Cell")
 

@@ -26,8 +26,8 @@ from core.methods.base import (
     require_accepted,
 )
 from core.methods.room import require_groups
-from core.privacy.events import pure_nano_epsilon
-from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.accounting.events import pure_nano_epsilon
+from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns, Draw
     from core.methods._shared.frame.model import CellsModel
     from core.methods.base import FittedModel
-    from core.privacy.counted import CountedSession
+    from core.privacy.accounting.plan import CellKey
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import CellKey
-    from core.privacy.private_graph import PrivateCell, PrivateGraph
+    from core.privacy.session.counted import CountedSession
+    from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
     Fit = Callable[[PrivateCell, int, int, Any, Rng], Columns]
     Pay = Callable[[CellKey, int, Rng], Columns]

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from core import errors
 from core.methods.base import PublicFacts
-from core.privacy.events import Event, Pure, Unprotected
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+from core.privacy.accounting.events import Event, Pure, Unprotected
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
 SMALLEST_STEP_NANO_EPSILON = 1_000  # below a millionth of epsilon per step every share rounds to nothing
@@ -64,8 +64,9 @@ def besides(public: PublicFacts, *own: Event) -> tuple[Event, ...]:
     With noise that keeps all of this to ``public.whole_nano_epsilon`` and delta, the job is (epsilon, delta)
     however that pure epsilon is split up, and whatever is asked with it once the rest is known: pure epsilons
     of a cell are added before they are composed, and composition is adaptive
-    (:mod:`core.privacy.accountant`). Were it left out, the cell could cost a little more in all than the sum
-    of both: a pure event adds no more than its epsilon to a guarantee, but to a bound on one it may.
+    (:mod:`core.privacy.accounting.accountant`). Were it left out, the cell could cost a little more in all
+    than the sum of both: a pure event adds no more than its epsilon to a guarantee, but to a bound on one it
+    may.
     """
     return (*own, Pure(public.beside_nano_epsilon, "beside")) if public.beside_nano_epsilon else own
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from core import errors
 from core.methods._shared.frame.heeded import Idle, require_heeded
-from core.privacy.plan import GuaranteeKind
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         PublicFacts,
         StreamState,
     )
-    from core.privacy.plan import Allotment, PlannedRead, PrivacyPlan
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.accounting.plan import Allotment, PlannedRead, PrivacyPlan
+    from core.privacy.session.private_graph import PrivateGraph
 
     class Structure:
         """A method's own class, which draws edges."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.graphs.key_sort import sorted_keys
+from core.graphs.columns.key_sort import sorted_keys
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.privacy.entropy import Generator as Rng
 

@@ -1,6 +1,6 @@
 """Who meets whom in a relation between two node types: the read, and what either side learns from it.
 
-Post-processing but for the read itself (:mod:`core.privacy.mixing_between`), of which caps, groups and
+Post-processing but for the read itself (:mod:`core.privacy.reads.mixing_between`), of which caps, groups and
 budgets are public or paid for.
 """
 
@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from core.methods._shared.node_values.ends import Ends, OneSide
-from core.privacy.events import NANO
-from core.privacy.mixing_between import MixingBetween, Side
-from core.privacy.node_values import EDGE_MOVES, MOST_CAP, ROW_MOVES
+from core.privacy.accounting.events import NANO
+from core.privacy.reads.mixing_between import MixingBetween, Side
+from core.privacy.reads.node_values import EDGE_MOVES, MOST_CAP, ROW_MOVES
 
 CAPS = 24
 DEGREES = 64

@@ -7,8 +7,8 @@ The reads of one type, each of which may use what was read before and the paid d
 3. for every relation of the type, edges by the groups of both ends' first values, all steps together: of each
    node that has values as many edges count as a cap says, that follows from paid degrees (a row replaced: L1
    2 cap; an edge: L1 3). Between two types the other end's first values are those of its own.
-Proofs: :mod:`core.privacy.node_values`, :mod:`core.privacy.mixing_between`. Every node is then dealt values
-by its class and its degrees, so that groups have as many edge ends as read 3 tells
+Proofs: :mod:`core.privacy.reads.node_values`, :mod:`core.privacy.reads.mixing_between`. Every node is then
+dealt values by its class and its degrees, so that groups have as many edge ends as read 3 tells
 (:mod:`core.methods._shared.node_values.ends`), and edges are drawn with what it says: homophily is inside
 the draw.
 """
@@ -28,13 +28,13 @@ from core.methods._shared.node_values.ends import Ends, OneSide, Told, by_level
 from core.methods._shared.node_values.meeting import shares_met
 from core.methods._shared.values.bins import merged
 from core.methods._shared.values.fit import shares_of
-from core.privacy.events import NANO
-from core.privacy.node_values import EDGE_MOVES, MOST_CAP, ROW_MOVES, mixing_noise
+from core.privacy.accounting.events import NANO
+from core.privacy.reads.node_values import EDGE_MOVES, MOST_CAP, ROW_MOVES, mixing_noise
 
 if TYPE_CHECKING:
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.mixing_between import MixingBetween
-    from core.privacy.node_values import NodeValueReads
+    from core.privacy.reads.mixing_between import MixingBetween
+    from core.privacy.reads.node_values import NodeValueReads
 
 TABLES, TABLES_OF_SEVERAL = 0.3, 0.5
 """Shares of the rows' epsilon for nodes by value, of one attribute and of several; mixing has the rest."""

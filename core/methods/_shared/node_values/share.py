@@ -8,12 +8,12 @@ from dataclasses import replace
 from pydantic import Field
 
 from core import errors
-from core.graphs.node_bins import synthesised_in
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema.node_bins import synthesised_in
 from core.methods._shared.frame.plan import together_nano_epsilon
 from core.methods.base import Parameters, PublicFacts
-from core.privacy.events import Pure
-from core.privacy.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
 from core.privacy.units import Unit, charged_together
 from graphveil.models.reports import ROWS
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from core.graphs.node_bins import node_bins, synthesised
+from core.graphs.schema.node_bins import node_bins, synthesised
 from core.methods._shared.frame.stages import Share, Stage, Staged
 from core.methods._shared.node_values import share as value_share
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from core.methods._shared.frame.model import StoredCells
     from core.methods._shared.node_values.ends import Ends
     from core.methods.base import FittedModel, Progress
+    from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import PlannedRead, PrivacyPlan
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import PrivateGraph
 
 
 class Mixing(Protocol):
@@ -147,10 +147,10 @@ def _column(attribute: Any, bins: Any, rng: Rng) -> Any:
 
 def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
     """List what a row of each node type pays for the tables of its attributes, at least."""
-    from core.graphs.joined import EVERY, node_type_of
+    from core.graphs.views.joined import EVERY, node_type_of
     from core.methods._shared.frame.plan import divide
     from core.methods._shared.node_values.fit import TABLES, TABLES_OF_SEVERAL
-    from core.privacy.plan import PlannedRead, rows_of
+    from core.privacy.accounting.plan import PlannedRead, rows_of
 
     rows, _ = value_share.granted(plan)
     reads = []
@@ -226,7 +226,7 @@ def _of_graphs(
     """
     import numpy as np
 
-    from core.graphs.joined import EVERY, node_type_of
+    from core.graphs.views.joined import EVERY, node_type_of
     from core.methods._shared.node_values.blocks import shares_of_part
     from core.methods._shared.node_values.ends import Ends
     from core.methods._shared.node_values.fit import Meeting, Rows, labelled

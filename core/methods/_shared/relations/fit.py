@@ -14,15 +14,15 @@ from core.methods._shared.degrees.tails import Ends, counted_tails, law_with_tai
 from core.methods._shared.relations import static
 from core.methods._shared.relations.budget import Shares, is_static, shares, static_shares
 from core.methods._shared.slots import evidence
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
-from core.privacy.events import NANO
-from core.privacy.lazy_response import room_for
+from core.privacy.mechanisms.lazy_response import room_for
 from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.relations.params import AnchoredParams
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
 
 
 def fit_relation(

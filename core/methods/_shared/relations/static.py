@@ -21,13 +21,13 @@ from core.methods._shared.relations.budget import proposals_for
 from core.methods._shared.relations.small import rows_are_sources, sides
 from core.methods._shared.slots import evidence
 from core.methods._shared.slots.markov_chain import rewired
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
-from core.privacy.events import NANO
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.methods._shared.relations.budget import StaticShares
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
 
     Columns = Mapping[str, np.ndarray]
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.privacy.clustering import damping_of
-from core.privacy.events import NANO
+from core.privacy.accounting.events import NANO
+from core.privacy.mechanisms.clustering import damping_of
 
 if TYPE_CHECKING:
     from core.methods._shared.rewiring.rows import Rows
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
 
 FINE, COARSE = 8, 16  # dampings; the finer one where nodes times epsilon exceeds ENOUGH
 ENOUGH = 600
@@ -90,7 +90,8 @@ def damping_for(nodes: int, nano_epsilon: int) -> int:
 def told_clustering(cell: PrivateCell, nodes: int, nano_epsilon: int) -> ToldClustering:
     """The damped sum by the ladder mechanism, with the damping that a public rule gives.
 
-    Sensitivity, proof: :func:`core.privacy.clustering.clustering_ladder`. Unit: one undirected edge.
+    Sensitivity, proof: :func:`core.privacy.mechanisms.clustering.clustering_ladder`. Unit: one undirected
+    edge.
     """
     damping = damping_for(nodes, nano_epsilon)
     total = cell.clustering_sum(damping=damping, nano_epsilon=nano_epsilon, purpose="clustering")

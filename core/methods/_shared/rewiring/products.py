@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from core.privacy.events import NANO
-from core.privacy.product_sum import caps
+from core.privacy.accounting.events import NANO
+from core.privacy.mechanisms.product_sum import caps
 
 LEAST_KEPT = 0.5  # of the drawn graph's own sum: less cannot be reached, or leaves no room for triangles
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.graphs.key_sort import sorted_keys
+from core.graphs.columns.key_sort import sorted_keys
 from core.kernels.decorator import kernel
 from core.methods._shared.matching.ends import degrees_in, key_of
-from core.privacy.clustering import Damping, rung_at_hubs, rung_of
 from core.privacy.entropy import Generator as Rng
+from core.privacy.mechanisms.clustering import Damping, rung_at_hubs, rung_of
 
 Arrays = tuple[
     np.ndarray,
@@ -112,7 +112,8 @@ class Rows:
         return np.asarray(_row_sums(self.start, self.closed)) // 2
 
     def first_rung(self, damping: Damping) -> int:
-        """What :func:`core.privacy.clustering.rung_of` is of this graph; its rows are not copied."""
+        """What :func:`core.privacy.mechanisms.clustering.rung_of` is of this graph; its rows are not
+        copied."""
         return rung_of(self.start, self.others, damping)
 
     def first_rung_at_hubs(self, damping: Damping) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from core.graphs.parts import Part, part_name, write_part
+from core.graphs.stored.parts import Part, part_name, write_part
 from core.methods._shared.shards.law import StripLaw
 from core.privacy import entropy
 

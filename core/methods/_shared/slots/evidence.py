@@ -3,8 +3,8 @@
 Evidence is columns. Materialised: ``y`` int64, the sorted keys ``source * target_count + target`` of the
 slots that came out present (``low * n + high`` where undirected). Lazy: ``edge``, the sorted keys of the
 true edges, filled up to a paid-for number with keys beyond the last slot, and ``prf_key``, the state of a
-pseudo-random function; see :mod:`core.privacy.lazy_response`. Both: ``flips`` uint64 (2,), the probabilities
-of an absent edge to appear and of a present one to go, over 2^64.
+pseudo-random function; see :mod:`core.privacy.mechanisms.lazy_response`. Both: ``flips`` uint64 (2,), the
+probabilities of an absent edge to appear and of a present one to go, over 2^64.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.privacy.mechanisms.randomised_response import WORD, Flips
 from core.privacy.queries import Shape, slot_count
-from core.privacy.randomised_response import WORD, Flips
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
 
     Columns = Mapping[str, np.ndarray]
 
@@ -39,8 +39,8 @@ def measure(cell: PrivateCell, nano_epsilon: int, *, room: int | None = None) ->
     """Pay for the evidence of a whole cell, at ``nano_epsilon`` at most.
 
     Lazy where ``room`` is given, a paid-for number of keys to hold; see
-    :func:`core.privacy.lazy_response.room_for`. Materialised columns are paid-for output. Lazy ones hold the
-    edges themselves: private content, of which
+    :func:`core.privacy.mechanisms.lazy_response.room_for`. Materialised columns are paid-for output. Lazy
+    ones hold the edges themselves: private content, of which
     :func:`core.methods._shared.slots.markov_chain.rewired` looks at answers only.
     """
     if room is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.kernels.decorator import kernel
 from core.methods._shared.slots.occupied import MARKED, OCCUPIED, enter, leave, look
-from core.privacy.lazy_response import flipped
+from core.privacy.mechanisms.lazy_response import flipped
 
 TURN = 16  # in sided cells every 16th proposal turns three edges
 _FIRST, _SECOND = 34, 2

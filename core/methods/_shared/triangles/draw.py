@@ -16,12 +16,12 @@ from core.methods._shared.matching.exact import matched, one_block
 from core.methods._shared.rewiring.products import degree_covariance, product_aim
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
 from core.methods._shared.triangles.params import shares
+from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
-from core.privacy.events import NANO
 
 if TYPE_CHECKING:
     from core.methods._shared.triangles.params import TriangleParameters
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.session.private_graph import PrivateCell
 
 MODEL_SPREAD = 0.05  # standard deviation of the assortativity that degrees alone get wrong
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.graphs.value_bins import ValueBins
+from core.graphs.schema.value_bins import ValueBins
 
 MOST_BINS = 24
 MOST_KINDS = 6

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.graphs.key_sort import sorted_keys
+from core.graphs.columns.key_sort import sorted_keys
 from core.kernels.decorator import kernel
 
 if TYPE_CHECKING:

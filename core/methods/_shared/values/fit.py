@@ -7,7 +7,7 @@ The reads, each of which may use what was read before and the edges of a graph t
 3. how many edges have which kind of value, between classes of nodes (L1 1). Classes are by drawn degree, and
    by what a node's edges tend to carry.
 4. of a relation with time, bins by period (L1 1).
-Sensitivities and proofs: :mod:`core.privacy.edge_values`. Their epsilons add up to the attribute's.
+Sensitivities and proofs: :mod:`core.privacy.reads.edge_values`. Their epsilons add up to the attribute's.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.bins import Division, divided
 from core.methods._shared.values.effects import by_degree, by_mass, node_rates
 from core.methods._shared.values.memory import Memory, Nodes, Pairs
-from core.privacy.events import NANO
+from core.privacy.accounting.events import NANO
 
 if TYPE_CHECKING:
-    from core.graphs.tables import EdgeTable
+    from core.graphs.columns.tables import EdgeTable
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.bounded_values import BoundedValues
-    from core.privacy.edge_values import EdgeValueReads
+    from core.privacy.reads.bounded_values import BoundedValues
+    from core.privacy.reads.edge_values import EdgeValueReads
 
 HISTOGRAM, CLASSES, STEPS = 0.1, 0.2, 0.1
 """Shares of the attribute's epsilon; nodes have what is left."""

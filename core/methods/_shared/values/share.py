@@ -9,8 +9,8 @@ from pydantic import Field
 from core.graphs.schema import EdgeType, GraphSchema
 from core.methods._shared.frame.plan import together_nano_epsilon
 from core.methods.base import Parameters, PublicFacts
-from core.privacy.events import Pure
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import charged_together
 
 FIELD = "attribute_share"

@@ -27,16 +27,16 @@ from core.methods.base import training_of, vectors_of
 if TYPE_CHECKING:
     import numpy as np
 
+    from core.graphs.columns.tables import EdgeTable
     from core.graphs.graph import Graph
     from core.graphs.schema import EdgeType, GraphSchema
-    from core.graphs.tables import EdgeTable
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import StoredCells
     from core.methods.base import FittedModel, Parameters, Progress, Training
-    from core.privacy.edge_values import EdgeValueReads
+    from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import PlannedRead, PrivacyPlan
-    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.reads.edge_values import EdgeValueReads
+    from core.privacy.session.private_graph import PrivateGraph
     from core.privacy.units import Unit
 
 
@@ -176,7 +176,7 @@ def paid_cells(
     of an edge's records. ``drawn``: the relation's edges in a graph that the structure's model drew, as are
     the records.
     """
-    from core.graphs.records import with_numbers
+    from core.graphs.views.records import with_numbers
     from core.methods._shared.values.draw import drawn_numbers
 
     table, number, last = drawn.bare(), len(relation.attributes), {}
@@ -194,10 +194,10 @@ def paid_cells(
 def _value_reads(granted: Mapping[str, int], schema: GraphSchema, unit: Unit) -> list[PlannedRead]:
     """List what each attribute of a relation pays for its margins, and for its values between classes; and
     what the number of an edge's records does, where each is kept."""
-    from core.graphs.joined import EVERY, relation_of
+    from core.graphs.views.joined import EVERY, relation_of
     from core.methods._shared.values.fit import costs_of
-    from core.privacy.edge_values import OF_NUMBERS
-    from core.privacy.plan import PlannedRead
+    from core.privacy.accounting.plan import PlannedRead
+    from core.privacy.reads.edge_values import OF_NUMBERS
     from core.privacy.units import charged_together
 
     reads = []
@@ -255,7 +255,7 @@ def _paid(
     pay: Callable[[EdgeValueReads, EdgeTable, tuple[str, int], int], Columns],
 ) -> StoredCells:
     """Pay for every attribute of every relation: ``pay(reads, drawn edges, cell, nano-epsilon)``."""
-    from core.graphs.joined import joined
+    from core.graphs.views.joined import joined
     from core.methods._shared.frame.model import StoredCells
     from core.methods.base import no_progress
     from core.privacy.entropy import noise_generator
@@ -314,7 +314,7 @@ def _asked(graph: PrivateGraph, granted: Mapping[str, int]) -> list[_Asked]:
         return []
     import numpy as np
 
-    from core.graphs.joined import EVERY, relation_of
+    from core.graphs.views.joined import EVERY, relation_of
 
     known = [each.name for each in graph.schema.edge_types]
     graphs = tuple(name for name in known if name in granted)

@@ -9,7 +9,7 @@ from core.errors import InvalidInput
 from core.jobs.models import Job, JobState
 from core.jobs.states import TERMINAL
 from core.ledger.models import BudgetAccount
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.workflows.ledger.invariants.base import Finding, Found, SqlPromise
 
 

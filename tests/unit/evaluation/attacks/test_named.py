@@ -11,7 +11,7 @@ from core.evaluation.attacks.projection import MOST_OF_COLLECTION
 from core.evaluation.metric import Suite
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.sensitive import SensitiveLinks, drawn_share
+from core.graphs.views.sensitive import SensitiveLinks, drawn_share
 from core.privacy.entropy import public_generator
 from core.reports.evidence import SensitiveAttacks
 

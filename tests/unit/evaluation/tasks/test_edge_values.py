@@ -8,9 +8,9 @@ import pytest
 from core.evaluation.metric import Suite
 from core.evaluation.tasks.edge_values import edge_values
 from core.evaluation.tasks.run import run_tasks
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.reports.evidence import Task
 
 TRUST = EdgeAttribute(name="trust", kind="integer", bounds=(-5, 5), aggregate="max")

@@ -10,7 +10,7 @@ from core.methods._shared.degrees.active_steps import over_steps
 from core.methods._shared.degrees.sides import fitted_sides
 from core.methods._shared.degrees.step_numbers import memberships
 from core.privacy.entropy import public_generator
-from core.privacy.mechanisms import discrete_laplace
+from core.privacy.mechanisms.noise import discrete_laplace
 
 NANO = 800_000_000
 

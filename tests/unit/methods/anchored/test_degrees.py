@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from core.methods._shared.degrees.deconvolution import deconvolved, filtered, posterior_means
 from core.methods._shared.degrees.sides import REACH, fitted_sides, summing_to
 from core.privacy.entropy import public_generator
-from core.privacy.mechanisms import discrete_laplace
+from core.privacy.mechanisms.noise import discrete_laplace
 
 MOST = 400
 

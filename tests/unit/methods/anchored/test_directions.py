@@ -12,12 +12,12 @@ from core.methods.anchored import GENERATOR, AnchoredParams, allotted, direction
 from core.methods.anchored.allotted import granted
 from core.methods.anchored.passes import DIRECTIONS
 from core.methods.base import PublicFacts, no_progress
+from core.privacy.accounting.events import GaussianEvent, Pure
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter, require_metered
+from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
-from core.privacy.events import GaussianEvent, Pure
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter, require_metered
-from core.privacy.plan import GuaranteeKind
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NANO, DELTA = 10**9, 10**12

@@ -5,12 +5,12 @@ import pytest
 
 from core.graphs.schema import EdgeType
 from core.methods._shared.slots import evidence
-from core.privacy.events import LAZY_RESPONSE, NANO, Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import LAZY_RESPONSE, NANO, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms.randomised_response import WORD, Flips
 from core.privacy.queries import Shape, slot_count
-from core.privacy.randomised_response import WORD, Flips
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import graph_of, random_pairs
 

@@ -12,10 +12,10 @@ from core.graphs.schema import EdgeType
 from core.methods._shared.slots import evidence, markov_chain
 from core.methods._shared.slots import occupied as slots
 from core.methods._shared.slots.markov_chain import rewired
-from core.privacy import lazy_response
-from core.privacy.events import NANO
+from core.privacy.accounting.events import NANO
+from core.privacy.mechanisms import lazy_response
+from core.privacy.mechanisms.randomised_response import Flips, _slots
 from core.privacy.queries import Shape, slot_count
-from core.privacy.randomised_response import Flips, _slots
 
 BIPARTITE = Shape(EdgeType(source="a", target="b"), 4, 5)
 DIRECTED = Shape(EdgeType(directed=True), 4, 4)

@@ -8,10 +8,10 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.anchored import GENERATOR, AnchoredParams
 from core.methods.base import PublicFacts, no_progress
+from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.meter import MemoryRecorder, Meter, require_metered
 from core.privacy.entropy import public_generator
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter, require_metered
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NANO = 10**9

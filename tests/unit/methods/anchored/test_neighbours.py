@@ -6,16 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods._shared.relations import fit as reads
 from core.methods._shared.relations.draw import Relation
 from core.methods._shared.slots import evidence
 from core.methods.anchored import GENERATOR, AnchoredParams, spectral
 from core.methods.base import PublicFacts
-from core.privacy import aggregation, lazy_response, queries
+from core.privacy import queries
+from core.privacy.mechanisms import aggregation, lazy_response
+from core.privacy.mechanisms.randomised_response import Flips, _slots
 from core.privacy.queries import Shape, slot_count
-from core.privacy.randomised_response import Flips, _slots
 from core.privacy.units import Unit
 from tests.support.typed_neighbours import (
     MANY_STEPS,

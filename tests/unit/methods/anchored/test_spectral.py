@@ -11,12 +11,12 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods._shared.slots.markov_chain import rewired
 from core.methods.anchored import passes, spectral
-from core.privacy.accountant import Accountant
-from core.privacy.events import NANO, GaussianEvent, Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.events import NANO, GaussianEvent, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.queries import Shape
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 USERS, FILMS, STEPS, DELTA = 200, 120, 2, 10**12

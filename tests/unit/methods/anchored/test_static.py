@@ -16,12 +16,12 @@ from core.methods._shared.relations import small as small_cells
 from core.methods._shared.relations.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE, static_shares
 from core.methods._shared.slots import evidence
 from core.methods.anchored import AnchoredParams
-from core.privacy.events import NANO, Pure
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import NANO, Pure
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape
-from core.privacy.randomised_response import Flips
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 FILMS, GENRES = 400, 12

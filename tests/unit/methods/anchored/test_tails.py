@@ -3,7 +3,7 @@
 import numpy as np
 
 from core.methods.anchored import GENERATOR
-from core.privacy.events import pure_nano_epsilon
+from core.privacy.accounting.events import pure_nano_epsilon
 from tests.support.generating import drawn, fit, graph_of, random_pairs, rows_of
 
 NODES = 2_000

@@ -12,9 +12,9 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods.base import PublicFacts, no_progress
 from core.methods.profiles import GENERATOR, ProfilesParams, columns
 from core.methods.profiles.columns import single_things, singled_out, whitened
-from core.privacy.events import NANO
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 PERSONS, FILMS = 900, 24

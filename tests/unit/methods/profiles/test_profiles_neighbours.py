@@ -20,9 +20,9 @@ from core.methods.base import PublicFacts
 from core.methods.profiles import GENERATOR, columns
 from core.methods.profiles import fit as fitting
 from core.methods.profiles.params import ProfilesParams
-from core.privacy import people_things
-from core.privacy.events import NANO, GaussianEvent
-from core.privacy.people_things import PeopleAndThings
+from core.privacy.accounting.events import NANO, GaussianEvent
+from core.privacy.reads import people_things
+from core.privacy.reads.people_things import PeopleAndThings
 from core.privacy.units import Unit
 from tests.support.replaced_persons import (
     CLASS,

@@ -10,9 +10,9 @@ import pytest
 from core.methods.base import PublicFacts
 from core.methods.profiles import GENERATOR, ProfilesParams
 from core.methods.profiles.budget import multipliers
-from core.privacy.events import NANO
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.reports.precision import planned
 from core.workflows.jobs.expected import told

@@ -13,10 +13,10 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods.base import PublicFacts, no_progress
 from core.methods.profiles import GENERATOR, ProfilesParams
 from core.methods.projection import GENERATOR as PROJECTION
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
-from core.privacy.events import NANO
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.publishing import public_of, publish
 

@@ -1,0 +1,1 @@
+"""Columnar tables of nodes and edges, their sorted order and its kernels."""

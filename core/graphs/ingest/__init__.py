@@ -1,0 +1,1 @@
+"""From raw batches to canonical graphs, with the proposal of a schema."""

@@ -1,0 +1,204 @@
+"""A graph of another library, or a file, as a canonical graph, by every rule that an upload is checked by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from core.errors import InvalidInput, UnknownFormat
+from core.graphs import formats
+from core.graphs.graph import Graph
+from core.graphs.ingest.assemble import Sources, assemble_batches
+from core.graphs.ingest.objects import UNIVERSE, Tables, numbered, positive, tables_of
+from core.graphs.ingest.proposal import propose
+from core.graphs.ingest.read_off import marks_of
+from core.graphs.ingest.uploaded import canonicalise, value_names
+from core.graphs.schema import GRAPH_ID, Derived, EdgeType, GraphSchema, NodeType
+from core.graphs.stored.whole import write_graph
+from core.graphs.uploads.batches import Batch, Notes, RawGraph, columnar
+from core.graphs.uploads.files import IngestLimits, UploadedFile
+
+ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Made:
+    """The graph; ``derived``: what of its public schema was read off the data; ``warnings`` about that."""
+
+    graph: Graph
+    derived: tuple[Derived, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is public of a graph that was stored: its schema, and the sizes of its node universes."""
+
+    schema: GraphSchema
+    nodes: Mapping[str, int]
+    derived: tuple[Derived, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def store(
+    graph: object,
+    folder: Path,
+    *,
+    schema: GraphSchema | None = None,
+    nodes: object = None,
+    directed: bool | None = None,
+    public: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> Stored:
+    """Store the graph, an object of another library or the path of a file, in ``folder``.
+
+    ``options`` are those of the file's format. Raises as :func:`graph_of` and
+    :func:`core.graphs.ingest.objects.tables_of`; UnknownFormat for a file whose name tells no format.
+    """
+    if isinstance(graph, str | Path):
+        return _store_file(Path(graph), folder, schema, nodes, directed, public, dict(options or {}))
+    if options:
+        raise InvalidInput("options say how a file is read; leave them out", field="options")
+    made = graph_of(tables_of(graph, nodes, directed=directed), schema, public=public)
+    write_graph(made.graph, folder)
+    counts = {name: table.count for name, table in made.graph.nodes.items()}
+    return Stored(made.graph.schema, counts, made.derived, made.warnings)
+
+
+def _store_file(
+    path: Path,
+    folder: Path,
+    schema: GraphSchema | None,
+    nodes: object,
+    directed: bool | None,
+    public: bool,
+    options: dict[str, Any],
+) -> Stored:
+    """Store an edge list or document; without a schema its columns beyond the ends are left alone."""
+    form = format_of(path)
+    files = {"edges": UploadedFile(path, form, options)}
+    count = None
+    if isinstance(nodes, str | Path):
+        files["nodes"] = UploadedFile(Path(nodes), format_of(Path(nodes)))
+    elif nodes is not None:
+        count = positive(nodes)
+    if schema is None and not (public and count is None and directed is None):
+        if count is None and "nodes" not in files and not formats.reader(form).carries_nodes:
+            raise InvalidInput(UNIVERSE, field="nodes")
+        schema = GraphSchema(
+            node_types=(NodeType(count=count),), edge_types=(EdgeType(directed=bool(directed)),)
+        )
+        files["edges"] = UploadedFile(path, form, {"extra_columns": "ignore", **options})
+    elif count is not None or directed is not None:
+        raise InvalidInput("the schema says who is there, and the direction of edges", field="nodes")
+    report = canonicalise(files, schema, folder)
+    if schema is None:
+        derived = marks_of(report.schema, nodes="nodes" not in files)
+    else:  # a document lists its nodes, which may be those that have an edge
+        derived = () if "nodes" in files or schema.counted else (Derived.NODE_LIST,)
+    return Stored(report.schema, report.nodes, derived, tuple(report.warnings))
+
+
+def format_of(path: Path) -> str:
+    """Tell a file's format by the end of its name; UnknownFormat, InvalidInput without such a file."""
+    if not path.is_file():
+        raise InvalidInput(f"there is no file {path.name}", field="graph")
+    for name in formats.read_names():
+        if any(path.name.lower().endswith(f".{ending}") for ending in formats.get(name).extensions):
+            return name
+    endings = ", ".join(sorted({formats.get(name).extensions[0] for name in formats.read_names()}))
+    raise UnknownFormat(f"the name {path.name} tells no format; it ends with one of {endings}", field="graph")
+
+
+def graph_of(tables: Tables, schema: GraphSchema | None = None, *, public: bool = False) -> Made:
+    """Build the graph by ``schema``; without one by what the object's type says, or where the graph is
+    ``public`` and of one node type and relation by what its data say.
+
+    What the schema does not declare is not read. Raises InvalidInput where the type does not say enough,
+    IngestRejected with findings where the data break the schema.
+    """
+    limits = IngestLimits()
+    if schema is None and public and len(tables.node_types) == len(tables.relations) == 1:
+        return _proposed(tables, limits)
+    declared = inferred(tables) if schema is None else schema
+    built = assemble_batches(declared, Sources(lambda: _raw(tables, declared)), limits, _silent)
+    told = tables.declared_nodes or (schema is not None and schema.counted)
+    return Made(built.graph, () if told else (Derived.NODE_LIST,))
+
+
+def inferred(tables: Tables) -> GraphSchema:
+    """Declare what the object's type says. InvalidInput where nodes or a time grid are missing."""
+    if tables.timed:
+        raise InvalidInput(
+            "edges have times, and the snapshots that they fall into are public: give a schema with a grid, "
+            'such as {"edge_types": [{"temporal": true}], "time": {"start": 0, "width": 7, "count": 52}}, or '
+            "leave the column out",
+            field="schema.time",
+        )
+    kinds, edges = tables.declared()
+    if tables.nodes is None and any(kind.count is None for kind in kinds):
+        raise InvalidInput(UNIVERSE, field="nodes")
+    return GraphSchema(node_types=kinds, edge_types=edges)
+
+
+def _raw(tables: Tables, schema: GraphSchema) -> RawGraph:
+    wanted = {"source", "target", *value_names(schema)}
+    if schema.temporal:
+        wanted.add("time")
+    if len(schema.edge_types) > 1:
+        wanted |= {"type", "source_type", "target_type"}
+    listed = {"id", "type", *(a.name for kind in schema.node_types for a in kind.attributes)}
+    if schema.collection is not None:
+        wanted, listed = wanted | {GRAPH_ID}, listed | {GRAPH_ID}
+    edges = _only(tables.edges, wanted)
+    for column in ("source", "target", *(["time"] if schema.temporal else [])):
+        if column not in edges.column_names:
+            raise InvalidInput(f"the edges have no {column}", field="graph")
+    for attribute in (a for kind in schema.edge_types for a in kind.attributes):
+        if attribute.needs_column and attribute.name not in edges.column_names:
+            raise InvalidInput(
+                f"the schema declares the edge attribute {attribute.name!r}, which the graph does not have",
+                field="schema.edge_types",
+            )
+    if all(kind.count is not None and not kind.attributes for kind in schema.node_types):
+        nodes = None
+    else:
+        nodes = None if tables.nodes is None else _only(tables.nodes, listed)
+    return RawGraph(_batches(edges), None if nodes is None else _batches(nodes), None)
+
+
+def _only(table: pa.Table, wanted: set[str]) -> pa.Table:
+    return table.select([name for name in table.column_names if name in wanted])
+
+
+def _batches(table: pa.Table) -> Iterator[Batch]:
+    """Yield the rows; none at all too, so that the columns are said."""
+    yield columnar(table.slice(0, ROWS))
+    for start in range(ROWS, table.num_rows, ROWS):
+        yield columnar(table.slice(start, ROWS), start + 1)
+
+
+def _proposed(tables: Tables, limits: IngestLimits) -> Made:
+    """Read schema, and where the object does not have them nodes, off the data of a public graph."""
+    nodes = tables.nodes
+    if nodes is None and tables.counts:
+        (count,) = tables.counts.values()
+        nodes = numbered(count)
+
+    def opened(notes: Notes) -> RawGraph:
+        return RawGraph(_batches(tables.edges), None if nodes is None else _batches(nodes), tables.directed)
+
+    proposal = propose(opened, limits)
+    whole = Tables(tables.edges, nodes if nodes is not None else proposal.nodes)
+    schema = proposal.schema
+    built = assemble_batches(schema, Sources(lambda: _raw(whole, schema)), limits, _silent)
+    told = nodes is not None and tables.declared_nodes
+    return Made(built.graph, marks_of(schema, nodes=not told), proposal.warnings)
+
+
+def _silent(stage: str, done: int) -> None:
+    """Tell nobody."""

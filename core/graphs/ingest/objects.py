@@ -1,0 +1,393 @@
+"""Graphs of other libraries, as raw tables of nodes and edges: what an upload of them would hold.
+
+Told by an object's type alone: whether edges have a direction, which node and edge types there are, whether
+there is time, and where the object has its nodes, who they are. No value of an edge or attribute is looked
+at. Libraries are asked for only where the object is theirs.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.errors import InvalidInput
+from core.graphs.columns.tables import NodeTable
+from core.graphs.formats._headers import known_names
+from core.graphs.schema import EdgeType, NodeType
+from core.graphs.uploads.findings import shown
+
+TAKEN = (
+    "a NetworkX graph, a SciPy sparse matrix, a torch_geometric Data, HeteroData or TemporalData, an edge "
+    "list as a pandas or Polars frame or an Arrow table, an igraph graph, or the path of a file"
+)
+UNIVERSE = (
+    "who is there cannot be told from edges without publishing who has one: give the nodes as a count, "
+    "a list of ids or a frame (nodes=...)"
+)
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """``edges``: source, target, and what else the object says of them; ``nodes``: id and so on, or None.
+
+    ``counts`` are the sizes of node types whose nodes are numbered. ``timed``: the edges have a column time.
+    ``declared_nodes``: somebody said who is there; False where the object knows, which may have been made of
+    its edges.
+    """
+
+    edges: pa.Table
+    nodes: pa.Table | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    node_types: tuple[str, ...] = ("node",)
+    relations: tuple[tuple[str, str, str], ...] = (("edge", "node", "node"),)
+    directed: bool = False
+    timed: bool = False
+    declared_nodes: bool = True
+
+    def declared(self) -> tuple[tuple[NodeType, ...], tuple[EdgeType, ...]]:
+        """Declare what the type of the object says; nothing that nodes or edges carry."""
+        kinds = tuple(NodeType(name=name, count=self.counts.get(name)) for name in self.node_types)
+        edges = tuple(
+            EdgeType(
+                name=name,
+                source=source,
+                target=target,
+                directed=self.directed and source == target,
+                temporal=self.timed,
+            )
+            for name, source, target in self.relations
+        )
+        return kinds, edges
+
+
+def tables_of(graph: object, nodes: object = None, *, directed: bool | None = None) -> Tables:
+    """Take the object apart.
+
+    ``nodes``: a count, ids, or a frame with the column ``id``: who is there. Objects that have their nodes
+    do not need it; who is there is then taken from the object, and was not declared.
+    ``directed`` is for objects whose type does not say (frames, matrices, tensors): False unless given.
+    Raises InvalidInput (``field``) for a type that is not known, nodes that cannot be named, and where nodes
+    or a direction are said twice or not at all.
+    """
+    for library, name, take in _KNOWN:
+        kind = _class(library, name)
+        if kind is not None and isinstance(graph, kind):
+            return take(graph, nodes, directed)
+    raise InvalidInput(f"a graph is {TAKEN}; this is {shown(type(graph).__name__)}", field="graph")
+
+
+def _class(library: str, names: str) -> Any:
+    """Find the class, where its library is loaded: no object of it exists otherwise."""
+    found: Any = sys.modules.get(library)
+    for name in names.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+def _networkx(graph: Any, nodes: object, directed: bool | None) -> Tables:
+    from core.graphs.uploads.networkx_tables import networkx_tables
+
+    _said_twice(directed, "a NetworkX graph")
+    named: dict[str, object] = {}
+    for key in graph.nodes:
+        name = _name(key)
+        if name in named:
+            raise InvalidInput(
+                f"two nodes would both be named {shown(name)}; relabel one", field="graph.nodes"
+            )
+        named[name] = key
+    listed, edges = networkx_tables(graph)
+    return _own_nodes(Tables(edges, listed, directed=graph.is_directed()), nodes)
+
+
+def _name(key: object) -> str:
+    """Name a node. InvalidInput for what is neither text nor an integer."""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        return str(int(key))
+    raise InvalidInput(
+        f"the node {shown(str(key))} is {shown(type(key).__name__)}, and cannot be named; nodes are texts or "
+        'integers (networkx.convert_node_labels_to_integers(graph, ordering="sorted") gives them)',
+        field="graph.nodes",
+    )
+
+
+def _igraph(graph: Any, nodes: object, directed: bool | None) -> Tables:
+    _said_twice(directed, "an igraph graph")
+    count = graph.vcount()
+    ends = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    edges = {"source": ends[:, 0], "target": ends[:, 1]}
+    for name in graph.es.attributes():
+        edges.setdefault(name, pa.array(graph.es[name]))
+    table = pa.table(edges)
+    attributes = list(graph.vs.attributes())
+    if not attributes:
+        return _own_nodes(
+            Tables(table, counts={"node": positive(count)}, directed=graph.is_directed()), nodes
+        )
+    ids = pa.array([_name(each) for each in (graph.vs["name"] if "name" in attributes else range(count))])
+    columns = {"id": ids} | {name: pa.array(graph.vs[name]) for name in attributes if name != "name"}
+    for place, end in enumerate(("source", "target")):
+        table = table.set_column(place, end, ids.take(pa.array(ends[:, place])))
+    return _own_nodes(Tables(table, pa.table(columns), directed=graph.is_directed()), nodes)
+
+
+def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
+    entries = graph.tocoo()
+    if entries.data.dtype.kind == "f" and np.isnan(entries.data).any():
+        raise InvalidInput("the matrix holds NaN; no edge has such a weight", field="graph")
+    rows, columns = entries.shape
+    present = entries.data != 0
+    ends = {"source": entries.row[present].astype(np.int64), "target": entries.col[present].astype(np.int64)}
+    table = pa.table({**ends, "weight": entries.data[present]})
+    if rows == columns:
+        square = Tables(table, counts={"node": positive(rows)}, directed=bool(directed))
+        return _own_nodes(square, nodes)
+    if nodes is not None:
+        raise InvalidInput(
+            "rows and columns of this matrix are two sorts of nodes: declare the count of each in a schema",
+            field="nodes",
+        )
+    if directed is not None:
+        raise InvalidInput(
+            "rows and columns of this matrix are two sorts of nodes: an edge has no other direction",
+            field="directed",
+        )
+    return Tables(
+        table,
+        counts={"row": positive(rows), "column": positive(columns)},
+        node_types=("row", "column"),
+        relations=(("edge", "row", "column"),),
+        declared_nodes=False,
+    )
+
+
+def _frame(graph: Any, nodes: object, directed: bool | None) -> Tables:
+    table = _arrow(graph)
+    names = known_names(table.column_names, "edges", ("source", "target", "time", "type"))
+    table = table.rename_columns(names)
+    for column in ("source", "target"):
+        if column not in names:
+            raise InvalidInput(
+                f"the frame has no column {column!r}; name the ends source and target", field="graph"
+            )
+    listed, counts = _universe(nodes)
+    return Tables(table, listed, counts, directed=bool(directed), timed="time" in names)
+
+
+def _data(graph: Any, nodes: object, directed: bool | None) -> Tables:
+    ends = _ends(graph.edge_index)
+    count = _count(graph, nodes)
+    edges = {**ends, **_columns(graph, len(ends["source"]), {"edge_index"})}
+    listed, given = _listed(graph, count), nodes is not None
+    return Tables(
+        pa.table(edges),
+        listed,
+        {} if listed else {"node": count},
+        directed=bool(directed),
+        declared_nodes=given,
+    )
+
+
+def _temporal(graph: Any, nodes: object, directed: bool | None) -> Tables:
+    listed, counts = _universe(nodes)
+    count = len(graph.src)
+    edges = {
+        "source": _numbers(graph.src),
+        "target": _numbers(graph.dst),
+        "time": _numbers(graph.t),
+        **_columns(graph, count, {"src", "dst", "t"}),
+    }
+    return Tables(pa.table(edges), listed, counts, directed=bool(directed), timed=True)
+
+
+def _hetero(graph: Any, nodes: object, directed: bool | None) -> Tables:
+    said = {} if nodes is None else nodes
+    if not isinstance(said, Mapping) or (nodes is not None and set(said) != set(graph.node_types)):
+        raise InvalidInput("for HeteroData nodes maps every node type to its count", field="nodes")
+    # Types stand as the object was filled, perhaps by its edges; their order is public with the schema.
+    counts = {kind: _count(graph[kind], said.get(kind)) for kind in sorted(graph.node_types)}
+    triples = sorted(graph.edge_types)
+    names = [relation for _, relation, _ in triples]
+    relations, tables = [], []
+    for source, relation, target in triples:
+        name = relation if names.count(relation) == 1 else f"{source}-{relation}-{target}"
+        for each in (source, name, target):
+            if not _PLAIN.fullmatch(each):
+                raise InvalidInput(
+                    f"the type {shown(each)} is no plain name: letters, digits, _ and -, at most 63",
+                    field="graph",
+                )
+        relations.append((name, source, target))
+        store = graph[source, relation, target]
+        ends = _ends(store.edge_index)
+        own = {**ends, "type": pa.repeat(name, len(ends["source"]))}
+        tables.append(pa.table({**own, **_columns(store, len(ends["source"]), {"edge_index"})}))
+    if not relations:
+        raise InvalidInput("HeteroData has no edge type", field="graph")
+    listed = [_listed(graph[kind], count, kind) for kind, count in counts.items()]
+    whole = pa.concat_tables(listed, promote_options="permissive") if all(listed) else None
+    return Tables(
+        pa.concat_tables(tables, promote_options="permissive"),
+        whole,
+        {} if whole else counts,
+        tuple(counts),
+        tuple(relations),
+        bool(directed),
+        declared_nodes=nodes is not None,
+    )
+
+
+def _ends(index: Any) -> dict[str, np.ndarray]:
+    ends = _numbers(index)
+    if ends.ndim != 2 or len(ends) != 2:
+        raise InvalidInput("edge_index has two rows, sources and targets", field="graph.edge_index")
+    return {"source": ends[0], "target": ends[1]}
+
+
+def _numbers(tensor: Any) -> np.ndarray:
+    found: np.ndarray = tensor.detach().cpu().numpy()
+    return found
+
+
+def _count(store: Any, nodes: object) -> int:
+    """Find how many nodes there are, where the store says so itself; else as given. Never from its edges."""
+    own = store.num_nodes if "num_nodes" in store else len(store["x"]) if "x" in store else None
+    if own is None and nodes is None:
+        raise InvalidInput(UNIVERSE, field="nodes")
+    if own is not None and nodes is not None and positive(nodes) != own:
+        raise InvalidInput(f"the object has {own} nodes, and no other number of them", field="nodes")
+    return positive(own if own is not None else nodes)
+
+
+def numbered(count: int) -> pa.Table:
+    """List the nodes 0 to count - 1."""
+    return pa.table({"id": NodeTable(count).id_array()})
+
+
+def positive(count: object) -> int:
+    """Return the count; InvalidInput for anything but a number of nodes."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise InvalidInput("a graph has at least one node", field="nodes")
+    return int(count)
+
+
+def _listed(store: Any, count: int, kind: str | None = None) -> pa.Table | None:
+    """List numbered nodes with what they carry; None where they carry nothing."""
+    columns: dict[str, Any] = {"id": NodeTable(count).id_array()}
+    if kind is not None:
+        columns["type"] = pa.repeat(kind, count)
+    carried = _columns(store, count, {"edge_index", "edge_attr", "edge_weight"}, of_nodes=True)
+    return pa.table({**columns, **carried}) if carried or kind is not None else None
+
+
+def _columns(store: Any, rows: int, but: set[str], *, of_nodes: bool = False) -> dict[str, Any]:
+    """Take the tensors that have a value for each row: of one number, and of nodes also vectors."""
+    found: dict[str, Any] = {}
+    tensors = sys.modules["torch"].Tensor
+    is_of_nodes = getattr(store, "is_node_attr", None)
+    for name, value in store.items() if hasattr(store, "items") else store:
+        if name in but or not isinstance(value, tensors) or value.dim() == 0 or len(value) != rows:
+            continue
+        if is_of_nodes is not None and "edge_index" in store and is_of_nodes(name) != of_nodes:
+            continue
+        if value.dim() == 1:
+            found[name] = pa.array(_numbers(value))
+        elif value.dim() == 2 and of_nodes:
+            found[name] = pa.array(_numbers(value).tolist(), type=pa.list_(pa.float32()))
+    return found
+
+
+def _universe(nodes: object) -> tuple[pa.Table | None, dict[str, int]]:
+    """Read who is there: numbered nodes, a list of ids, or a frame."""
+    if nodes is None:
+        return None, {}
+    if isinstance(nodes, int | np.integer) and not isinstance(nodes, bool):
+        return None, {"node": positive(nodes)}
+    if isinstance(nodes, Mapping | str | bytes):
+        raise InvalidInput("nodes are a count, a list of ids, or a frame with the column id", field="nodes")
+    if _is_frame(nodes):
+        table = _arrow(nodes)
+        table = table.rename_columns(known_names(table.column_names, "nodes", ("id", "type")))
+        if "id" not in table.column_names:
+            raise InvalidInput("the frame of nodes has no column 'id'", field="nodes")
+        return table, {}
+    if isinstance(nodes, Iterable):
+        return pa.table({"id": pa.array([_name(each) for each in nodes], type=pa.string())}), {}
+    raise InvalidInput("nodes are a count, a list of ids, or a frame with the column id", field="nodes")
+
+
+def _is_frame(value: object) -> bool:
+    classes = [_class(library, name) for library, name, take in _KNOWN if take is _frame]
+    return isinstance(value, tuple(kind for kind in classes if kind is not None))
+
+
+def _arrow(frame: Any) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
+    if hasattr(frame, "to_arrow"):
+        return frame.to_arrow()
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError) as error:
+        raise InvalidInput(f"a column of the frame cannot be read: {error}", field="graph") from error
+
+
+def _own_nodes(found: Tables, nodes: object) -> Tables:
+    """Take who is there from ``nodes`` where that is given, else from the object, which declares nobody.
+
+    What declared nodes carry is the object's, unless a frame of them says it. InvalidInput where the object
+    has a node that is not declared.
+    """
+    if nodes is None:
+        return replace(found, declared_nodes=False)
+    listed, counts = _universe(nodes)
+    own = found.nodes
+    if own is None:
+        (size,) = found.counts.values()
+        own = numbered(size)
+    if listed is None:
+        listed = numbered(counts["node"])
+    ids = listed["id"].cast(pa.string())
+    missing = own["id"].filter(pc.invert(pc.is_in(own["id"], value_set=ids)))
+    if len(missing):
+        raise InvalidInput(
+            f"the graph has the node {shown(missing[0].as_py())}, which nodes does not list", field="nodes"
+        )
+    place = pc.index_in(ids, value_set=own["id"])
+    for name in own.column_names:
+        if name not in listed.column_names:
+            listed = listed.append_column(name, own[name].take(place))
+    if counts and listed.num_columns == 1:
+        return replace(found, nodes=None, counts=counts)
+    return replace(found, nodes=listed, counts={})
+
+
+def _said_twice(directed: bool | None, what: str) -> None:
+    if directed is not None:
+        raise InvalidInput(
+            f"{what} says whether its edges have a direction; leave directed out", field="directed"
+        )
+
+
+_KNOWN: Sequence[tuple[str, str, Any]] = (
+    ("networkx", "Graph", _networkx),
+    ("igraph", "Graph", _igraph),
+    ("scipy.sparse", "spmatrix", _matrix),
+    ("scipy.sparse", "sparray", _matrix),
+    ("torch_geometric.data", "HeteroData", _hetero),
+    ("torch_geometric.data", "TemporalData", _temporal),
+    ("torch_geometric.data", "Data", _data),
+    ("pandas", "DataFrame", _frame),
+    ("polars", "DataFrame", _frame),
+    ("pyarrow", "Table", _frame),
+)

@@ -1,0 +1,139 @@
+"""Uploads of edges in several files to a canonical graph in parts: edges are never in memory together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+
+from core.errors import InvalidInput
+from core.graphs import formats
+from core.graphs.ingest.assemble import Sources, read_nodes
+from core.graphs.ingest.relations import EdgeCollector, EdgeRows
+from core.graphs.ingest.universe import indices
+from core.graphs.ingest.uploaded import request_of
+from core.graphs.schema import GraphSchema
+from core.graphs.schema.partable import require_partable
+from core.graphs.stored.fingerprint import fingerprint_parts
+from core.graphs.stored.parted import PART_EDGES, write_parted
+from core.graphs.stored.parts import Ends
+from core.graphs.uploads.batches import Batch, Part, RawGraph
+from core.graphs.uploads.files import IngestLimits, IngestReport, Progress, UploadedFile, place_of
+from core.graphs.uploads.findings import Findings, reject
+from core.graphs.uploads.rows import at_most, drain
+
+NODES = "nodes"
+ROW_BYTES = 8
+"""Of a row in a text file, line end included, about: by which its rows are divided."""
+
+
+def canonicalise_parts(
+    files: Mapping[str, UploadedFile],
+    schema: GraphSchema | None,
+    out: Path,
+    limits: IngestLimits,
+    progress: Progress,
+    *,
+    fingerprint_key: bytes,
+) -> IngestReport:
+    """Store the canonical graph of the upload, in parts, in ``out``; where it fails that is no graph.
+
+    Parts: ``nodes``, and ``edges-1-of-8`` to ``edges-8-of-8``, or ``edges``. The same rows give the same
+    graph and the same fingerprint as in memory, however they are divided. Raises what
+    :func:`core.graphs.ingest.uploaded.canonicalise` raises; each file's findings are its own. O(m log m)
+    time, memory of the nodes, one chunk of a file and one part.
+    """
+    if schema is None:
+        raise InvalidInput("the schema of a graph in parts is declared, not proposed", field="graph_schema")
+    relation = require_partable(schema)
+    edges = sorted((part for part in files if part != NODES), key=lambda part: place_of(part) or (0, 0))
+    if not edges or {place_of(part) for part in edges} != {(n + 1, len(edges)) for n in range(len(edges))}:
+        raise InvalidInput("these are not all files of the edges", field="files.edges")
+    for part in files:
+        formats.require_part(formats.reader(files[part].format), _kind(part), f"files.{part}.format")
+    sources = Sources(lambda: RawGraph(nodes=_nodes(files, schema, limits)), NODES)
+    nodes = read_nodes(schema, sources.open().nodes, sources, limits, lambda stage, done: None)
+    count = {"rows": 0, "loops": 0}
+
+    def rows() -> Iterator[Ends]:
+        for number, part in enumerate(edges):
+            progress("edges", number, len(edges))
+            collector = EdgeCollector(schema, indices(schema, nodes), sources.mend_time)
+            left = limits.max_rows - count["rows"]
+            bounded = at_most(left, part, "the upload", "rows", mend=limits.mend_rows)
+            for batch in _batches(part, files[part], schema, limits):
+                kept: list[list[EdgeRows]] = []
+                drain([batch], collector.resolve, kept.append, Findings(part, limits.max_findings), bounded)
+                for each in chain.from_iterable(kept):
+                    count["rows"] += len(each.source)
+                    count["loops"] += int((each.source == each.target).sum())
+                    yield each.source, each.target
+
+    about = sum(_about(files[part]) for part in edges)
+    graph = write_parted(schema, nodes, rows(), about, out)
+    progress("edges", len(edges), len(edges))
+    found = sum(part.rows for part in graph.parts)
+    if relation.edge_bound is not None and found > relation.edge_bound:
+        reject(
+            "edges",
+            f"{relation.name!r} is declared to have at most {relation.edge_bound} edges, but has more; "
+            "upload what was declared, or declare a higher edge_bound",
+        )
+    progress("fingerprint", 0, 1)
+    digest = fingerprint_parts(graph, fingerprint_key, max(1, -(-found // PART_EDGES)))
+    progress("fingerprint", 1, 1)
+    merged = count["rows"] - count["loops"] - found
+    return IngestReport(
+        schema=schema,
+        rows_read=count["rows"],
+        loops_dropped=count["loops"],
+        duplicates_merged=merged,
+        nodes={name: table.count for name, table in graph.nodes.items()},
+        edges={
+            relation.name: {
+                "rows": count["rows"],
+                "loops_dropped": count["loops"],
+                "duplicates_merged": merged,
+                "edges": found,
+            }
+        },
+        edges_per_step={},
+        fingerprint=digest,
+        bytes_read=sum(file.path.stat().st_size for file in files.values()),
+        bytes_stored=sum(path.stat().st_size for path in out.iterdir()),
+    )
+
+
+def _kind(part: str) -> Part:
+    return "nodes" if part == NODES else "edges"
+
+
+def _nodes(
+    files: Mapping[str, UploadedFile], schema: GraphSchema, limits: IngestLimits
+) -> Iterator[Batch] | None:
+    return _batches(NODES, files[NODES], schema, limits) if NODES in files else None
+
+
+def _batches(part: str, file: UploadedFile, schema: GraphSchema, limits: IngestLimits) -> Iterator[Batch]:
+    chosen = formats.reader(file.format)
+    options = formats.options_of(chosen, file.options, f"files.{part}.options")
+    raw = chosen.read(request_of(_kind(part), file.path, options, schema, limits, name=part))
+    found = raw.nodes if part == NODES else raw.edges
+    if raw.nodes is not None and part != NODES:
+        reject(part, f"a {file.format} file lists its nodes itself; upload files of edges alone")
+    if found is None:
+        reject(part, "the file holds no edges; upload edge lists")
+    return found
+
+
+def _about(file: UploadedFile) -> int:
+    """Tell about how many rows a file has."""
+    if file.format == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            return pq.read_metadata(file.path).num_rows
+        except (pa.ArrowException, OSError):
+            return 1  # reading it says what is wrong
+    return file.path.stat().st_size // ROW_BYTES

@@ -1,0 +1,254 @@
+"""The declared nodes: a list, or 0..count-1. A node that has no edge is a node all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.graphs.columns.arrays import as_text, codes_of, integers_of, numbers_of, vectors_of
+from core.graphs.graph import NodeTable
+from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType
+from core.graphs.uploads.files import VECTOR_SEPARATOR, IngestLimits
+from core.graphs.uploads.findings import shown
+from core.graphs.uploads.rows import Fault, Kinds, Resolved, type_codes
+
+_CONTROL = r"[\x00-\x1f\x7f]"
+Column: TypeAlias = np.ndarray | pa.Array
+
+
+@dataclass(frozen=True)
+class NodeIndex:
+    """Ids of one node type to positions."""
+
+    node_type: NodeType
+    count: int
+    ids: pa.Array | None
+
+    def lookup(self, column: pa.ChunkedArray) -> np.ndarray:
+        """Find the positions of the ids, -1 where undeclared; int64."""
+        if self.ids is not None:
+            return codes_of(column, self.ids)
+        if pa.types.is_dictionary(column.type):
+            column = as_text(column)
+        values, valid, _ = integers_of(column)
+        return np.where(valid & (values >= 0) & (values < self.count), values, -1)
+
+    def lookup_ends(self, columns: list[pa.ChunkedArray]) -> list[np.ndarray]:
+        """Look up each column; columns of one Arrow type share one hash table of ids."""
+        if len({column.type for column in columns}) > 1:
+            return [self.lookup(column) for column in columns]
+        joined = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
+        positions = self.lookup(joined)
+        return np.split(positions, np.cumsum([len(column) for column in columns])[:-1])
+
+    def explain(self, end: str, value: object) -> str:
+        """Say what is wrong with an id that was not found, and how to mend it."""
+        name = self.node_type.name
+        if value is None or value == "":
+            return f"the {end} is empty; name a node or remove the line"
+        if self.ids is None:
+            nodes = f"0..{self.count - 1}, the declared nodes of {name!r}"
+            return f"the {end} {shown(value)} is no integer in {nodes}; mend it or declare more nodes"
+        text = str(value)
+        spaces = " (it has spaces around it)" if text != text.strip() else ""
+        return (
+            f"the {end} {shown(text)}{spaces} is no node of type {name!r}; add it to the node list or mend it"
+        )
+
+
+@dataclass
+class _Listed:
+    ids: list[pa.ChunkedArray] = field(default_factory=list)
+    attributes: dict[str, list[Column]] = field(default_factory=dict)
+
+
+class NodeCollector:
+    """Rows of a node list, checked against the schema and gathered by type."""
+
+    def __init__(self, schema: GraphSchema, limits: IngestLimits) -> None:
+        self.schema, self.limits = schema, limits
+        self.kinds = Kinds.of(schema, "node")
+        self.listed = {node_type.name: _Listed() for node_type in schema.node_types}
+        self.widths: dict[tuple[str, str], int] = {}
+
+    def resolve(self, table: pa.Table) -> Resolved[dict[str, tuple[pa.ChunkedArray, dict[str, Column]]]]:
+        """Sort ids and attributes by node type, with the faults of the rows."""
+        faults: list[Fault] = []
+        ids = as_text(table["id"])
+        self._check_ids(ids, faults)
+        codes = type_codes(table, self.kinds, faults)
+        content = {}
+        for code, node_type in enumerate(self.schema.node_types):
+            rows = np.flatnonzero(codes == code)
+            if len(rows):
+                taken = table.take(pa.array(rows)) if len(rows) < len(codes) else table
+                columns = {
+                    attribute.name: self._attribute(node_type, attribute, taken, rows, faults)
+                    for attribute in node_type.attributes
+                }
+                content[node_type.name] = (as_text(taken["id"]), columns)
+        return Resolved(content, table.num_rows, faults)
+
+    def _check_ids(self, ids: pa.ChunkedArray, faults: list[Fault]) -> None:
+        limit = self.limits.max_id_bytes
+        text = pc.fill_null(ids, "")
+        rules = [
+            (pc.equal(text, ""), lambda _: "the id is empty; give every node an id"),
+            (
+                pc.match_substring_regex(text, _CONTROL),
+                lambda v: f"the id {shown(v)} holds a control character; remove it",
+            ),
+            (pc.greater(pc.binary_length(text), limit), lambda v: f"the id {shown(v)} exceeds {limit} bytes"),
+        ]
+        for mask, explain in rules:
+            rows = np.flatnonzero(mask.to_numpy())
+            if len(rows):
+                faults.append(Fault(rows, "id", explain))
+
+    def _attribute(
+        self,
+        node_type: NodeType,
+        attribute: Attribute,
+        taken: pa.Table,
+        rows: np.ndarray,
+        faults: list[Fault],
+    ) -> Column:
+        name = attribute.name
+        if name not in taken.column_names:  # a document in which no node carries it; tables must have it
+            column = pa.chunked_array([pa.nulls(len(rows), pa.string())])
+        else:
+            column = taken[name]
+        if attribute.kind is AttributeKind.NUMBER:
+            values, bad = numbers_of(column)
+            needed = "write a number, or nothing"
+        elif attribute.kind is AttributeKind.VECTOR:
+            values, bad = vectors_of(column, VECTOR_SEPARATOR)
+            width = self.widths.setdefault((node_type.name, name), values.shape[1])
+            bad = np.ones_like(bad) if values.shape[1] != width else bad
+            bad = bad | (width > self.limits.max_vector_width)
+            needed = f"write {width} finite numbers with {VECTOR_SEPARATOR!r} between them"
+        else:
+            text = as_text(column).combine_chunks()
+            text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+            _require_known(attribute, text, rows, faults)
+            return text
+        if bad.any():
+            faults.append(Fault(rows[bad], name, lambda v: f"{name!r} is {shown(v)}; {needed}"))
+        if attribute.bounds is not None:
+            return _within(attribute, attribute.bounds, values, rows, faults)
+        return values
+
+    def keep(self, content: Mapping[str, tuple[pa.ChunkedArray, dict[str, Column]]]) -> None:
+        """Add the rows to their types."""
+        for name, (ids, attributes) in content.items():
+            listed = self.listed[name]
+            listed.ids.append(ids)
+            for key, column in attributes.items():
+                listed.attributes.setdefault(key, []).append(column)
+
+    def duplicates(self) -> dict[str, set[str]]:
+        """Find up to ``max_findings`` ids of each type that are listed more than once."""
+        repeated = {}
+        for name, listed in self.listed.items():
+            ids = pl.Series([], dtype=pl.String) if not listed.ids else pl.Series(_joined(listed.ids))
+            if ids.n_unique() < len(ids):
+                repeated[name] = set(ids.filter(ids.is_duplicated()).unique()[: self.limits.max_findings])
+        return repeated
+
+    def tables(self) -> tuple[dict[str, NodeTable], list[str]]:
+        """Build node tables by type, sorted by id, and list what is wrong with whole types."""
+        tables, problems = {}, []
+        for node_type in self.schema.node_types:
+            listed = self.listed[node_type.name]
+            ids = _joined(listed.ids)
+            attributes = {key: _stacked(columns) for key, columns in listed.attributes.items()}
+            if node_type.count is None:
+                if not len(ids):
+                    problems.append(
+                        f"no node of type {node_type.name!r} is listed; list it or declare a count"
+                    )
+                listed_nodes = NodeTable(len(ids), ids, attributes)
+                tables[node_type.name] = listed_nodes.taken(listed_nodes.id_order())
+                continue
+            table, problem = _counted(node_type, node_type.count, ids, attributes)
+            tables[node_type.name] = table
+            problems += [problem] if problem else []
+        return tables, problems
+
+
+def _require_known(attribute: Attribute, text: pa.Array, rows: np.ndarray, faults: list[Fault]) -> None:
+    """Find values that are none of the declared categories; a missing one may be."""
+    if attribute.categories is None:
+        return
+    known = pc.is_in(text, value_set=pa.array(attribute.categories, type=pa.string()))
+    strange = rows[pc.and_(pc.invert(known), pc.is_valid(text)).to_numpy(zero_copy_only=False)]
+    if len(strange):
+        name = attribute.name
+        faults.append(
+            Fault(strange, name, lambda v: f"{name!r} has no category {shown(v)}; declare it, or mend it")
+        )
+
+
+def _within(
+    attribute: Attribute,
+    bounds: tuple[float, float],
+    values: np.ndarray,
+    rows: np.ndarray,
+    faults: list[Fault],
+) -> np.ndarray:
+    """Clip the numbers to their bounds where that is declared, else find those outside; NaN is missing."""
+    low, high = bounds
+    if attribute.clip:
+        return np.clip(values, low, high)
+    outside = (values < low) | (values > high)
+    if outside.any():
+        name, mend = attribute.name, "mend it, declare wider bounds, or clip"
+        faults.append(
+            Fault(
+                rows[outside],
+                name,
+                lambda v: f"{name!r} is {shown(v)}, outside {low:g} to {high:g}; {mend}",
+            )
+        )
+    return values
+
+
+def _joined(ids: list[pa.ChunkedArray]) -> pa.Array:
+    chunks = [chunk for column in ids for chunk in column.chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], type=pa.string())
+
+
+def _stacked(columns: list[Column]) -> Column:
+    if isinstance(columns[0], np.ndarray):
+        return np.concatenate(columns)
+    return pa.concat_arrays(columns)
+
+
+def _counted(
+    node_type: NodeType, count: int, ids: pa.Array, attributes: dict[str, Column]
+) -> tuple[NodeTable, str | None]:
+    """Build the table of a type with declared count: ids are its integers, attributes in their order."""
+    values, valid, _ = integers_of(pa.chunked_array([ids]))
+    what = f"node type {node_type.name!r} declares the nodes 0..{count - 1}"
+    if not bool(np.all(valid & (values >= 0) & (values < count))):
+        return NodeTable(count), f"{what}, but other ids are listed; list these only, or declare no count"
+    if len(np.unique(values)) < len(values):
+        return NodeTable(count), f"{what}, but an id is listed twice (with leading zeros or spaces)"
+    if not node_type.attributes:
+        return NodeTable(count), None
+    if len(values) < count:
+        return NodeTable(
+            count
+        ), f"{what}, but {count - len(values)} of them have no attributes; list every node"
+    return NodeTable(count, None, attributes).taken(np.argsort(values)), None
+
+
+def indices(schema: GraphSchema, tables: Mapping[str, NodeTable]) -> dict[str, NodeIndex]:
+    """Make a lookup for each node type."""
+    return {t.name: NodeIndex(t, tables[t.name].count, tables[t.name].ids) for t in schema.node_types}

@@ -1,0 +1,226 @@
+"""Uploads to canonical graphs.
+
+Every rule is checked and none is repaired: an upload that breaks one is refused with findings that say where
+and how to mend it. What is dropped (self-loops) or merged (exact duplicates) is counted for the curator only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast, get_args
+
+import numpy as np
+
+from core.errors import InvalidInput
+from core.graphs import formats
+from core.graphs.ingest.assemble import Assembled, Sources, assemble_batches
+from core.graphs.ingest.proposal import SchemaProposal, propose
+from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.graphs.stored.fingerprint import fingerprint
+from core.graphs.stored.whole import write_graph
+from core.graphs.uploads.batches import Format, Notes, Options, Part, RawGraph, ReadRequest, columnar
+from core.graphs.uploads.files import IngestLimits, IngestReport, Progress, UploadedFile
+from core.graphs.uploads.findings import reject
+
+
+def canonicalise(
+    files: Mapping[str, UploadedFile],
+    schema: GraphSchema | None,
+    out: Path,
+    limits: IngestLimits | None = None,
+    progress: Progress | None = None,
+    *,
+    fingerprint_key: bytes | None = None,
+) -> IngestReport:
+    """Store the canonical graph of the upload in ``out``; nothing is written when it fails.
+
+    Parts: ``edges`` (required) and ``nodes``, which takes the place of what a document lists. With
+    ``schema`` None one is proposed from the data and used; it stands in the report and must be confirmed
+    by the curator before anything is computed from the graph, because the proposal reads the data. Raises
+    :class:`core.errors.IngestRejected` with up to 20 findings ``{file, line, column, message}``,
+    :class:`core.errors.UnknownFormat`, or
+    :class:`core.errors.InvalidInput` for unknown parts and options. O(m log m) time; memory is about 40 bytes
+    an edge, and one chunk of the file.
+    """
+    limits = limits or IngestLimits()
+    tell: Progress = progress or (lambda stage, done, total: None)
+    opened = _opened(files)
+    proposal = None
+    if schema is not None and schema.collection is not None and "nodes" not in opened["edges"][0].parts:
+        form = files["edges"].format
+        reject("edges", f"a {form} file holds one graph; upload a collection as csv, tsv or parquet")
+    if schema is None:
+        proposal = propose(
+            lambda notes: _read(files, opened, None, limits, notes), limits, _nodes_file(opened)
+        )
+        schema = proposal.schema
+        if proposal.ignored:
+            chosen, options = opened["edges"]
+            opened["edges"] = (chosen, options.model_copy(update={"extra_columns": "ignore"}))
+    total = sum(file.path.stat().st_size for file in files.values())
+    sizes = {part: file.path.stat().st_size for part, file in files.items()}
+
+    def advance(stage: str, done: int) -> None:
+        size = sizes.get(stage, sizes["edges"])
+        tell(stage, min(done, size), size)
+
+    sources = _sources(files, opened, schema, proposal, limits)
+    built = assemble_batches(schema, sources, limits, advance)
+    tell("fingerprint", 0, 1)
+    digest = None if fingerprint_key is None else fingerprint(built.graph, fingerprint_key)
+    tell("store", 0, 1)
+    write_graph(built.graph, out)
+    tell("store", 1, 1)
+    return _report(built, digest, total, out, proposal)
+
+
+def _nodes_file(opened: Mapping[str, tuple[Format, Options]]) -> str:
+    """Name the file that lists the nodes, as findings do."""
+    return "edges" if "nodes" not in opened and opened["edges"][0].carries_nodes else "nodes"
+
+
+def _opened(files: Mapping[str, UploadedFile]) -> dict[str, tuple[Format, Options]]:
+    """Look up formats and validate options of the parts; closed: an unknown part or option is refused."""
+    if unknown := sorted(set(files) - set(get_args(Part))):
+        raise InvalidInput(
+            f"unknown part {unknown[0]!r}; an upload has edges and nodes", field=f"files.{unknown[0]}"
+        )
+    if "edges" not in files:
+        raise InvalidInput("the part edges is missing; upload an edge list", field="files.edges")
+    opened: dict[str, tuple[Format, Options]] = {}
+    for part, file in files.items():
+        chosen = formats.reader(file.format)
+        formats.require_part(chosen, part, f"files.{part}.format")
+        opened[part] = (chosen, formats.options_of(chosen, file.options, f"files.{part}.options"))
+    return opened
+
+
+def _sources(
+    files: Mapping[str, UploadedFile],
+    opened: Mapping[str, tuple[Format, Options]],
+    schema: GraphSchema,
+    proposal: SchemaProposal | None,
+    limits: IngestLimits,
+) -> Sources:
+    def again() -> RawGraph:
+        raw = _read(files, opened, schema, limits)
+        if proposal is not None and proposal.nodes is not None:
+            return RawGraph(raw.edges, iter([columnar(proposal.nodes)]))
+        return raw
+
+    return Sources(again, _nodes_file(opened))
+
+
+def _read(
+    files: Mapping[str, UploadedFile],
+    opened: Mapping[str, tuple[Format, Options]],
+    schema: GraphSchema | None,
+    limits: IngestLimits,
+    notes: Notes | None = None,
+) -> RawGraph:
+    raw = {}
+    for part, file in files.items():
+        chosen, options = opened[part]
+        raw[part] = chosen.read(request_of(cast(Part, part), file.path, options, schema, limits, notes))
+    edges = raw["edges"]
+    return RawGraph(edges.edges, raw["nodes"].nodes if "nodes" in raw else edges.nodes, edges.directed)
+
+
+def request_of(
+    part: Part,
+    path: Path,
+    options: Options,
+    schema: GraphSchema | None,
+    limits: IngestLimits,
+    notes: Notes | None = None,
+    name: str | None = None,
+) -> ReadRequest:
+    """Say what is read of a file under the schema, or where there is none; ``name``: its own in findings."""
+    if part == "nodes":
+        wanted, required = _node_columns(schema)
+        return ReadRequest(
+            path,
+            "nodes",
+            options,
+            wanted,
+            required,
+            any_columns=schema is None,
+            notes=notes,
+            limits=limits,
+            name=name,
+        )
+    if schema is None:
+        columns = ("source", "target", "time", "type")
+        kept = options.extra_columns != "ignore"  # to be proposed
+        return ReadRequest(
+            path, "edges", options, columns, columns[:2], any_columns=kept, notes=notes, limits=limits
+        )
+    several = schema.collection is None and len(schema.edge_types) > 1
+    graph = (GRAPH_ID,) if schema.collection is not None else ()
+    needed = [("time", schema.temporal), ("type", several)]
+    values = value_names(schema)
+    required = (*graph, "source", "target", *(name for name, present in needed if present))
+    wanted = (*required, *values)
+    required += needed_values(schema)
+    return ReadRequest(
+        path,
+        "edges",
+        options,
+        wanted,
+        tuple(dict.fromkeys(required)),
+        integer_ids=schema.counted,
+        attributes=frozenset(a.name for t in schema.node_types for a in t.attributes),
+        values=values,
+        undirected=all(t.homogeneous and not t.directed for t in schema.edge_types),
+        limits=limits,
+        name=name,
+    )
+
+
+def value_names(schema: GraphSchema) -> tuple[str, ...]:
+    """List the columns of what edges carry, each once, in the declared order."""
+    return tuple(dict.fromkeys(a.name for t in schema.edge_types for a in t.attributes))
+
+
+def needed_values(schema: GraphSchema) -> tuple[str, ...]:
+    """List those of them that a file must have."""
+    return tuple(dict.fromkeys(a.name for t in schema.edge_types for a in t.attributes if a.needs_column))
+
+
+def _node_columns(schema: GraphSchema | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if schema is None:
+        return ("id", "type"), ("id",)
+    if schema.collection is not None:
+        columns = (GRAPH_ID, "id", *(attribute.name for attribute in schema.collection.attributes))
+        return columns, columns
+    several = len(schema.node_types) > 1
+    names = list(dict.fromkeys(a.name for t in schema.node_types for a in t.attributes))
+    required = ("id", *(["type"] if several else []), *names)
+    # A list of one type may still say the type.
+    return ("id", "type", *names) if not several and not names else required, required
+
+
+def _report(
+    built: Assembled, digest: str | None, bytes_read: int, out: Path, proposal: SchemaProposal | None
+) -> IngestReport:
+    graph = built.graph
+    per_step = {
+        name: tuple(np.bincount(table.step, minlength=graph.schema.steps).tolist())
+        for name, table in graph.edges.items()
+        if table.step is not None
+    }
+    return IngestReport(
+        schema=graph.schema,
+        rows_read=sum(count["rows"] for count in built.counts.values()),
+        loops_dropped=sum(count["loops_dropped"] for count in built.counts.values()),
+        duplicates_merged=sum(count["duplicates_merged"] for count in built.counts.values()),
+        nodes={name: table.count for name, table in graph.nodes.items()},
+        edges=built.counts,
+        edges_per_step=per_step,
+        fingerprint=digest,
+        bytes_read=bytes_read,
+        bytes_stored=sum(path.stat().st_size for path in out.iterdir()),
+        warnings=() if proposal is None else proposal.warnings,
+        columns_ignored=() if proposal is None else proposal.ignored,
+    )

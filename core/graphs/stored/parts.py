@@ -1,0 +1,116 @@
+"""Edges of one undirected relation in parts: Parquet files that are written and read one row group at a time.
+
+A part has the columns ``source`` and ``target``, indices into the nodes, source < target, sorted, each pair
+once. Every part has a range of sources of its own, so that no pair stands in two parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.graphs.schema.partable import Part, part_name
+
+ENDS = ("source", "target")
+_WRITING: dict[str, Any] = {
+    "use_dictionary": False,
+    "column_encoding": dict.fromkeys(ENDS, "DELTA_BINARY_PACKED"),
+    # The differences between sorted sources are nearly all 0 or 1; those of targets are mostly chance.
+    "compression": {"source": "zstd", "target": "none"},
+}
+
+Ends = tuple[np.ndarray, np.ndarray]
+
+
+def write_part(groups: Iterable[Ends], path: Path, nodes: int) -> Part:
+    """Write one part, a row group for each of ``groups``, which come in the order of their sources.
+
+    The same groups give the same bytes. The file is there when it is whole: a process that dies meanwhile
+    leaves ``path`` as it was. One group is in memory. O(rows).
+    """
+    unfinished = path.with_suffix(f".{uuid4().hex}")
+    index = pa.int32() if nodes <= 2**31 else pa.int64()
+    schema = pa.schema([(name, index) for name in ENDS])
+    rows, first, last = 0, -1, -1
+    try:
+        with pq.ParquetWriter(unfinished, schema, **_WRITING) as writer:
+            for source, target in groups:
+                if not len(source):
+                    continue
+                columns = [pa.array(source).cast(index), pa.array(target).cast(index)]
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=len(source))
+                first = int(source[0]) if first < 0 else first
+                last, rows = int(source[-1]), rows + len(source)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return Part(path.name, _digest(path), path.stat().st_size, rows, first, last)
+
+
+def read_part(path: Path) -> Iterator[Ends]:
+    """Read a part, a row group at a time."""
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=list(ENDS), use_threads=False)
+            yield table["source"].to_numpy(), table["target"].to_numpy()
+
+
+def checked_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
+    """Read a part, and check it against what is told of it: ValueError for the first thing that is not so.
+
+    Checked are the digest, and what :func:`canonical_part` checks. O(rows).
+    """
+    path = folder / part.name
+    if path.stat().st_size != part.bytes or _digest(path) != part.sha256:
+        raise ValueError(f"{part.name}: the bytes are not those that were written")
+    yield from canonical_part(folder, part, nodes)
+
+
+def canonical_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
+    """Read a part whose rows are canonical, and as many as is told: ValueError for the first that is not so.
+
+    Pairs are sorted, distinct, without loops, of nodes that there are, with sources in the part's range:
+    parts whose ranges are apart share none. O(rows).
+    """
+    rows, before, last = 0, -1, -1
+    for source, target in read_part(folder / part.name):
+        keys = source.astype(np.int64) * nodes + target
+        if keys[0] <= before or (keys[1:] <= keys[:-1]).any():
+            raise ValueError(f"{part.name}: pairs are not sorted, or stand twice")
+        if (source >= target).any() or source[0] < 0 or int(target.max()) >= nodes:
+            raise ValueError(f"{part.name}: not pairs of two nodes that there are, the smaller first")
+        if source[0] < part.first_source:
+            raise ValueError(f"{part.name}: a source outside the part's range")
+        rows, before, last = rows + len(source), int(keys[-1]), int(source[-1])
+        yield source, target
+    if rows != part.rows or last != part.last_source:
+        raise ValueError(f"{part.name}: not the rows that were written")
+
+
+def require_whole(parts: Sequence[Part]) -> None:
+    """Check that these are all parts of one graph, each once: ValueError where one lacks, or is another's."""
+    names = {part_name(number, len(parts)) for number in range(len(parts))}
+    if {part.name for part in parts} != names:
+        raise ValueError("these are not all parts of one graph")
+
+
+def require_apart(parts: Iterable[Part]) -> None:
+    """Check that no two parts may share a pair: ValueError where ranges of sources meet or come unsorted."""
+    last = -1
+    for part in parts:
+        if part.rows:
+            if part.first_source <= last:
+                raise ValueError(f"{part.name}: its sources are another part's as well")
+            last = part.last_source
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,1 @@
+"""Uploaded files as raw batches of rows, and the findings on them."""

@@ -1,0 +1,265 @@
+"""What every format speaks: requests in, raw batches out.
+
+A raw batch holds what a file says, with ids as strings or integers, before any rule of a schema. Columns of
+edges: ``source``, ``target``, ``time``, ``type`` and attributes; of nodes: ``id``, ``type`` and attributes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, ClassVar, Literal, Protocol, cast, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.graphs.uploads.findings import reject, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from core.graphs.graph import Graph
+
+Part = Literal["edges", "nodes"]
+# Documents may also say which node type an end has: undirected documents keep no orientation.
+END_TYPES = ("source_type", "target_type")
+DAMAGED = (EOFError, OSError, zlib.error)  # what a broken gzip file raises
+
+
+class Options(BaseModel):
+    """What an uploader may declare about a file; an unknown option is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    extra_columns: Literal["refuse", "ignore"] = Field(
+        default="refuse", description="What to do with columns that the schema does not declare."
+    )
+
+
+class DelimitedOptions(Options):
+    """How a delimited file is to be read. What is not declared, its first record decides: no other line."""
+
+    usual: ClassVar[str] = ","
+
+    header: Literal["auto", "true", "false"] = Field(
+        default="auto",
+        description="auto: the first record is a header when it names source and target (or src and dst, "
+        "from and to, u and v, ... in any case); of a node list, all required columns.",
+    )
+    delimiter: str = Field(
+        default="auto",
+        pattern=r'^(auto|[^"\r\n#%])$',
+        description="auto: what separates the first record: the format's own delimiter, else a comma, tab or "
+        "semicolon, else spaces. A space stands for any run of spaces and tabs.",
+    )
+    columns: tuple[str, ...] | None = Field(
+        default=None,
+        max_length=256,
+        description="Column names in file order, in place of a header's; '-' ignores a column.",
+    )
+
+
+@dataclass(frozen=True)
+class ReadLimits:
+    """Bounds on one file, checked while it is read."""
+
+    max_bytes: int = 64 << 30  # after decompression
+    max_document_bytes: int = 512 << 20  # formats that must be held in memory as a whole
+    max_line_bytes: int = 1 << 20
+    chunk_bytes: int = 64 << 20
+    max_unpacking_ratio: int = 100
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What a curator should know of how a file was read, in order, each once."""
+
+    skipped: dict[str, None] = field(default_factory=dict)
+    remarks: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """One file to read.
+
+    ``wanted`` are the columns the schema asks for, in positional order; ``required`` must be there. A column
+    outside ``wanted`` is refused unless ``any_columns``; where there are ``notes`` it is skipped, and they
+    name it. ``attributes`` are the node attributes that a document may hold (None: any). ``values`` are the
+    columns of what edges carry; ``undirected``: no edge has a direction.
+    """
+
+    path: Path
+    part: Part
+    options: Options
+    wanted: tuple[str, ...]
+    required: tuple[str, ...]
+    integer_ids: bool = False
+    any_columns: bool = False
+    attributes: frozenset[str] | None = None
+    values: tuple[str, ...] = ()
+    undirected: bool = False
+    notes: Notes | None = None
+    limits: ReadLimits = field(default_factory=ReadLimits)
+    name: str | None = None
+
+    @property
+    def file(self) -> str:
+        """Name of the file in findings: the part, unless it is one of several with a ``name``."""
+        return self.name or self.part
+
+    def refuses_column(self, name: str) -> bool:
+        """Tell whether a column of that name must not be in the file."""
+        if name in self.wanted or self.options.extra_columns == "ignore":
+            return False
+        if self.any_columns and (self.part == "nodes" or name not in ("", GRAPH_ID)):
+            return False
+        if self.notes is not None and name and name != GRAPH_ID:
+            self.notes.skipped[name] = None
+            return False
+        return True
+
+    def remark(self, text: str) -> None:
+        """Note a remark for the curator, where notes are taken."""
+        if self.notes is not None:
+            self.notes.remarks[text] = None
+
+    def unknown_column(self, name: str) -> str:
+        """Say what is wrong with a column that is refused, and how to mend it."""
+        if name == GRAPH_ID:
+            return f"the column {GRAPH_ID} is for collections; declare a schema with the collection's graphs"
+        mend = "declare it, remove it, or set the option extra_columns to ignore"
+        return f"the column {shown(name)} is not in the schema; {mend}"
+
+
+@dataclass(frozen=True)
+class Careful:
+    """Part of a batch, read slowly: rows that could be split, their lines, and the lines that could not."""
+
+    table: pa.Table
+    lines: np.ndarray
+    fields: Mapping[str, int]
+    problems: list[tuple[int, int | None, str]]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a file. ``table`` is None when they could not be read as columns.
+
+    ``carefully()`` reads the same rows again, slowly, in parts of bounded size, with the line and the field
+    number of everything; it is called only to find out what is wrong. ``parts()``, where there is one, gives
+    the same rows as smaller batches, so that only those around a fault are read slowly.
+    """
+
+    table: pa.Table | None
+    carefully: Callable[[], Iterator[Careful]]
+    bytes_done: int = 0
+    parts: Callable[[], Iterator[Batch]] | None = None
+
+
+@dataclass(frozen=True)
+class RawGraph:
+    """What a file holds: ``edges``, and ``nodes`` where the format carries them (or was asked for them).
+
+    ``directed`` says whether its edges have a direction, where the format does.
+    """
+
+    edges: Iterator[Batch] | None = None
+    nodes: Iterator[Batch] | None = None
+    directed: bool | None = None
+
+
+class Export(Protocol):
+    """A module of this package: a graph is written as it says. ``parts`` are what is read of it, if any."""
+
+    name: str
+    media_type: str
+    extensions: tuple[str, ...]
+    parts: frozenset[Part]
+
+    def write(self, graph: Graph, path: Path) -> None: ...
+
+    def refuses(self, schema: GraphSchema) -> str | None: ...
+
+
+class Format(Export, Protocol):
+    """A module of this package that reads, too."""
+
+    carries_nodes: bool
+    OptionsModel: type[Options]
+
+    def read(self, request: ReadRequest) -> RawGraph: ...
+
+
+@runtime_checkable
+class ListsNodes(Protocol):
+    """A format whose edges do not say which nodes there are: it writes a list of them beside."""
+
+    def write_nodes(self, graph: Graph, path: Path) -> None: ...
+
+
+def refuses_none(schema: GraphSchema) -> str | None:
+    """Return None: any schema can be written."""
+    return None
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open the file's bytes, gunzipped when it starts as gzip does; the name does not matter."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    return cast("IO[bytes]", gzip.open(path, "rb")) if zipped else path.open("rb")
+
+
+def refuses_names(schema: GraphSchema, form: str, nodes: frozenset[str], edges: frozenset[str]) -> str | None:
+    """Say which declared attribute has a name that the format uses itself, or None."""
+    for taken, kinds in ((nodes, schema.node_types), (edges, schema.edge_types)):
+        for attribute in (each for kind in kinds for each in kind.attributes):
+            if attribute.name in taken:
+                return f"{form} cannot name the attribute {attribute.name!r}; rename it or take parquet"
+    return None
+
+
+FREE_BYTES = 16 << 20
+"""What any compressed file may unpack to, however small it is."""
+
+
+def unpacked_limit(request: ReadRequest, most: int) -> int:
+    """Compute how many bytes the file may unpack to: ``most``, or less where it is small.
+
+    Graphs compress tenfold; what compresses a thousandfold was made to cost more than its upload did.
+    """
+    size = request.path.stat().st_size
+    return min(most, FREE_BYTES + request.limits.max_unpacking_ratio * size)
+
+
+def read_document(request: ReadRequest) -> bytes:
+    """Read a whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark."""
+    limit = unpacked_limit(request, request.limits.max_document_bytes)
+    try:
+        with open_bytes(request.path) as file:
+            data = file.read(limit + 1)
+    except DAMAGED as error:
+        reject(request.file, f"the gzip file is damaged ({error}); compress it again")
+    if len(data) > limit:
+        reject(request.file, f"the file exceeds {limit} bytes when unpacked; use csv or parquet")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        reject(request.file, "the file is not UTF-8; save it as UTF-8", line=line)
+    if not data.strip():
+        reject(request.file, "the file is empty; upload the file that holds the graph")
+    return data
+
+
+def columnar(table: pa.Table, first_row: int = 1, bytes_done: int = 0) -> Batch:
+    """Make a batch of a format without lines: a finding's line is then the row, counted from 1."""
+    import numpy as np
+
+    fields = {name: number for number, name in enumerate(table.column_names, start=1)}
+    lines = np.arange(first_row, first_row + table.num_rows)
+    return Batch(table, lambda: iter([Careful(table, lines, fields, [])]), bytes_done)

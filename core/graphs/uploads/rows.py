@@ -1,0 +1,173 @@
+"""Batches to rows that keep the rules: fast where a file is well formed, slowly where it is not.
+
+The slow reading decides: a batch that cannot be read as columns, or breaks a rule, is read again line by
+line, and either every line passes or the findings say which do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from core.graphs.columns.arrays import codes_of
+from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.graphs.uploads.batches import Batch, Careful
+from core.graphs.uploads.files import THE_OPERATORS
+from core.graphs.uploads.findings import Findings, reject, shown
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Rows that break one rule, the column that shows it, and the message for a value of that column."""
+
+    rows: np.ndarray
+    column: str
+    explain: Callable[[object], str]
+
+
+@dataclass(frozen=True)
+class Resolved(Generic[T]):
+    """A batch in terms of the schema; ``content`` is to be used only when there are no faults."""
+
+    content: T
+    rows: int
+    faults: list[Fault] = field(default_factory=list)
+
+
+def at_most(
+    most: int,
+    file: str,
+    what: str,
+    items: str,
+    advance: Callable[[int], None] = lambda bytes_done: None,
+    mend: str = THE_OPERATORS,
+) -> Callable[[int, int], None]:
+    """Make an ``advance`` for :func:`drain` that refuses a file of more than ``most`` rows in all.
+
+    ``mend`` says what can be done about it.
+    """
+    counted = 0
+
+    def counting(rows: int, bytes_done: int) -> None:
+        nonlocal counted
+        counted += rows
+        if counted > most:
+            reject(file, f"{what} has more than {most} {items}; {mend}")
+        advance(bytes_done)
+
+    return counting
+
+
+def drain(
+    batches: Iterable[Batch],
+    resolve: Callable[[pa.Table], Resolved[T]],
+    keep: Callable[[T], None],
+    findings: Findings,
+    advance: Callable[[int, int], None],
+) -> None:
+    """Resolve and keep every row, or raise IngestRejected with the findings.
+
+    ``advance(rows, bytes_done)`` is called after each batch; it may refuse by raising.
+    """
+    for batch in batches:
+        _drain_one(batch, resolve, keep, findings, advance)
+        if findings.full:
+            break
+    findings.raise_if_any()
+
+
+def _drain_one(
+    batch: Batch,
+    resolve: Callable[[pa.Table], Resolved[T]],
+    keep: Callable[[T], None],
+    findings: Findings,
+    advance: Callable[[int, int], None],
+) -> None:
+    if batch.table is not None:
+        resolved = resolve(batch.table)
+        if not resolved.faults:
+            if not findings.items:
+                keep(resolved.content)
+            advance(resolved.rows, batch.bytes_done)
+            return
+    if batch.parts is not None:
+        for smaller in batch.parts():
+            _drain_one(smaller, resolve, keep, findings, advance)
+            if findings.full:
+                return
+        return
+    for part in batch.carefully():
+        resolved = resolve(part.table)
+        note(part, resolved.faults, findings)
+        if findings.full:
+            return
+        if not findings.items:
+            keep(resolved.content)
+        advance(resolved.rows, batch.bytes_done)
+
+
+def note(part: Careful, faults: list[Fault], findings: Findings) -> None:
+    """Add the findings of one carefully read part, in the order of its lines."""
+    problems: list[tuple[int, int | None, str]] = list(part.problems)
+    for fault in faults:
+        number = part.fields.get(fault.column)
+        for row in fault.rows[: findings.limit]:
+            value = part.table[fault.column][int(row)].as_py() if number is not None else None
+            problems.append((int(part.lines[row]), number, fault.explain(value)))
+    for line, column, message in sorted(problems, key=lambda item: (item[0], item[1] or 0)):
+        findings.add(line, column, message)
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What tells the type of a row: the ``column``, and its ``values`` in the order of the schema's types.
+
+    ``thing``: "node", or "edge" or "link", for messages.
+    """
+
+    thing: str
+    column: str
+    values: pa.Array
+
+    @classmethod
+    def of(cls, schema: GraphSchema, thing: str) -> Kinds:
+        """Tell types apart by name; in a collection by the id of the graph."""
+        if schema.collection is not None:
+            return cls(thing, GRAPH_ID, pa.array([g.id for g in schema.collection.graphs], type=pa.string()))
+        types = schema.node_types if thing == "node" else schema.edge_types
+        return cls(thing, "type", pa.array([each.name for each in types], type=pa.string()))
+
+    def unknown(self, value: object) -> str:
+        """Say what is wrong with a value that is none of them, and how to mend it."""
+        if self.column == GRAPH_ID:
+            if value is None or value == "":
+                return "the graph_id is empty; name one of the collection's graphs or remove the line"
+            return f"the graph {shown(value)} is not declared; add it to the collection's graphs or mend it"
+        known = ", ".join(self.values.to_pylist())
+        return f"the {self.thing} type {shown(value)} is not declared; use {known}"
+
+
+def type_codes(table: pa.Table, kinds: Kinds, faults: list[Fault]) -> np.ndarray:
+    """Find the position of each row's type in the schema; int64, -1 with a fault where it is undeclared.
+
+    Without a column for it every row is of the only type there is.
+    """
+    if kinds.column not in table.column_names:
+        codes = np.zeros(table.num_rows, dtype=np.int64)
+        if len(kinds.values) > 1 and table.num_rows:
+            codes -= 1
+            every = np.arange(len(codes))
+            message = f"the {kinds.thing} has no {kinds.column}; give it one"
+            faults.append(Fault(every, kinds.column, lambda _: message))
+        return codes
+    codes = codes_of(table[kinds.column], kinds.values)
+    rows = np.flatnonzero(codes < 0)
+    if len(rows):
+        faults.append(Fault(rows, kinds.column, kinds.unknown))
+    return codes

@@ -1,0 +1,1 @@
+"""Graphs as other things: tensors, NetworkX, records, pseudonyms, sensitive links."""

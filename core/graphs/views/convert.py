@@ -1,0 +1,80 @@
+"""To NetworkX, imported inside the function: storing a graph needs none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from core.graphs.graph import Graph, NodeTable
+from core.graphs.schema import EdgeType
+from core.graphs.views.value_tables import edges_of, python_values
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def node_keys(graph: Graph) -> dict[str, list[str]]:
+    """Name all nodes uniquely: by the id, or ``type/id`` where there are several node types."""
+    several = len(graph.nodes) > 1
+    keys = {}
+    for name, table in graph.nodes.items():
+        ids = table.id_array().to_pylist()
+        keys[name] = [f"{name}/{each}" for each in ids] if several else ids
+    return keys
+
+
+def to_networkx(graph: Graph) -> nx.Graph:
+    """Convert the graph to NetworkX, every node and attribute included.
+
+    Nodes are named as in :func:`node_keys`; with several node types they carry ``type`` and ``node_id``.
+    Edges carry ``time``, the step, where the relation is temporal, ``type`` where there are several edge
+    types, what they carry by its names, and ``weight`` where the graph has weights.
+    Directed when any relation is directed or joins two node types (the orientation then says which end is
+    which); a multigraph when a pair may occur more than once. O(n + m) Python objects.
+    """
+    import networkx as nx
+
+    schema = graph.schema
+    directed = any(t.directed or not t.homogeneous for t in schema.edge_types)
+    multiple = schema.temporal or len(schema.edge_types) > 1 or not all(t.merged for t in schema.edge_types)
+    made: nx.Graph = {
+        (False, False): nx.Graph,
+        (False, True): nx.MultiGraph,
+        (True, False): nx.DiGraph,
+        (True, True): nx.MultiDiGraph,
+    }[directed, multiple]()
+    keys = node_keys(graph)
+    for name, table in graph.nodes.items():
+        made.add_nodes_from(zip(keys[name], _node_data(name, table, len(graph.nodes) > 1), strict=True))
+    for edge_type in schema.edge_types:
+        made.add_edges_from(_edge_data(graph, edge_type, keys))
+    return made
+
+
+def _node_data(name: str, table: NodeTable, several: bool) -> list[dict[str, Any]]:
+    data: list[dict[str, Any]] = [{} for _ in range(table.count)]
+    if several:
+        for item, each in zip(data, table.id_array().to_pylist(), strict=True):
+            item.update(type=name, node_id=each)
+    for key, column in table.attributes.items():
+        for item, value in zip(data, column.tolist(), strict=True):
+            if value is not None and value == value:  # NaN is a missing number
+                item[key] = value
+    return data
+
+
+def _edge_data(
+    graph: Graph, edge_type: EdgeType, keys: Mapping[str, list[str]]
+) -> list[tuple[str, str, dict[str, Any]]]:
+    table = graph.edges[edge_type.name]
+    data = python_values(edge_type, table)
+    rows = edges_of(table, slice(None))
+    if table.step is not None:
+        for item, step in zip(data, table.step[rows].tolist(), strict=True):
+            item["time"] = step
+    if len(graph.schema.edge_types) > 1:
+        for item in data:
+            item["type"] = edge_type.name
+    sources, targets = keys[edge_type.source], keys[edge_type.target]
+    ends = zip(table.source[rows].tolist(), table.target[rows].tolist(), strict=True)
+    return [(sources[s], targets[t], item) for (s, t), item in zip(ends, data, strict=True)]

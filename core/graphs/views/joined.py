@@ -1,0 +1,114 @@
+"""The graphs of a collection side by side, as one graph: for what is read and drawn of all of them together.
+
+Nodes of a graph come after those of the graphs before it, in the declared order, and so do its edges. No
+NumPy where only the schema is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+
+if TYPE_CHECKING:
+    from core.graphs.columns.tables import EdgeTable, EdgeValues
+    from core.graphs.graph import Graph
+
+EVERY = "every-graph"
+"""What the joined relation, and the node type, are called: no graph of a collection is, whatever its id."""
+
+
+def relation_of(schema: GraphSchema, name: str) -> EdgeType:
+    """Look up a relation; of a collection's graphs together by the name of :data:`EVERY`."""
+    if name != EVERY or schema.collection is None:
+        return schema.edge_type(name)
+    ends = {"name": EVERY, "source": EVERY, "target": EVERY}
+    return schema.edge_types[0].model_copy(update=ends)
+
+
+def node_type_of(schema: GraphSchema, name: str) -> NodeType:
+    """Look up a node type; of a collection's graphs together by the name of :data:`EVERY`."""
+    if name != EVERY or schema.collection is None:
+        return schema.node_type(name)
+    return schema.node_types[0].model_copy(update={"name": EVERY, "count": None})
+
+
+def joined(graph: Graph, names: Sequence[str]) -> Graph:
+    """Put those graphs of a collection side by side, with what their edges and nodes carry.
+
+    ``names``: of relations, in the declared order. O(n + m).
+    """
+    import numpy as np
+
+    from core.graphs.columns.tables import EdgeTable
+    from core.graphs.graph import Graph, NodeTable
+
+    counts = [graph.nodes[name].count for name in names]
+    first = np.cumsum([0, *counts])
+    tables = [graph.edges[name] for name in names]
+    source, target = (
+        np.concatenate([getattr(table, side) + start for table, start in zip(tables, first, strict=False)])
+        for side in ("source", "target")
+    )
+    table = EdgeTable(source, target, None, _values(tables))
+    kind, relation = node_type_of(graph.schema, EVERY), relation_of(graph.schema, EVERY)
+    held = [graph.nodes[name].attributes for name in names]
+    attributes = {
+        name: _one_column([each[name] for each in held])
+        for name in (held[0] if held else ())
+        if all(name in each for each in held)
+    }
+    nodes = NodeTable(int(first[-1]), None, attributes)
+    schema = GraphSchema(node_types=(kind,), edge_types=(relation,))
+    return Graph.build(schema, {EVERY: nodes}, {EVERY: table})
+
+
+def _one_column(parts: Sequence[Any]) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    if all(isinstance(each, np.ndarray) for each in parts):
+        return np.concatenate(parts)
+    columns = [pa.array(each) if isinstance(each, np.ndarray) else each for each in parts]
+    return pa.chunked_array(columns).combine_chunks()
+
+
+def parted(values: EdgeValues, tables: Mapping[str, EdgeTable]) -> dict[str, EdgeValues]:
+    """Give each graph's edges what the joined ones carry; ``tables`` in the order of joining."""
+    import numpy as np
+
+    from core.graphs.columns.tables import EdgeValues
+
+    last = np.cumsum([table.count for table in tables.values()])
+    found = {}
+    for (name, table), end in zip(tables.items(), last.tolist(), strict=True):
+        start = end - table.count
+        if values.edge is None:
+            rows, edge = slice(start, end), None
+        else:
+            rows = slice(*np.searchsorted(values.edge, [start, end]))
+            edge = values.edge[rows] - start
+        found[name] = EdgeValues({key: column[rows] for key, column in values.columns.items()}, edge)
+    return found
+
+
+def _values(tables: Sequence[EdgeTable]) -> EdgeValues | None:
+    """What all edges carry; None where some carry nothing, but were to."""
+    import numpy as np
+
+    from core.graphs.columns.tables import EdgeValues
+
+    held = [each.values for each in tables if each.values is not None]
+    if not held or any(each.values is None and each.count for each in tables):
+        return None
+    columns = {name: np.concatenate([each.columns[name] for each in held]) for name in held[0].columns}
+    if held[0].edge is None:
+        return EdgeValues(columns)
+    before = np.cumsum([0, *(each.count for each in tables)])
+    edge = [
+        each.values.edge + start
+        for each, start in zip(tables, before, strict=False)
+        if each.values is not None and each.values.edge is not None
+    ]
+    return EdgeValues(columns, np.concatenate(edge))

@@ -1,0 +1,225 @@
+"""A graph as matrices, tensors and the arguments of an igraph graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.errors import InvalidInput, NotAccepted
+from core.graphs.graph import Graph, NodeTable
+from core.graphs.schema import EdgeType
+from core.graphs.views.convert import node_keys
+from core.graphs.views.value_tables import edges_of, python_values
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+CATEGORIES = "categories"
+"""Under this name tensors say what the codes of a category mean."""
+
+
+def relation_of(graph: Graph, name: str | None) -> EdgeType:
+    """Find the relation of that name, or the only one. InvalidInput (``relation``) otherwise."""
+    names = [each.name for each in graph.schema.edge_types]
+    if name is None and len(names) == 1:
+        name = names[0]
+    if name not in names:
+        raise InvalidInput(f"name one of the relations {', '.join(names)}", field="relation")
+    return graph.schema.edge_type(name)
+
+
+def to_scipy(graph: Graph, relation: str | None = None, step: int | None = None) -> sp.csr_array:
+    """Build the adjacency matrix of one relation: (n, n), or (n, m) between two node types; of one ``step``
+    or of all.
+
+    Ones, or where edges carry one number and no more that number, summed over steps and records; both
+    triangles of an undirected relation. Row i is node i of the type's table. O(n + m).
+    """
+    import scipy.sparse as sp
+
+    kind = relation_of(graph, relation)
+    table = graph.edges[kind.name]
+    rows = edges_of(table, slice(None))
+    source, target = table.source[rows].astype(np.int64), table.target[rows].astype(np.int64)
+    columns = [] if table.values is None else list(table.values.columns.values())
+    numeric = len(columns) == 1 and all(each.categories is None for each in kind.attributes)
+    held = columns[0].astype(np.float64) if numeric else np.ones(len(source), dtype=np.int8)
+    if step is not None:
+        if table.step is None or not 0 <= step < graph.schema.steps:
+            raise InvalidInput("the relation has no such step", field="step")
+        of_step = table.step[rows] == step
+        source, target, held = source[of_step], target[of_step], held[of_step]
+    if kind.homogeneous and not kind.directed:
+        source, target, held = (
+            np.concatenate([source, target]),
+            np.concatenate([target, source]),
+            np.concatenate([held, held]),
+        )
+    shape = (graph.nodes[kind.source].count, graph.nodes[kind.target].count)
+    made = sp.coo_array((held, (source, target)), shape=shape).tocsr()
+    if not numeric:
+        made.data = np.ones_like(made.data)  # an edge of several steps is one entry
+    return made
+
+
+def to_pyg(graph: Graph) -> Any:
+    """Convert the graph to PyTorch Geometric.
+
+    A ``Data`` of one node type and one relation without time; a ``TemporalData`` where that one has time; a
+    list of ``Data`` of a collection, with the class in ``y``; else a ``HeteroData``. Both directions of an
+    undirected edge stand in ``edge_index``, (2, 2m) int64; ``TemporalData`` has each edge once. Attributes
+    stand under their names, a vector (n, d) and a number (n,) float32, a category (n,) int64 codes, -1 where
+    missing, which ``categories`` explains; so does what edges carry, and ``time``, the step.
+    """
+    from torch_geometric.data import Data, HeteroData, TemporalData
+
+    schema = graph.schema
+    if schema.collection is not None:
+        classes = sorted({each.label for each in schema.collection.graphs if each.label is not None})
+        graphs = []
+        for each in schema.collection.graphs:
+            relation = schema.edge_type(each.type_name)
+            made = Data(num_nodes=graph.nodes[each.type_name].count)
+            _fill(made, _of_nodes(graph.nodes[each.type_name]), _of_edges(graph, relation))
+            if each.label is not None:
+                made.y, made.classes = _tensor(np.array([classes.index(each.label)])), classes
+            graphs.append(made)
+        return graphs
+    if len(graph.nodes) == len(schema.edge_types) == 1:
+        (relation,), (table,) = schema.edge_types, graph.nodes.values()
+        if relation.temporal:
+            carried, _ = _of_edges(graph, relation, both=False)
+            ends = carried.pop("edge_index")
+            made = TemporalData(src=_tensor(ends[0]), dst=_tensor(ends[1]), t=_tensor(carried.pop("time")))
+            for name, column in carried.items():
+                made[name] = _tensor(column)
+            return made
+        made = Data(num_nodes=table.count)
+        _fill(made, _of_nodes(table), _of_edges(graph, relation))
+        return made
+    made = HeteroData()
+    for name, table in graph.nodes.items():
+        made[name].num_nodes = table.count
+        _fill(made[name], _of_nodes(table))
+    for relation in schema.edge_types:
+        _fill(made[relation.source, relation.name, relation.target], _of_edges(graph, relation))
+    return made
+
+
+Columns = tuple[dict[str, np.ndarray], dict[str, list[str]]]
+
+
+def _fill(store: Any, *parts: Columns) -> None:
+    """Set tensors under their names, and what codes mean."""
+    known: dict[str, list[str]] = {}
+    for columns, categories in parts:
+        for name, column in columns.items():
+            store[name] = _tensor(column)
+        known |= categories
+    if known:
+        store[CATEGORIES] = known
+
+
+def _tensor(column: np.ndarray) -> Any:
+    import torch
+
+    kind = np.float32 if column.dtype.kind == "f" else np.int64
+    return torch.from_numpy(np.array(column, dtype=kind))
+
+
+def _of_nodes(table: NodeTable) -> Columns:
+    columns, known = {}, {}
+    for name, column in table.attributes.items():
+        if isinstance(column, np.ndarray):
+            columns[name] = column
+            continue
+        names = sorted(column.cast(pa.string()).drop_null().unique().to_pylist())
+        codes = pc.index_in(column.cast(pa.string()), value_set=pa.array(names, pa.string()))
+        columns[name] = pc.fill_null(codes, -1).to_numpy(zero_copy_only=False)
+        known[name] = names
+    return columns, known
+
+
+def _of_edges(graph: Graph, relation: EdgeType, *, both: bool = True) -> Columns:
+    table = graph.edges[relation.name]
+    rows = edges_of(table, slice(None))
+    columns: dict[str, np.ndarray] = {"source": table.source[rows], "target": table.target[rows]}
+    if table.step is not None:
+        columns["time"] = table.step[rows]
+    if table.values is not None:
+        columns |= table.values.columns
+    if both and relation.homogeneous and not relation.directed:
+        turned = columns | {"source": columns["target"], "target": columns["source"]}
+        columns = {name: np.concatenate([column, turned[name]]) for name, column in columns.items()}
+    ends = np.stack([columns.pop("source"), columns.pop("target")]).astype(np.int64)
+    known = {
+        a.name: list(a.categories) for a in relation.attributes if a.categories and table.values is not None
+    }
+    return {"edge_index": ends, **columns}, known
+
+
+def igraph_arguments(graph: Graph) -> dict[str, Any]:
+    """Compute the arguments of ``igraph.Graph`` (0.10 and later): ``n``, ``edges``, ``directed``,
+    ``vertex_attrs`` and ``edge_attrs``.
+
+    Named and typed as in :func:`core.graphs.views.convert.to_networkx`; a missing value is None.
+    """
+    schema, several = graph.schema, len(graph.nodes) > 1
+    if schema.collection is not None:
+        raise NotAccepted("a collection is many graphs; take to_pyg, which gives a list", field="graph")
+    first: dict[str, int] = {}
+    vertices: dict[str, list[Any]] = {"name": []}
+    for kind, names in node_keys(graph).items():
+        first[kind] = len(vertices["name"])
+        vertices["name"] += names
+    names = list(dict.fromkeys(name for table in graph.nodes.values() for name in table.attributes))
+    for name in names:
+        vertices[name] = [value for table in graph.nodes.values() for value in _plain(table, name)]
+    if several:
+        vertices["type"] = [kind for kind, table in graph.nodes.items() for _ in range(table.count)]
+        vertices["node_id"] = [
+            each for table in graph.nodes.values() for each in table.id_array().to_pylist()
+        ]
+    edges: list[tuple[int, int]] = []
+    told: list[dict[str, Any]] = []
+    for relation in schema.edge_types:
+        table = graph.edges[relation.name]
+        rows = edges_of(table, slice(None))
+        sources = table.source[rows].astype(np.int64) + first[relation.source]
+        targets = table.target[rows].astype(np.int64) + first[relation.target]
+        edges += zip(sources.tolist(), targets.tolist(), strict=True)
+        data = python_values(relation, table)
+        if table.step is not None:
+            for item, step in zip(data, table.step[rows].tolist(), strict=True):
+                item["time"] = step
+        if len(schema.edge_types) > 1:
+            for item in data:
+                item["type"] = relation.name
+        told += data
+    keys = list(dict.fromkeys(name for item in told for name in item))
+    return {
+        "n": len(vertices["name"]),
+        "edges": edges,
+        "directed": any(each.directed or not each.homogeneous for each in schema.edge_types),
+        "vertex_attrs": vertices,
+        "edge_attrs": {name: [item.get(name) for item in told] for name in keys},
+    }
+
+
+def _plain(table: NodeTable, name: str) -> list[Any]:
+    column = table.attributes.get(name)
+    if column is None:
+        return [None] * table.count
+    return [None if value is None or value != value else value for value in column.tolist()]
+
+
+def to_igraph(graph: Graph) -> Any:
+    """Convert the graph to igraph, which whoever wants it installs."""
+    try:
+        import igraph
+    except ImportError as error:
+        raise InvalidInput("igraph is not installed here; pip install igraph", field="to_igraph") from error
+    return igraph.Graph(**igraph_arguments(graph))

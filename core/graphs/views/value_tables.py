@@ -1,0 +1,86 @@
+"""What edges carry, in the words of its declaration: as columns of tables, or as Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.graphs.columns.tables import EdgeTable
+from core.graphs.graph import Graph
+from core.graphs.schema import EdgeType
+from core.graphs.schema.edge_attributes import WEIGHT, EdgeAttribute, EdgeAttributeKind
+
+_TYPES = {
+    EdgeAttributeKind.CATEGORY: pa.dictionary(pa.int32(), pa.string()),
+    EdgeAttributeKind.INTEGER: pa.int32(),
+    EdgeAttributeKind.NUMBER: pa.float64(),
+    EdgeAttributeKind.TIME_OF_DAY: pa.time32("s"),
+}
+
+
+def value_fields(graph: Graph) -> list[pa.Field]:
+    """List a column for each attribute that some edges of the graph carry, in the declared order; then
+    ``weight``, where a method publishes weights.
+    """
+    fields: dict[str, pa.DataType] = {}
+    for edge_type in graph.schema.edge_types:
+        if graph.edges[edge_type.name].values is not None:
+            fields.update({a.name: _TYPES[a.kind] for a in edge_type.attributes})
+    if graph.weights:
+        fields.setdefault(WEIGHT, pa.float32())
+    return [pa.field(name, kind) for name, kind in fields.items()]
+
+
+def record_count(table: EdgeTable) -> int:
+    """Count the rows that write the table: one for each record, or edge that carries nothing."""
+    return table.count if table.values is None else table.values.count
+
+
+def edges_of(table: EdgeTable, records: slice) -> slice | np.ndarray:
+    """Find the edge of each of those records."""
+    return records if table.values is None or table.values.edge is None else table.values.edge[records]
+
+
+def value_columns(
+    edge_type: EdgeType, table: EdgeTable, records: slice, fields: Sequence[pa.Field]
+) -> list[pa.Array]:
+    """Make the columns of ``fields``; null where these edges carry nothing of that name."""
+    declared = {attribute.name: attribute for attribute in edge_type.attributes}
+    columns = []
+    for field in fields:
+        column = None if table.values is None else table.values.columns.get(field.name)
+        if column is None:
+            columns.append(pa.nulls(len(range(record_count(table))[records]), field.type))
+        else:
+            columns.append(_arrow(declared.get(field.name), column[records], field.type))
+    return columns
+
+
+def _arrow(attribute: EdgeAttribute | None, column: np.ndarray, kind: pa.DataType) -> pa.Array:
+    if attribute is not None and attribute.categories is not None:
+        names = pa.array(attribute.categories, type=pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(column, type=pa.int32()), names)
+    return pa.array(column).cast(kind)
+
+
+def python_values(edge_type: EdgeType, table: EdgeTable) -> list[dict[str, Any]]:
+    """List what each record carries: categories and times of day as texts, numbers as numbers."""
+    values = table.values
+    if values is None:
+        return [{} for _ in range(table.count)]
+    declared: Mapping[str, EdgeAttribute] = {a.name: a for a in edge_type.attributes}
+    columns = {name: _plain(declared.get(name), column) for name, column in values.columns.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain(attribute: EdgeAttribute | None, column: np.ndarray) -> list[Any]:
+    held = column.tolist()
+    if attribute is not None and attribute.categories is not None:
+        return [attribute.categories[code] for code in held]
+    if attribute is not None and attribute.kind is EdgeAttributeKind.TIME_OF_DAY:
+        return [str(timedelta(seconds=each)).rjust(8, "0") for each in held]
+    return held

@@ -1,0 +1,1 @@
+"""Plans, events, meters and guarantees: what is promised and what is spent."""

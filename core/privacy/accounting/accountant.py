@@ -1,0 +1,119 @@
+"""What composed events cost as (epsilon, delta): by Rényi divergences, or by privacy losses too.
+
+Composition is adaptive throughout. Rényi divergences, dp-accounting's, add at every order, and the order is
+minimised over a grid that is fixed before any data is read (Mironov 2017; Canonne, Kamath, Steinke 2020,
+Proposition 12). Losses are convolved (:mod:`core.privacy.accounting.losses`). Each bound holds for the whole
+of a composition, so that the lesser one does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from core.errors import InvalidInput
+from core.orders import ORDERS
+from core.privacy.accounting import losses
+from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO, Event, Pure, parts, pure_nano_epsilon, rdp
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SLACK = 1e-11
+"""Relative slack of float sums. Costs are raised by it, comparisons tolerate a tenth of it: paid for."""
+
+
+class Accountant(StrEnum):
+    """How a plan's events become (epsilon, delta), and how its meter holds a transcript to the plan.
+
+    RENYI: curves are compared and converted. PRIVACY_LOSS: the lesser of that conversion and of the privacy
+    losses'; the meter counts events. A plan that names none is older than the choice: RENYI.
+    """
+
+    RENYI = "renyi"
+    PRIVACY_LOSS = "privacy-loss"
+
+
+def cell_nano_epsilon(events: Sequence[Event], delta_atto: int, accountant: Accountant) -> int:
+    """Price one cell's events: their sum where all are pure, else converted at delta; rounded up."""
+    if all(pure_nano_epsilon(event) is not None for event in events):
+        return sum(pure_nano_epsilon(event) or 0 for event in events)
+    by_curves = nano_epsilon([float(x) for x in cell_curve(events, ORDERS)], delta_atto)
+    if accountant is Accountant.PRIVACY_LOSS:
+        return min(by_curves, loss_nano_epsilon(events, delta_atto) or by_curves)
+    return by_curves
+
+
+def loss_nano_epsilon(events: Sequence[Event], delta_atto: int) -> int | None:
+    """Convert the composed privacy losses to epsilon in nano, rounded up; None where losses say nothing."""
+    pure, counts = together(events)
+    epsilon = losses.epsilon(pure, counts, math.nextafter(delta_atto / 1e18, 0.0))
+    return max(1, ceil_nano(epsilon)) if math.isfinite(epsilon) else None
+
+
+def together(events: Sequence[Event]) -> tuple[int, Counter[Event]]:
+    """Add up the events' pure nano-epsilon, and count how often each other part happens."""
+    split = [parts(event) for event in events]
+    return sum(nano for nano, _ in split), sum((each for _, each in split), Counter())
+
+
+def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:
+    """Bound one cell's Rényi divergences: its pure epsilons added first, the other events at every order."""
+    import numpy as np
+
+    pure = sum(pure_nano_epsilon(e) or 0 for e in events)
+    rows = [_curve(e, tuple(orders)) for e in events if pure_nano_epsilon(e) is None]
+    if pure:
+        # Pure events may add up to more than one event may carry; there min() is eps itself.
+        whole, rest = divmod(pure, MAX_NANO_EPSILON)
+        if whole:
+            rows.append(np.full(len(orders), pure / NANO))
+        elif rest:
+            rows.append(rdp(Pure(rest, "sum"), orders))
+    return np.array([math.fsum(column) for column in zip(*rows, strict=True)])
+
+
+def counted_curve(counts: Mapping[Event, int], orders: tuple[float, ...]) -> np.ndarray:
+    """Bound the Rényi divergences of many equal events (DP-SGD's steps), each distinct one computed once."""
+    import numpy as np
+
+    rows = [_curve(event, orders) * count for event, count in counts.items()]
+    return np.array([math.fsum(column) for column in zip(*rows, strict=True)])
+
+
+@lru_cache(maxsize=1024)
+def _curve(event: Event, orders: tuple[float, ...]) -> np.ndarray:
+    curve = rdp(event, orders)
+    curve.setflags(write=False)
+    return curve
+
+
+def ceil_nano(value: float) -> int:
+    """Convert ``value`` to nano, rounded up past any float error of the sums; InvalidInput if not finite."""
+    if not math.isfinite(value) or value < 0:
+        raise InvalidInput("a cost must be finite", field="allotments")
+    return math.ceil(Fraction(value) * (1 + Fraction(SLACK)) * NANO)
+
+
+def nano_epsilon(curve: Sequence[float], delta_atto: int) -> int:
+    """Convert a Rényi curve to the epsilon in nano, rounded up, at which a mechanism is (epsilon, delta)-DP.
+
+    ``delta_atto`` is in units of 1e-18 and positive. Errors: InvalidInput when no order yields a finite
+    epsilon.
+    """
+    from dp_accounting.rdp import compute_epsilon
+
+    if type(delta_atto) is not int or not 0 < delta_atto < 10**18:
+        raise InvalidInput("delta lies strictly between 0 and 1", field="delta_atto")
+    usable = [(a, x) for a, x in zip(ORDERS, curve, strict=True) if math.isfinite(x)]
+    if not usable:
+        raise InvalidInput("no Rényi order yields a finite epsilon", field="allotments")
+    grid, values = zip(*usable, strict=True)
+    # delta rounds down, epsilon up
+    epsilon, _ = compute_epsilon(list(grid), list(values), math.nextafter(delta_atto / 1e18, 0.0))
+    return max(1, ceil_nano(float(epsilon)))

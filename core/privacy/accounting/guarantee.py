@@ -1,0 +1,249 @@
+"""The guarantee that a release prints: the plan's cost, once the transcript is shown to lie within the plan.
+
+A snapshot of a live stream prints what any window of the stream may cost.
+
+It is computed, never declared. What a paper claims for its method has no place here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Any
+
+from core.errors import InvalidInput, PlanExceeded
+from core.privacy.accounting.events import (
+    LAZY_RESPONSE,
+    NANO,
+    Composed,
+    Event,
+    GaussianEvent,
+    Parallel,
+    PoissonSampled,
+    Pure,
+    Repeated,
+    Unprotected,
+    pure_nano_epsilon,
+    unprotected_reasons,
+)
+from core.privacy.accounting.meter import TranscriptEntry, replay, require_metered
+from core.privacy.accounting.plan import ATTO, GuaranteeKind, PrivacyPlan
+from core.privacy.rounding import LONGEST_CHAIN, MAX_RADIUS, MOST_CANCELLING, place_slack, radius_of
+from core.privacy.units import Unit
+from graphveil.models.reports import ROWS
+
+EXACT = (
+    "Laplace, Gaussian, exponential-mechanism and randomised-response draws are exact on integers, from "
+    "operating-system entropy "
+    "(ChaCha20 or OpenDP); no floating-point noise is added to a released value."
+)
+COMPUTATIONAL = (
+    "Of randomised response that is worked out slot by slot, the coins are SipHash-2-4 of the slot under a "
+    "fresh 128-bit key from the operating system: the guarantee holds against whoever cannot tell that "
+    "function from chance (computational, not unconditional). The fitted model holds the edges and the key: "
+    "it is private content, erased with the dataset, and further samples are free only while it exists."
+)
+
+
+def sampled_note(radius: int) -> str:
+    """Say what DP-SGD assumes, where the clipping norm has ``radius`` grid steps: as training computes it."""
+    cpu, gpu = (place_slack(radius, device, 1) for device in ("cpu", "cuda"))
+    return (
+        "Of DP-SGD steps, gradients are computed in floating point, in batches of one shape, and cut to "
+        "integers; sampling coins, clipped sums and discrete Gaussian noise are exact on integers. Assumed: "
+        f"that a row's gradient moves with its place in a batch by at most {cpu} grid steps on a CPU, and on "
+        f"a GPU by at most {gpu}, with the root of the number of trained values in the place of {cpu} of "
+        f"them where it is more (the clipping norm has {radius}): the bound for sums of {LONGEST_CHAIN} "
+        f"terms one after another, which cancel to one in {MOST_CANCELLING}. A GPU trains no longer "
+        "ones. Each training checks what moves on a chunk of pairs drawn from the public universe, without "
+        "the edges."
+    )
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The promise about one unit. For kind NONE, ``nano_epsilon`` is None and ``reasons`` say why."""
+
+    kind: GuaranteeKind
+    nano_epsilon: int | None
+    delta_atto: int
+    unit: Unit
+    window: int | None
+    statement: str
+    assurance: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def epsilon(self) -> float | None:
+        """Epsilon as a float, for display; None for kind NONE."""
+        return None if self.nano_epsilon is None else self.nano_epsilon / NANO
+
+    @property
+    def delta(self) -> float:
+        """Delta as a float, for display."""
+        return self.delta_atto / ATTO
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": str(self.kind),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "nano_epsilon": self.nano_epsilon,
+            "delta_atto": self.delta_atto,
+            "unit": str(self.unit),
+            "window": self.window,
+            "statement": self.statement,
+            "assurance": list(self.assurance),
+            "reasons": list(self.reasons),
+        }
+
+
+def guarantee_of(
+    plan: PrivacyPlan,
+    transcript: Sequence[TranscriptEntry],
+    delta_atto: int,
+    stream_nano_epsilon: int | None = None,
+) -> Guarantee:
+    """State the plan's guarantee, pre-committed; the transcript only has to stay within it.
+
+    ``delta_atto`` is the delta that the job was given; it must be the plan's own where the plan is
+    approximate, and does not matter to a pure plan. ``stream_nano_epsilon``, for one snapshot of a live
+    stream, is what any window of the stream's steps may cost: then that is the guarantee, because the release
+    follows from what the snapshots before it have put out too, which depends on their edges. Raises
+    UnmeteredFit for an empty transcript, PlanExceeded when the transcript does not fit the plan or the plan
+    the stream, InvalidInput when it is out of sequence or holds an unknown event.
+    """
+    require_metered(transcript)
+    replay(plan, transcript)
+    events = [*(a.event for a in plan.allotments), *(e.event for e in transcript)]
+    reasons = tuple(dict.fromkeys(reason for event in events for reason in unprotected_reasons(event)))
+    if reasons:
+        statement = "No privacy guarantee: the method read the raw graph. " + " ".join(reasons)
+        return Guarantee(GuaranteeKind.NONE, None, 0, plan.unit, plan.window, statement, (), reasons)
+    cost = plan.cost()
+    if cost.kind is GuaranteeKind.APPROXIMATE and (
+        delta_atto != plan.delta_atto or cost.nano_epsilon is None
+    ):
+        raise InvalidInput("an approximate plan is converted at its own delta", field="delta_atto")
+    assert cost.nano_epsilon is not None
+    nano_epsilon, own = cost.nano_epsilon, None
+    if stream_nano_epsilon is not None:
+        if nano_epsilon > stream_nano_epsilon:
+            raise PlanExceeded("a snapshot costs more than a window of its stream may")
+        nano_epsilon, own = stream_nano_epsilon, nano_epsilon
+    statement = _statement(plan, nano_epsilon, cost.delta_atto, own)
+    assurance = _assurance(e.event for e in transcript)
+    return Guarantee(cost.kind, nano_epsilon, cost.delta_atto, plan.unit, plan.window, statement, assurance)
+
+
+def _assurance(events: Iterable[Event]) -> tuple[str, ...]:
+    """Choose one note for each kind of noise in the events."""
+    exact = computational = False
+    radius = 0  # the finest grid of any training, on which a row moves by most steps
+    for event in events:
+        match event:
+            case Pure(mechanism=mechanism) if mechanism == LAZY_RESPONSE:
+                computational = True
+            case Pure() | GaussianEvent() | Parallel():
+                exact = True
+            case PoissonSampled() | Repeated() | Composed():
+                radius = max(radius, _finest(event))
+            case Unprotected():
+                pass
+    return (EXACT,) * exact + ((sampled_note(radius),) if radius else ()) + (COMPUTATIONAL,) * computational
+
+
+def _finest(event: Event) -> int:
+    """Return the steps that the clipping norm has on the finest grid of a training."""
+    match event:
+        case GaussianEvent(noise_multiplier=multiplier):
+            return radius_of(multiplier)
+        case PoissonSampled(event=inner) | Repeated(event=inner):
+            return _finest(inner)
+        case Composed(events=events):
+            return max(map(_finest, events))
+        case _:
+            return MAX_RADIUS
+
+
+_UP = Context(prec=40, rounding=ROUND_CEILING)
+_SHOWN = Context(prec=3, rounding=ROUND_CEILING)
+
+
+def of_several(epsilon: Decimal, delta: Decimal, units: int) -> tuple[Decimal, Decimal]:
+    """Compute (epsilon, delta) for ``units`` units at once, where it holds for one; both rounded up.
+
+    k epsilon, and delta (1 + e^eps + ... + e^((k-1) eps)). Vadhan, The Complexity of Differential Privacy
+    (2017), Lemma 2.2.
+    """
+    growth = Decimal(0)
+    for k in range(units if delta else 0):
+        # exp() rounds to the nearest, whatever the context says.
+        growth = _UP.add(growth, _UP.next_plus(_UP.exp(_UP.multiply(k, epsilon))))
+    return _UP.multiply(epsilon, units), _UP.multiply(delta, growth)
+
+
+def inequality(epsilon: Decimal, delta: Decimal = Decimal(0)) -> str:
+    """Write ``P[S] <= e^epsilon P'[S] + delta``: epsilon exact, delta as :func:`rounded_up`."""
+    return f"P[S] <= e^{epsilon.normalize():f} P'[S]" + (f" + {rounded_up(delta)}" if delta else "")
+
+
+def rounded_up(value: Decimal) -> str:
+    """Write three digits of a positive bound, never below it: ``0.0372``, ``1.24e-6``."""
+    shown = _SHOWN.plus(value).normalize()
+    return f"{shown:f}" if shown >= Decimal("0.001") else f"{shown:e}"
+
+
+_UNITS = {
+    Unit.EDGE: "any one edge of the graph, which one of them lacks",
+    Unit.EVENT: "any one edge at any one timestamp, which one of them lacks",
+    Unit.W_EVENT: "any changes inside any {window} consecutive timestamps, at most one edge per timestamp"
+    " and one edge without time",
+    Unit.PAIR: "everything between any one pair of nodes, over all timestamps and edge types, which one of "
+    "them lacks",
+    Unit.NODE: "all edges of any one node of the protected type, over all timestamps and edge types, "
+    "which are replaced by any others",
+}
+
+
+def _of_rows(plan: PrivacyPlan) -> str:
+    """Say what covers one node's row of protected attributes; nothing where the plan reads none.
+
+    Rows of numbers that are read with Gaussian noise are replaced by zeros; counts of nodes and of edges, all
+    of them pure, are proved for a row that is replaced by any other (:mod:`core.privacy.reads.node_values`).
+    """
+    rows = {key: events for key, events in plan.cells.items() if key[0].startswith(ROWS)}
+    if not rows:
+        return ""
+    pure = [[pure_nano_epsilon(event) for event in events] for events in rows.values()]
+    if any(each is None for events in pure for each in events):
+        return (
+            ". The same holds for one node's row of protected attributes, present or replaced by zeros; "
+            "another row in its place counts as two such changes"
+        )
+    nano = max(sum(each or 0 for each in events) for events in pure)
+    return (
+        ". For one node's row of protected attributes, replaced by any other row while all edges stay: "
+        f"{inequality(Decimal(nano) / NANO)}. Where an edge and a row are different, the two add up"
+    )
+
+
+def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int | None = None) -> str:
+    """Put it in words; ``own``: the nano-epsilon of a live stream's snapshot alone, within its window's."""
+    epsilon, delta = Decimal(nano_epsilon) / NANO, Decimal(delta_atto) / ATTO
+    text = (
+        f"Take any two graphs that differ only in {_UNITS[plan.unit].format(window=plan.window)}, and let P "
+        "and P' be the probabilities of what is released from the one and from the other: "
+        f"{inequality(epsilon, delta)} for every set S of releases"
+    )
+    if own is not None:
+        text += f"; for one edge at this timestamp alone: {inequality(Decimal(own) / NANO)}"
+    text += _of_rows(plan)
+    twice, grown = of_several(epsilon, delta, 2)
+    two = inequality(twice, grown) if grown < 1 else "of which this says nothing"
+    change = "Changes at two such nodes are" if plan.unit.replaced else "Moving an edge elsewhere is"
+    return (
+        f"{text}. {change} two such changes: {two}. "
+        "The node set, node and edge types, directedness and the time grid are public and not protected."
+    )

@@ -1,0 +1,1 @@
+"""Samplers and mechanisms, each with its proof; none of them reads a graph by itself."""

@@ -1,0 +1,1 @@
+"""Reads of graphs under a unit of privacy, each with its sensitivity."""

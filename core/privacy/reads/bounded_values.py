@@ -1,0 +1,97 @@
+"""What the edges of people and people carry, where the schema declares that nobody has more than ``bound``.
+
+Every read is a sum over the records of all edges, each of which adds 1 to one entry.
+
+Unit: NODE, all edges of one person with all that they carry, replaced by any others. Proof: edges without the
+person are the same in both graphs, and so are their records. The person has at most ``bound`` edges in either
+graph, which is declared and checked at ingest, each of at most r records (as many as are declared, or 1), so
+that at most bound r entries lose 1 and as many gain 1: L1 2 bound r. Of a projected graph none of this holds:
+which edges it keeps may change far away from the person, without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.graphs.schema.value_bins import ValueBins, bins_of
+from core.graphs.views.records import asked_for, counted, each_alone, numbered
+from core.privacy import queries
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms.value_kernels import by_pair
+
+if TYPE_CHECKING:
+    from core.graphs.columns.tables import EdgeTable
+
+Measure = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+class BoundedValues:
+    """The reads of one attribute, or of the number of an edge's records. Made by ``BoundedGraph.values``."""
+
+    sides = ("both",)
+
+    def __init__(
+        self,
+        shape: queries.Shape,
+        bound: int,
+        attribute: str | None,
+        paid: Callable[[int, str, str], EdgeTable],
+    ) -> None:
+        """``paid(nano_epsilon, what, purpose)`` charges the whole graph, then gives the edges."""
+        relation = shape.edge_type
+        self.bins: ValueBins = bins_of(asked_for(relation, attribute))
+        self.shape = shape
+        self._paid, self._numbers = paid, attribute is None
+        self._most = 1 if attribute is None else relation.records_per_slot or 1
+        self.multiplicity = 2 * bound * self._most
+        """Records of a person that count, before and after. Public."""
+
+    def counted(self, table: EdgeTable) -> EdgeTable:
+        """Keep those records of any table, one row each, that would count if it were the relation's own."""
+        return counted(table, self._most, by_pair=False)
+
+    def histogram(self, *, nano_epsilon: int, purpose: str) -> np.ndarray:
+        """Count the records of each bin; (bins,).
+
+        Sensitivity: L1 2 bound r. Unit, proof: the module's.
+        """
+        size = self.bins.count
+        return self._noisy(
+            lambda source, target, bin: np.bincount(bin, minlength=size), "values", nano_epsilon, purpose
+        )
+
+    def by_classes(
+        self,
+        *,
+        sources: np.ndarray,
+        targets: np.ndarray,
+        labels: np.ndarray,
+        nano_epsilon: int,
+        purpose: str,
+    ) -> np.ndarray:
+        """Count the records by class of either end and label of their bin; (classes, classes, labels).
+
+        A record counts where the smaller class comes first. ``sources`` (n,), the same as ``targets``, and
+        ``labels`` (bins,): public or paid for.
+
+        Sensitivity: L1 2 bound r. Unit, proof: the module's.
+        """
+        of_node, k = queries.check_labels(sources, self.shape.source_count, None, "sources")
+        queries.check_labels(targets, self.shape.target_count, k, "targets")
+        of_bin, kinds = queries.check_labels(labels, self.bins.count, None, "labels")
+
+        def measure(source: np.ndarray, target: np.ndarray, bin: np.ndarray) -> np.ndarray:
+            return by_pair((of_node, of_node), (source, target), of_bin, bin, kinds, True)
+
+        return self._noisy(measure, "values by groups", nano_epsilon, purpose).reshape(k, k, kinds)
+
+    def _noisy(self, measure: Measure, what: str, nano_epsilon: int, purpose: str) -> np.ndarray:
+        table = self._paid(nano_epsilon, what, purpose)
+        found = self.counted(numbered(table) if self._numbers else each_alone(table))
+        held = {} if found.values is None else found.values.columns
+        bins = self.bins.places(held.get(self.bins.attribute.name, np.zeros(0, dtype=np.int32)))
+        exact = measure(found.source, found.target, bins).astype(np.int64)
+        return mechanisms.discrete_laplace(exact, self.multiplicity, nano_epsilon)

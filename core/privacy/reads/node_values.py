@@ -1,0 +1,298 @@
+"""What may be asked of one node type's protected attributes: tables of nodes, and of edges by both ends.
+
+An attribute's values fall into public bins (:mod:`core.graphs.schema.value_bins`). A node without a value is
+counted nowhere, nor are its edges.
+
+Units: what two neighbours differ in is one unit of edges, present or absent (EDGE, EVENT, W_EVENT or PAIR),
+or one node's row of attributes, replaced by any other row. Rows are paid for in a cell of their own,
+``rows_of(node type)``: an edge lies in no such cell, and a row in no other. Under EDGE and EVENT a plan costs
+what its dearest cell does; under W_EVENT and PAIR it adds up the rows' cells and those of edges with time, so
+that it covers both at once.
+
+Proof. A table of nodes is a sum over rows: a row replaced takes one out of a cell and puts one into another,
+L1 2; edges do not enter. The mixing matrix counts capped edges, each in the cell of its two ends' groups: of
+a relation with time, those of all steps together, of one that is directed, by source and target. Every edge
+that there may be, at each step and in each direction, has a priority, drawn uniformly and independently of
+the graph; an edge counts where it is among the first ``cap`` edges of both of its ends by priority, whichever
+way they point and at whatever step they are (:func:`capped`). Fix all priorities:
+
+* A row is replaced: which edges count is the same, as rows decide nothing there. Those of the node are at
+  most ``cap``, and each moves from one cell to another: L1 2 cap.
+* An edge between u and v is added: it may count itself, 1. At u it may push one edge, u's cap-th, out of the
+  first ``cap``, and the same at v; what else stands at the other ends of those two is not moved, as an edge
+  takes its place there whether it counts or not. 1 each, so that L1 is 3.
+* Several edges are added or removed, one after another: 3 for each. A unit of edges has at most ``m`` of them
+  in one cell (:func:`core.privacy.units.edges_of_unit`), so that one with edges in c cells moves the matrix
+  by 3 m c.
+
+Graphs of a collection are read together as one graph, side by side, for which each one's rows and only cell
+are charged: a row is that of a node of one graph, and an edge lies in one, as does what it may push out.
+
+The noise is discrete Laplace of scale b: outcomes change in probability by exp(2 cap / b) at most for a row,
+exp(3 m c / b) for a unit of edges. The rows' cell is charged 2 cap / b at least, and every cell of the
+relation 3 m / b, so that the unit pays c times that at least: under EDGE and EVENT c is 1; under W_EVENT
+there is at most one edge in each step, and a window is charged for all of its steps. Under PAIR, of T steps,
+the first one alone is charged, 3 m T / b, in one event (:func:`core.privacy.units.charged_together`). What
+holds for fixed priorities holds on average over them. Only those of edges that are there are
+drawn: the others are never looked at, so that this is the same law. Groups, classes and caps are public or
+already paid for; reads that follow from one another compose by sums in each cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from core.errors import InvalidInput, NotAccepted
+from core.graphs.schema.node_bins import node_bins, places_of, synthesised
+from core.graphs.views.joined import joined, node_type_of, relation_of
+from core.privacy import entropy, limits, queries
+from core.privacy.accounting.events import NANO, Pure, check_nano_epsilon
+from core.privacy.accounting.plan import rows_of
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.units import EDGE_WISE, Unit, charged_together, edges_of_unit
+
+if TYPE_CHECKING:
+    from core.graphs.graph import Graph
+    from core.graphs.schema import Attribute, GraphSchema
+    from core.graphs.schema.value_bins import ValueBins
+    from core.privacy.accounting.meter import Meter
+
+MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING = "mixing", "directed_mixing", "two_sided_mixing"
+MIXINGS = frozenset({MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING})
+"""Names of the reads of edges by the values of both ends, as measurements are kept: inside a type, of either
+direction, and between two (:mod:`core.privacy.reads.mixing_between`)."""
+MOST_CAP = 2**19
+ROW_MOVES = 2
+"""L1 of a table of nodes where one row is replaced."""
+EDGE_MOVES = 3
+"""L1 of the mixing matrix where one edge is added."""
+
+
+class NodeValueReads:
+    """The reads of one node type's protected attributes. Made by ``PrivateGraph.node_values``."""
+
+    def __init__(self, graph: Graph, meter: Meter, node_type: str, together: Sequence[str] = ()) -> None:
+        """``together``: graphs of a collection, which are read as one; each is charged."""
+        if meter.plan.unit not in EDGE_WISE:
+            raise NotAccepted(
+                "rows of nodes are read beside single edges, and not where all edges of a node are protected",
+                field="unit",
+            )
+        self._graph = graph
+        self._meter = meter
+        self._together = tuple(together)
+        self._kind = node_type_of(graph.schema, node_type)
+        self._declared = {each.name: each for each in synthesised(self._kind)}
+
+    def bins(self, attribute: str) -> ValueBins:
+        """Return the public bins of a protected attribute; InvalidInput where none are declared."""
+        if attribute not in self._declared:
+            raise InvalidInput(
+                f"node type {self._kind.name!r} has no protected attribute {attribute!r} with declared "
+                "categories or bounds",
+                field="attribute",
+            )
+        return node_bins(self._declared[attribute])
+
+    def table(
+        self, attributes: Sequence[str], *, classes: np.ndarray, nano_epsilon: int, purpose: str
+    ) -> np.ndarray:
+        """Count the nodes by class and by the bin of each attribute; (classes, bins of each) int64.
+
+        ``classes`` (n,): integers from 0 on, public or paid for. Nodes without one of the values are left
+        out.
+
+        Sensitivity: L1 2, of a row replaced. Unit, proof: the module's.
+        """
+        of_node, count = queries.check_labels(classes, self._count, None, "classes")
+        shape = (count, *(self.bins(name).count for name in attributes))
+        if not attributes or len(set(attributes)) != len(attributes):
+            raise InvalidInput("name each attribute once, and at least one", field="attributes")
+        limits.check_values(int(np.prod(shape, dtype=np.float64)))
+        event = Pure(check_nano_epsilon(nano_epsilon), "discrete_laplace/node_values")
+        self._charge_rows(event, purpose)
+        places, held = of_node, np.ones(self._count, dtype=bool)
+        for name in attributes:
+            own = self._places(name)
+            places, held = places * self.bins(name).count + own, held & (own >= 0)
+        exact = np.bincount(places[held], minlength=int(np.prod(shape)))
+        noisy = mechanisms.discrete_laplace(exact, ROW_MOVES, nano_epsilon)
+        asked = {"bins_of": {name: self.bins(name) for name in attributes}, "classes": of_node}
+        cell, scale = (rows_of(self._kind.name), None), Fraction(ROW_MOVES * NANO, nano_epsilon)
+        self._meter.measurements.keep(cell, "node_values", asked, (), scale, noisy, purpose)
+        return noisy.reshape(shape)
+
+    def mixing(
+        self,
+        relation: str,
+        attribute: str,
+        *,
+        groups: np.ndarray,
+        cap: int,
+        edge_nano_epsilon: int,
+        row_nano_epsilon: int,
+        purpose: str,
+    ) -> np.ndarray:
+        """Count capped edges by the groups of their ends; int64 (groups, groups).
+
+        Of a directed relation by source and target; else zeros below the diagonal. ``groups`` (bins,): the
+        group of each bin; ``cap``: both public or paid for. The relation is inside the node type; its steps
+        are counted together. Noise is as small as both budgets allow; each cell of the relation and the rows'
+        are charged what that noise costs them. ``edge_nano_epsilon``: what every charged cell of the relation
+        has.
+
+        Sensitivity: L1 2 cap of a row replaced, 3 of an edge. Unit, proof: the module's.
+        """
+        declared = relation_of(self._graph.schema, relation)
+        if (declared.source, declared.target) != (self._kind.name, self._kind.name):
+            raise NotAccepted("mixing is read of relations inside the node type", field="relation")
+        if declared.public:
+            raise NotAccepted("mixing is read of protected relations", field="relation")
+        check_cap(cap)
+        of_bin, count = queries.check_labels(groups, self.bins(attribute).count, None, "groups")
+        limits.check_values(count * count)
+        edge, row = check_nano_epsilon(edge_nano_epsilon), check_nano_epsilon(row_nano_epsilon)
+        noise = mixing_noise(cap, edge, row, self.multiplicity(relation))
+        for name in self._together or (relation,):
+            for step in charged_together(self._meter.plan.unit, self._graph.schema.steps_of(name)):
+                self._meter.charge(name, step, Pure(noise.edge, "discrete_laplace/mixing"), purpose)
+        self._charge_rows(Pure(noise.row, "discrete_laplace/mixing"), purpose)
+        graph = joined(self._graph, self._together) if self._together else self._graph
+        table = graph.edges[relation]
+        of_node = grouped(self._places(attribute), of_bin)
+        priority = entropy.noise_generator().integers(0, 2**63, table.count, dtype=np.int64)
+        square = mixed(table.source, table.target, of_node, count, cap, priority, declared.directed)
+        counted = np.ones(square.shape, dtype=bool) if declared.directed else np.triu(square >= 0)
+        noisy = np.zeros((count, count), dtype=np.int64)
+        told = mechanisms.discrete_laplace(square[counted], noise.moved, noise.nano_epsilon)
+        noisy[counted] = told
+        asked = {"attribute": attribute, "bins": self.bins(attribute), "bin_groups": of_bin, "cap": cap}
+        scale = Fraction(noise.moved * NANO, noise.nano_epsilon)
+        query = DIRECTED_MIXING if declared.directed else MIXING
+        self._meter.measurements.keep((relation, None), query, asked, (), scale, told, purpose)
+        return noisy
+
+    def multiplicity(self, relation: str) -> int:
+        """Edges that a cell of the relation is charged for: those of one unit in it, of all steps under PAIR.
+        Public."""
+        return edges_of_a_cell(self._meter.plan.unit, self._graph.schema, relation)
+
+    def _charge_rows(self, event: Pure, purpose: str) -> None:
+        for name in self._together or (self._kind.name,):
+            self._meter.charge(rows_of(name), None, event, purpose)
+
+    @property
+    def _count(self) -> int:
+        return sum(self._graph.nodes[name].count for name in self._together or (self._kind.name,))
+
+    def _places(self, attribute: str) -> np.ndarray:
+        """Find the bin of every node's value; int64, -1 where it has none."""
+        declared, names = self._declared[attribute], self._together or (self._kind.name,)
+        return np.concatenate([bins_of_nodes(self._graph, name, declared) for name in names])
+
+
+def bins_of_nodes(graph: Graph, node_type: str, attribute: Attribute) -> np.ndarray:
+    """Find the bin of every node's value; int64 (n,), -1 where it has none. Private."""
+    table = graph.nodes[node_type]
+    column = table.attributes.get(attribute.name)
+    if column is None:
+        return np.full(table.count, -1, dtype=np.int64)
+    return places_of(attribute, column)
+
+
+def grouped(places: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Find the group of every node from the bin of its value; -1 where it has none."""
+    return np.where(places >= 0, groups[np.maximum(places, 0)], -1)
+
+
+def edges_of_a_cell(unit: Unit, schema: GraphSchema, relation: str) -> int:
+    """Count the edges of one unit that a cell of the relation is charged for, of all steps under PAIR.
+    Public."""
+    cells = schema.steps_of(relation) if unit is Unit.PAIR else (None,)
+    return edges_of_unit(unit, relation_of(schema, relation)) * len(cells)
+
+
+def check_cap(cap: object) -> None:
+    """Raise InvalidInput unless so many edges of a node may count."""
+    if type(cap) is not int or not 1 <= cap <= MOST_CAP:
+        raise InvalidInput(f"cap is an integer in [1, {MOST_CAP}]", field="cap")
+
+
+class MixingNoise(NamedTuple):
+    """Noise of scale ``moved / epsilon``, and what it costs an edge and a row; all in nano-epsilon."""
+
+    moved: int
+    nano_epsilon: int
+    edge: int
+    row: int
+
+
+def mixing_noise(
+    cap: int, edge_nano_epsilon: int, row_nano_epsilon: int, multiplicity: int = 1
+) -> MixingNoise:
+    """Choose the least noise that fits both budgets: one is spent whole, and of the other what it takes.
+
+    ``multiplicity``: edges that a cell is charged for.
+    """
+    moved, nano_epsilon, (edge, row) = least_noise(
+        (EDGE_MOVES * multiplicity, edge_nano_epsilon), (ROW_MOVES * cap, row_nano_epsilon)
+    )
+    return MixingNoise(moved, nano_epsilon, edge, row)
+
+
+def least_noise(*budgets: tuple[int, int]) -> tuple[int, int, tuple[int, ...]]:
+    """Choose the least noise that fits all budgets: of ``(moved, nano_epsilon)`` the one that asks for most.
+
+    Returns its two numbers, whose quotient is the noise's scale, and what each budget pays, rounded up.
+    """
+    moved, nano_epsilon = max(budgets, key=lambda each: Fraction(*each))
+    return moved, nano_epsilon, tuple(-(-own * nano_epsilon // moved) for own, _ in budgets)
+
+
+def mixed(
+    source: np.ndarray,
+    target: np.ndarray,
+    groups: np.ndarray,
+    count: int,
+    cap: int,
+    priority: np.ndarray,
+    directed: bool = False,
+) -> np.ndarray:
+    """Count the capped edges by the groups of their ends; int64 (count, count).
+
+    ``groups`` (n,): -1 for a node that counts nowhere. ``directed``: the source's comes first, else the
+    smaller. O(m log m).
+    """
+    kept = capped(source, target, cap, priority)
+    one, other = groups[source[kept]], groups[target[kept]]
+    held = (one >= 0) & (other >= 0)
+    one, other = one[held], other[held]
+    if not directed:
+        one, other = np.minimum(one, other), np.maximum(one, other)
+    return np.bincount(one * count + other, minlength=count * count).reshape(count, count)
+
+
+def capped(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarray) -> np.ndarray:
+    """Tell which edges are among the first ``cap`` of both of their ends, by ``priority``; bool (m,).
+
+    Every edge is listed once, at each of its steps. Of equal priorities what is listed first comes first.
+    """
+    order = np.argsort(priority, kind="stable")
+    ends = np.stack([source[order], target[order]], axis=1).ravel()  # of the first edge, the second, ...
+    found = np.empty(len(order), dtype=bool)
+    found[order] = among_first(ends, cap).reshape(-1, 2).all(axis=1)
+    return found
+
+
+def among_first(nodes: np.ndarray, cap: int) -> np.ndarray:
+    """Tell which entries are among the first ``cap`` of their node, in the order of the array; bool (m,)."""
+    by_node = np.argsort(nodes, kind="stable")
+    ranked, place = nodes[by_node], np.arange(len(nodes))
+    first = np.maximum.accumulate(np.where(np.diff(ranked, prepend=-1) != 0, place, 0))
+    kept = np.empty(len(nodes), dtype=bool)
+    kept[by_node] = place - first < cap
+    return kept

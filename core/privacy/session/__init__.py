@@ -1,0 +1,1 @@
+"""Metered sessions: the one way from a graph to a number."""

@@ -1,0 +1,178 @@
+"""Counts of edges with noise: what may be asked of a graph with its edges in memory or in parts on disk.
+
+Of a graph in parts nothing else may be: :class:`PrivateParts` offers the named queries, each of which goes
+over the edges once, group by group, and no operation that needs them together. The query, its sensitivity,
+what is charged and the noise are those of the same graph in memory, as one function here measures both.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from core.errors import InvalidInput, NotAccepted
+from core.graphs.schema import GraphSchema
+from core.privacy import queries
+from core.privacy.accounting.events import NANO, Event, GaussianEvent, Pure, positive_fraction
+from core.privacy.accounting.measurements import Part
+from core.privacy.accounting.meter import Meter
+from core.privacy.accounting.persons import TIMES, require_persons
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
+
+if TYPE_CHECKING:
+    from core.graphs.columns.tables import Edges
+    from core.graphs.graph import NodeTable
+    from core.graphs.stored.parted import PartedGraph
+    from core.privacy.reads.attributes import PrivateAttributes
+
+
+class Universe(Protocol):
+    """The public side of a graph, however its edges are kept."""
+
+    @property
+    def schema(self) -> GraphSchema: ...
+
+    @property
+    def nodes(self) -> Mapping[str, NodeTable]: ...
+
+
+class CountedSession(ABC):
+    """A metered session over one graph, which has cells that are counted."""
+
+    def __init__(self, graph: Universe, meter: Meter) -> None:
+        self._graph = graph
+        self._meter = meter
+        self.schema: GraphSchema = graph.schema
+        self.unit: Unit = meter.plan.unit
+        self.window: int | None = meter.plan.window
+        if meter.plan.steps != graph.schema.steps:
+            raise InvalidInput("the plan's time grid is not the schema's", field="steps")
+        if not self.unit.takes(temporal=graph.schema.temporal):
+            raise NotAccepted(TIMES, field="unit")
+        require_persons(graph.schema, self.unit)
+
+    def node_count(self, node_type: str) -> int:
+        """Return the size of a node type's public universe."""
+        return self._graph.nodes[self.schema.node_type(node_type).name].count
+
+    def attributes(self, node_type: str) -> PrivateAttributes:
+        """Open the columns of a node type: the public ones free, rows of the protected ones for a price."""
+        from core.privacy.reads.attributes import PrivateAttributes
+
+        kind = self.schema.node_type(node_type)
+        return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
+
+    @abstractmethod
+    def cell(self, edge_type: str, step: int | None) -> CountedCell:
+        """Open one cell for its operations. Free: which cells exist is public. Not under unit node."""
+
+    def _opened(self, edge_type: str, step: int | None) -> tuple[queries.Shape, Callable[[Event, str], None]]:
+        """Return the public shape of a cell, and what charges it for an event."""
+        self._require_edges()
+        shape, meter = self._shape(edge_type, step), self._meter
+
+        def charge(event: Event, purpose: str) -> None:
+            meter.charge(edge_type, step, event, purpose)
+
+        return shape, charge
+
+    def _require_edges(self) -> None:
+        """Refuse what adds noise for single edges where all edges of a node are to be hidden."""
+        if self.unit not in EDGE_WISE:
+            raise NotAccepted(
+                "what hides single edges does not hide all edges of a node: under unit node the graph is "
+                "read through the queries that are proved for it",
+                field="unit",
+            )
+
+    def _shape(self, edge_type: str, step: int | None) -> queries.Shape:
+        try:
+            declared = self.schema.edge_type(edge_type)
+        except KeyError:
+            raise InvalidInput(f"no edge type {edge_type!r} is declared", field="edge_type") from None
+        if step not in self.schema.steps_of(edge_type):
+            raise InvalidInput(f"edge type {edge_type!r} has no step {step}", field="step")
+        nodes = self._graph.nodes
+        return queries.Shape(declared, nodes[declared.source].count, nodes[declared.target].count)
+
+
+class CountedCell:
+    """The named queries of one cell."""
+
+    def __init__(
+        self,
+        shape: queries.Shape,
+        step: int | None,
+        meter: Meter,
+        charge: Callable[[Event, str], None],
+        read: Callable[[], Edges],
+    ) -> None:
+        self.shape = shape
+        self.step = step
+        self._meter = meter
+        self._charge = charge
+        self._read = read
+        self._parts: tuple[Part, ...] = ()
+
+    @property
+    def multiplicity(self) -> int:
+        """Edges that one unit may have in this cell. Public."""
+        return edges_of_unit(self._meter.plan.unit, self.shape.edge_type)
+
+    def laplace(self, query: str, *, nano_epsilon: int, purpose: str, **public_args: Any) -> np.ndarray:
+        """Measure the query with discrete Laplace noise of scale sensitivity / epsilon; int64.
+
+        Sensitivity: the query's declared L1. Unit: one edge of the cell (times the edges that a unit may
+        have in it).
+        Proof: :func:`core.privacy.mechanisms.noise.discrete_laplace`. ``public_args`` are public or already
+        paid for.
+        """
+        question = queries.ask(query, self.shape, public_args)
+        self._charge(Pure(nano_epsilon, f"discrete_laplace/{query}"), purpose)
+        values = question.measure(self._read()).astype(np.int64)
+        sensitivity = question.l1_sensitivity * self.multiplicity
+        noisy = mechanisms.discrete_laplace(values, sensitivity, nano_epsilon)
+        cell, scale = (self.shape.edge_type.name, self.step), Fraction(sensitivity * NANO, nano_epsilon)
+        self._meter.measurements.keep(cell, query, public_args, self._parts, scale, noisy, purpose)
+        return noisy
+
+    def gaussian(
+        self, query: str, *, noise_multiplier: Fraction | float, purpose: str, **public_args: Any
+    ) -> np.ndarray:
+        """Measure the query with discrete Gaussian noise of noise_multiplier times the L2 sensitivity; int64.
+
+        Sensitivity: the query's declared L2. Unit: one edge of the cell (times the edges that a unit may
+        have in it).
+        Proof: :func:`core.privacy.mechanisms.noise.discrete_gaussian`. Not offered inside a parallel group.
+        """
+        question = queries.ask(query, self.shape, public_args)
+        sigma = positive_fraction(noise_multiplier, "noise_multiplier")
+        squared = question.l2_squared * self.multiplicity**2
+        mechanisms.check_gaussian(squared, sigma, self._meter.plan.accountant)
+        self._charge(GaussianEvent(sigma), purpose)
+        values = question.measure(self._read()).astype(np.int64)
+        return mechanisms.discrete_gaussian(values, squared, sigma)
+
+
+class PrivateParts(CountedSession):
+    """A metered session over a graph in parts.
+
+    Sensitivity, unit, proof: those of the named queries, as nothing else is offered. A query's answer is a
+    sum over edges or a function of one, and the groups in which the edges come hold each of them once,
+    because the parts are canonical and no two share a pair, which every read checks as it goes
+    (:func:`~core.graphs.stored.parts.canonical_part`): so it is the answer for the graph in memory, for this
+    graph and for its neighbours alike. How many groups there are, and how long a read takes, depends on
+    the edges and is told to nobody.
+    """
+
+    _graph: PartedGraph
+
+    def cell(self, edge_type: str, step: int | None) -> CountedCell:
+        """Open one cell for its queries. Free: which cells exist is public. Not under unit node."""
+        shape, charge, graph = *self._opened(edge_type, step), self._graph
+        return CountedCell(shape, step, self._meter, charge, lambda: graph.cell(edge_type, step))
