@@ -41,12 +41,13 @@ print(sum(sum(each.stats.cache_hits.values()) for each in found), 1,
 MEND = "not all kernels that a default uses are shipped: core.publishing.kernels must reach them"
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def shipped() -> None:
     """What ``make test`` did before; minutes where it did not."""
     subprocess.run([sys.executable, "-m", "core.publishing.ship_kernels"], cwd=ROOT, check=True)
 
 
+@pytest.mark.usefixtures("shipped")
 @pytest.mark.parametrize(("program", "methods"), [(RELEASES, 5), (LIBRARY, 1)])
 def test_a_first_release_compiles_nothing(program: str, methods: int, tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "empty"), "PYTHONPATH": str(ROOT)}
@@ -59,6 +60,7 @@ def test_a_first_release_compiles_nothing(program: str, methods: int, tmp_path: 
     assert not (tmp_path / "empty").exists()
 
 
+@pytest.mark.usefixtures("shipped")
 def test_a_first_release_in_a_child_compiles_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "empty"))
     own = tmp_path / "own"
