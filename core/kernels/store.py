@@ -59,7 +59,7 @@ class Store(_Cache):
             return CompileResult._rebuild(target_context, *pickle.loads(payload))
         return None
 
-    def save_overload(self, sig: Any, data: CompileResult) -> None:
+    def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled, where the folder can be written: elsewhere it is compiled again."""
         if data.lifted or data.library.has_dynamic_globals:
             raise TypeError(f"{self._name} cannot be kept: it holds addresses of this process")
