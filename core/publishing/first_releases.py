@@ -20,8 +20,9 @@ NODES, EDGES, STEPS, WINDOW, DELTA = 60, 200, 3, 2, "0.000001"
 EPSILONS = ("0.5", "2", "8")
 """The default hangs on it: noisy bits of pairs where it is large, sorted degrees where it is small."""
 
-PERSON, THING = {"name": "person"}, {"name": "thing"}
-VALUES = [
+PERSON: dict[str, Any] = {"name": "person"}
+THING: dict[str, Any] = {"name": "thing"}
+VALUES: list[dict[str, Any]] = [
     {"name": "kind", "kind": "category", "categories": ["a", "b", "c"]},
     {"name": "amount", "kind": "number", "bounds": [0, 10], "cuts": [2, 5]},
     {"name": "stars", "kind": "integer", "bounds": [1, 5]},
@@ -107,15 +108,16 @@ def _tables(schema: GraphSchema, rng: Generator, nodes: int, edges: int) -> tupl
 
 
 def _values(attribute: Mapping[str, Any], rng: Generator, count: int) -> list[Any]:
+    least, most = attribute.get("bounds") or (0, 0)
     match str(attribute["kind"]):
         case "category":
             return rng.choice(list(attribute["categories"]), count).tolist()
         case "time_of_day":
             return [f"{hour:02d}:30" for hour in rng.integers(0, 24, count)]
         case "integer":
-            return rng.integers(*attribute["bounds"], count).tolist()
+            return rng.integers(least, most, count).tolist()
         case _:
-            return rng.uniform(*attribute["bounds"], count).tolist()
+            return rng.uniform(least, most, count).tolist()
 
 
 def release_all(nodes: int = NODES, edges: int = EDGES) -> list[str]:
