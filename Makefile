@@ -16,7 +16,8 @@ GPU_VENV := .venv-gpu
 GPU_READY := $(GPU_VENV)/.ready
 WHEELS ?=
 
-.PHONY: help demo up docs words hooks release secrets check-deploy licences test test-client test-isa test-browser test-slow test-gpu bench-gpu lint \
+.PHONY: help demo up docs words hooks release secrets check-deploy licences kernels wheel test test-client test-isa test-browser \
+	test-slow test-gpu bench-gpu lint \
 	format bench clean
 
 help:
@@ -26,6 +27,8 @@ help:
 	@echo "make secrets    the secrets that docker-compose.yml reads, made at random where missing"
 	@echo "make check-deploy  images, compose file, manifests and rules, without a container engine"
 	@echo "make licences   NOTICE and the list of components, or what the images may not carry"
+	@echo "make kernels    compile every kernel for this machine, once for each version of them"
+	@echo "make wheel      the wheels of service and client, with compiled kernels, in dist/"
 	@echo "make test       lint, then the whole test suite"
 	@echo "make test-client  the client alone, against a running service"
 	@echo "make test-isa   the learned methods' tests with the floats of another processor"
@@ -74,11 +77,20 @@ check-deploy: .venv-deploy/.ready
 licences: $(READY)
 	@$(BIN)/python -m deploy.licences
 
-test: lint
+# What is compiled is kept by its content: minutes in a fresh clone, seconds afterwards.
+kernels: $(READY)
+	@$(BIN)/python -m core.publishing.ship_kernels
+
+wheel: $(READY)
+	@$(BIN)/python -m core.publishing.ship_kernels --every
+	@rm -rf build/lib client/build  # a former build would add its files
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist . ./client
+
+test: lint kernels
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Sums and products of another processor, and kernels of an old one: no test holds by the last bits of a float.
-test-isa: $(READY)
+test-isa: kernels
 	MKL_ENABLE_INSTRUCTIONS=SSE4_2 MKL_CBWR=SSE4_2 OPENBLAS_CORETYPE=Nehalem ATEN_CPU_CAPABILITY=default \
 	ONEDNN_MAX_CPU_ISA=SSE41 NPY_DISABLE_CPU_FEATURES=X86_V3 \
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --timeout 900 -p tests.support.other_floats $(LEARNED)
@@ -97,7 +109,7 @@ test-browser: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
 	$(BIN)/python -m pytest -n 0 -m browser tests/browser
 
-test-slow: $(READY)
+test-slow: kernels
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 $(GPU_READY): pyproject.toml constraints.txt client/pyproject.toml
@@ -145,4 +157,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.suites --random 200000 2000000 --suite standard
 
 clean:
-	rm -rf $(VENV) $(GPU_VENV) .data build *.egg-info
+	rm -rf $(VENV) $(GPU_VENV) .data build core/kernels/compiled *.egg-info

@@ -1,10 +1,10 @@
-"""The first fit of a machine: with nothing compiled, and after a worker's start has compiled every kernel.
+"""The first fit of a machine, without the compiled kernels that are shipped and with them (`make kernels`).
 
-    python -m benchmarks.first_use EDGES [--method dcsbm] [--compiled FOLDER]
+    python -m benchmarks.first_use EDGES [--method dcsbm]
 
 EDGES: two integers a line. Each row is a process of its own: a fit at epsilon 1, a sample, and the suite
 `standard`. Kernels: those that had to be compiled in it. Wall seconds depend on what else runs; processor
-seconds less. ``--compiled``: where kernels were compiled before (``NUMBA_CACHE_DIR``), for the last row.
+seconds less.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from llvmlite import binding
 
 from benchmarks.graphs import static_graph
 from core.evaluation.metric import Suite
@@ -31,9 +32,6 @@ from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from core.publishing.kernels import compile_kernels
-
-KERNELS = "kernels"
 
 
 def fit(edges: Path, method: str) -> dict[str, float]:
@@ -65,35 +63,27 @@ def fit(edges: Path, method: str) -> dict[str, float]:
 def main() -> None:
     """Prints a row a process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("edges", help=f"a file of edges, or {KERNELS}")
+    parser.add_argument("edges", help="a file of edges")
     parser.add_argument("--method", default="dcsbm")
-    parser.add_argument("--compiled", type=Path)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.inside:
-        if asked.edges == KERNELS:
-            compile_kernels(no_progress)
-            print(json.dumps({"processor": time.process_time()}))
-        else:
-            print(json.dumps(fit(Path(asked.edges), asked.method)))
+        print(json.dumps(fit(Path(asked.edges), asked.method)))
         return
     print("| process | fit and sample, CPU s | with the comparison, CPU s | wall s | kernels compiled |")
     print("|---|---:|---:|---:|---:|")
-    with tempfile.TemporaryDirectory() as empty:
-        _print("nothing compiled", _inside(asked.edges, asked.method, empty))
-        _print("the same again", _inside(asked.edges, asked.method, empty))
-    with tempfile.TemporaryDirectory() as made:
-        place = str(asked.compiled or made)
-        if asked.compiled is None:
-            took = _inside(KERNELS, asked.method, place)["processor"]
-            print(f"| every kernel, at a worker's start |  | {took:.1f} |  |  |")
-        _print("first, after a worker's start", _inside(asked.edges, asked.method, place))
+    for name, processor in (("without", binding.get_host_cpu_name()), ("with", None)):
+        with tempfile.TemporaryDirectory() as empty:
+            _print(f"{name} what is shipped", _inside(asked.edges, asked.method, empty, processor))
+            _print("the same again", _inside(asked.edges, asked.method, empty, processor))
 
 
-def _inside(edges: str, method: str, cache: str) -> dict[str, float]:
+def _inside(edges: str, method: str, cache: str, processor: str | None) -> dict[str, float]:
+    """Fit in a process of its own; nothing is shipped for a ``processor`` that is named as this one is."""
+    named = {} if processor is None else {"NUMBA_CPU_NAME": processor}
     found = subprocess.run(
         [sys.executable, "-m", "benchmarks.first_use", edges, "--method", method, "--inside"],
-        env={**os.environ, "NUMBA_CACHE_DIR": cache},
+        env={**os.environ, **named, "NUMBA_CACHE_DIR": cache},
         stdout=subprocess.PIPE,
         check=True,
     )

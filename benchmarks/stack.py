@@ -297,7 +297,6 @@ class ComposeStack:
             "/run/secrets": str(self._secrets_of(service)),
             "/tmp/graphveil": str(work),
             "/work": str(work),
-            "/var/cache/numba": str(self.folder / "kernels"),
             "http://storage:8333": f"http://127.0.0.1:{self.ports['storage']}",
             "http://localhost:8000": self.url,
             "0.0.0.0": "127.0.0.1",

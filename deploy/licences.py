@@ -31,7 +31,7 @@ ALLOWED = frozenset(
 )  # fmt: skip
 """Licences by their SPDX names; and what packages that say no more than that call theirs."""
 
-LIBRARIES = {"psycopg": "LGPL-3.0-only", "psycopg-binary": "LGPL-3.0-only", "gensim": "LGPL-2.1-only"}
+LIBRARIES = {"psycopg": "LGPL-3.0-only", "psycopg-binary": "LGPL-3.0-only"}
 """Used as they are, unchanged and replaceable, which is what the LGPL asks of whoever passes them on."""
 
 # What packages write that is no SPDX name; the rest are their classifiers.
@@ -145,7 +145,7 @@ Licensed under the Apache License, Version 2.0 (see LICENSE).
 
 The images contain the following packages, unchanged, as they are on the Python Package Index. What a package
 says of its licence, and the notices that it asks to keep, lie in its own folder, NAME-VERSION.dist-info,
-below /opt/graphveil/lib/python3.11/site-packages. psycopg, psycopg-binary and gensim are under the GNU Lesser
+below /opt/graphveil/lib/python3.11/site-packages. psycopg and psycopg-binary are under the GNU Lesser
 General Public License; they may be replaced there by other versions. The image for CUDA contains NVIDIA's
 libraries besides, under NVIDIA's own terms.
 

@@ -64,6 +64,7 @@ def reads_environment(files: list[Path]) -> Iterator[str]:
             beside
             or not relative.as_posix().startswith(READS_NO_ENVIRONMENT)
             or relative.name == "settings.py"
+            or relative.as_posix() == "core/kernels/folders.py"  # Numba's variable and the user's, no setting
         ):
             continue
         for number, line in enumerate(file.read_text().splitlines(), start=1):

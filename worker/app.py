@@ -19,7 +19,6 @@ from core import logging
 from core.outbox.models import Topic
 from core.settings import get_settings
 from core.tracing import spans
-from worker.limits import kernels_folder
 
 UPLOADS, WORK, SHARDS, CHECKS = "graphveil-uploads", "graphveil", "graphveil-shards", "graphveil-checks"
 """The queues: files to validate, releases, shards of releases, and what looks at releases afterwards
@@ -101,7 +100,7 @@ def _start_only_with_a_whole_ledger(**_: Any) -> None:
 @signals.worker_ready.connect
 def _start_compiling(**_: Any) -> None:
     """Compile kernels beside the work, unless only uploads are taken, which need none."""
-    if kernels_folder() is not None and set(app.amqp.queues.consume_from) != {UPLOADS}:
+    if set(app.amqp.queues.consume_from) != {UPLOADS}:
         _beside.append(subprocess.Popen([sys.executable, "-m", "worker.kernels"]))
 
 

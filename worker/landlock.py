@@ -64,14 +64,14 @@ class Surroundings:
     """What a child needs beside the machine's own files.
 
     ``folder`` is its own. ``root`` holds the packages ``core`` and ``worker``. ``kernels`` are compiled
-    kernels, which are written too; None: they stand beside the code. ``libraries``: folders of shared ones.
+    kernels beside those shipped with the code: read alone, as code is. ``libraries``: folders of shared ones.
     ``devices``: a GPU's files, which are also spoken to (ioctl); no other device is but the harmless ones.
     Shared memory (``/dev/shm``) goes with them: without a GPU there is none.
     """
 
     folder: Path
     root: Path
-    kernels: Path | None = None
+    kernels: Path
     libraries: Sequence[Path] = ()
     devices: Sequence[Path] = ()
 
@@ -109,7 +109,8 @@ def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     yield given.folder, WRITE
     yield root, READ_DIR
     libraries = {Path(each) for each in (sys.prefix, sys.base_prefix, *sys.path) if each}
-    code = (root / "core", root / "papers", root / "worker", *sorted(libraries - {root}), *given.libraries)
+    ours = (root / "core", root / "papers", root / "worker", given.kernels)
+    code = (*ours, *sorted(libraries - {root}), *given.libraries)
     version = (root / "pyproject.toml", *root.glob("*.egg-info"))  # what core.version looks at
     for path in (*map(Path, READABLE), *code, *version):
         yield path, READ
@@ -120,9 +121,6 @@ def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     if given.devices:
         yield Path("/dev"), READ_DIR
         yield Path("/dev/shm"), WRITE & ~EXECUTE  # where CUDA's driver keeps files
-    beside = (each for top in ("core", "papers") for each in (root / top).rglob("__pycache__"))
-    for path in beside if given.kernels is None else (given.kernels,):
-        yield path, WRITE
 
 
 def _allow(rules: int, path: Path, rights: int) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import resource
 import signal
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
+from core.kernels.folders import own as own_kernels
 from worker import landlock, seccomp
 
 PROCESS_NAME = "child-"
@@ -24,7 +23,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 PASSED_ON = frozenset(
     {
         "PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
-        "NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+        "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
     }
 )  # fmt: skip
 
@@ -42,15 +41,12 @@ def child_environment() -> dict[str, str]:
 
     An allow-list, so that no address or secret of the service is in it.
     """
-    passed = _passed()
-    if (kernels := kernels_folder()) is not None:
-        kernels.mkdir(parents=True, exist_ok=True)  # a confined child could not
-        passed["NUMBA_CACHE_DIR"] = str(kernels)
     return (
-        passed
+        _passed()
         | QUIET
         | {
             "HOME": "/nonexistent",
+            "NUMBA_CACHE_DIR": str(own_kernels()),  # of the worker's user, not below this home
             "PYTHONPATH": str(ROOT),
             "PYTHONSAFEPATH": "1",  # nothing in the working folder can pass for a module
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -74,29 +70,8 @@ def process_name(kind: str) -> str:
     return f"{PROCESS_NAME}{kind}"[:MAX_PROCESS_NAME]
 
 
-def kernels_folder() -> Path | None:
-    """Find where children of this code keep compiled kernels; None where no place is set for them."""
-    place = _passed().get("NUMBA_CACHE_DIR")
-    return Path(place) / code_digest(ROOT / "core", ROOT / "papers") if place else None
-
-
 def _passed() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name in PASSED_ON}
-
-
-@cache
-def code_digest(*folders: Path) -> str:
-    """Name the Python files below ``folders``: others, another name. 16 hex digits; O(bytes), once.
-
-    A compiled kernel is kept with the stamp of its own file, not with those of the files whose kernels it
-    calls. In a cache that outlives an upgrade, coins and noise would go on being drawn by the code before it.
-    """
-    digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(f"{path.relative_to(folder.parent)}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:16]
 
 
 def confine(parent: int, folder: Path, devices: Sequence[str] = ()) -> None:
@@ -115,10 +90,8 @@ def confine(parent: int, folder: Path, devices: Sequence[str] = ()) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     Path("/proc/self/oom_score_adj").write_text("1000")
     die_with(parent)
-    environment = _passed()
-    libraries = [Path(each) for each in environment.get("LD_LIBRARY_PATH", "").split(":") if each]
-    kernels = Path(environment["NUMBA_CACHE_DIR"]) if "NUMBA_CACHE_DIR" in environment else None
-    given = landlock.Surroundings(folder.resolve(), ROOT, kernels, libraries, [*map(Path, devices)])
+    libraries = [Path(each) for each in _passed().get("LD_LIBRARY_PATH", "").split(":") if each]
+    given = landlock.Surroundings(folder.resolve(), ROOT, own_kernels(), libraries, [*map(Path, devices)])
     landlock.confine_to(given)
     seccomp.confine(gpu=bool(devices))
 

@@ -267,13 +267,6 @@ def _write_result(folder: Path, validate: Callable[[], dict[str, Any]]) -> None:
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 
-def kernels(folder: Path, channel: Channel) -> None:
-    """Compile every kernel. Nothing is read, and nothing left in the folder."""
-    from core.publishing.kernels import compile_kernels
-
-    compile_kernels(channel.progress)
-
-
 KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "release": release,
     "sample": sample,
@@ -285,7 +278,6 @@ KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "links": links,
     "evaluate": evaluate,
     "audit": audit,
-    "kernels": kernels,
 }
 
 

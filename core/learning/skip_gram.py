@@ -5,21 +5,17 @@ Mikolov et al., "Distributed representations of words and phrases and their comp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
+from core.learning.skip_gram_kernels import train
+from core.privacy.entropy import public_generator
 
-class _Sentences:
-    """Walks as lists of numbers, without their padding; iterated anew for each pass."""
-
-    def __init__(self, rows: np.ndarray) -> None:
-        self.rows = rows
-        self.lengths = (rows >= 0).sum(axis=1)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for row, length in zip(self.rows, self.lengths, strict=True):
-            yield row[:length].tolist()
+FIRST_RATE, LAST_RATE = 0.025, 0.0001
+"""Steps shrink from the first to the last one evenly."""
+SMOOTHING = 0.75
+"""Negatives are drawn in proportion to this power of how often a number occurs."""
+TABLE_PLACES = 2**20
+"""Of the table that negatives are looked up in."""
 
 
 def skip_gram(
@@ -30,20 +26,17 @@ def skip_gram(
     ``rows`` (walks, length) integers, padded at their ends with -1. One thread: skip-gram's updates race
     otherwise. Same seed, same vectors. O(values of rows * window * negatives * dimensions).
     """
-    from gensim.models import Word2Vec
-
-    model = Word2Vec(
-        _Sentences(rows),
-        vector_size=dimensions,
-        window=window,
-        min_count=1,
-        sg=1,
-        negative=negatives,
-        epochs=epochs,
-        workers=1,
-        seed=seed,
-        hashfxn=hash,  # of integers: the same in every process
-    )
-    embedding = np.zeros((count, dimensions), dtype=np.float32)
-    embedding[model.wv.index_to_key] = model.wv.vectors
-    return embedding
+    lengths = (rows >= 0).sum(axis=1)
+    occurs = np.bincount(rows[rows >= 0], minlength=count)
+    if not occurs.any():
+        return np.zeros((count, dimensions), dtype=np.float32)
+    rng = public_generator(seed)
+    inner = (rng.random((count, dimensions), dtype=np.float32) - np.float32(0.5)) / np.float32(dimensions)
+    inner[occurs == 0] = 0
+    share = np.cumsum(occurs**SMOOTHING)
+    places = (np.arange(TABLE_PLACES) + 0.5) / TABLE_PLACES * share[-1]
+    drawn = np.searchsorted(share, places).astype(np.int64)
+    state = rng.integers(0, 2**64, 1, dtype=np.uint64)
+    rates = np.linspace(FIRST_RATE, LAST_RATE, epochs * len(rows), dtype=np.float32)
+    train(rows.astype(np.int64), lengths, inner, drawn, rates, (window, negatives), state)
+    return inner

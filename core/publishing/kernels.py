@@ -1,7 +1,7 @@
 """Every compiled kernel, used once: on made-up graphs, so that the first job finds them compiled.
 
-A kernel is compiled for the types that it is called with, and for this machine's processor: only calls say
-for which types, and only this machine can. What is compiled lies where ``NUMBA_CACHE_DIR`` says.
+A kernel is compiled for the types that it is called with, which only calls say.
+:mod:`core.publishing.ship_kernels` keeps what comes of it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import fresh_key, noise_generator, public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from core.publishing.first_releases import release_all
 
 NODES, STEPS, LINKS = 60, 3, 240
 NANO_EPSILON, DELTA_ATTO, WINDOW = 2 * 10**9, 10**12, 2
 
 
 def compile_kernels(progress: Progress) -> None:
-    """Publish every sort of graph by every method that takes it, and compare two by every suite.
+    """Publish every sort of graph by its default and by every method that takes it, and compare two.
 
     Methods that learn come last, and the comparisons in between: what is used most is there first. Minutes
     of processor time where nothing is compiled yet, half a minute where all is.
     """
+    release_all()
     sorted_keys(np.zeros(MANY, dtype=np.uint64))  # which these graphs are too small for
     _draw_shards()
     _draw_groups()

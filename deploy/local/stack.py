@@ -55,7 +55,9 @@ class Stack:
             self.processes.start()
             self._tell(f"Waiting for the api's answer at {self.url}; logs are in {self.folder.logs}")
             self._wait_ready()
-            self._tell("The worker compiles its kernels beside the work: minutes at the first start of all")
+            self._tell(
+                "The worker compiles missing kernels beside the work: minutes at the first start of all"
+            )
             self.folder.keep_environment(environment)
             self.folder.announce(self.url)
             self._exit = undo.pop_all()
@@ -86,8 +88,6 @@ class Stack:
             "GRAPHVEIL_EXPORTER_PORT": str(exporter_port),
             "GRAPHVEIL_PUBLIC_URL": self.url,
             "GRAPHVEIL_GRACE_SECONDS": "5",
-            # For every stack of this checkout: compiled once, whichever data folder is used.
-            "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".data" / "kernels")),
         }
         if "GRAPHVEIL_DATABASE_URL" not in os.environ:
             self._tell("Starting PostgreSQL; at a folder's first start its files are made")

@@ -6,9 +6,9 @@ It is walked once, largest gap first: the step ends when the count is met or the
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import add, table_for
 from core.privacy.entropy import Generator as Rng
 
@@ -68,7 +68,7 @@ def _incidence(
     return edge[order], start
 
 
-@nb.njit(cache=True)
+@kernel
 def _next(state: np.ndarray) -> np.uint64:
     # splitmix64 (Steele, Lea, Flood 2014): a redraw of public values, never noise.
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -79,7 +79,7 @@ def _next(state: np.ndarray) -> np.uint64:
     return word
 
 
-@nb.njit(cache=True)
+@kernel
 def _add(
     keys: np.ndarray,
     labels: np.ndarray,
@@ -128,7 +128,7 @@ def _add(
     return added[:count]
 
 
-@nb.njit(cache=True)
+@kernel
 def _remove(
     low: np.ndarray,
     high: np.ndarray,

@@ -7,8 +7,8 @@ next node, the instance ends there; the published program goes on with an old no
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
 from papers._shared.walks.layout import Layout
@@ -80,7 +80,7 @@ class _Rows:
         return self.steps[taken], self.left[taken], self.right[taken]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _instances(
     start: np.ndarray,
     column: np.ndarray,
@@ -123,7 +123,7 @@ def _instances(
     return taken
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drawn(mass: np.ndarray, low: int, high: int, rng: Rng) -> int:
     """Draw an entry of low..high - 1 with probability in proportion to its count."""
     at = mass[low] + int(rng.random() * (mass[high] - mass[low]))
@@ -131,7 +131,7 @@ def _drawn(mass: np.ndarray, low: int, high: int, rng: Rng) -> int:
     return entry
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bound(kinds: np.ndarray, column: np.ndarray, low: int, high: int, kind: int) -> int:
     """Find the first entry of low..high whose node is of type ``kind`` or a later one."""
     while low < high:

@@ -10,8 +10,8 @@ Post-processing of generated pairs and paid degrees.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.privacy.queries import Shape
 
 ROUNDS = 40
@@ -41,7 +41,7 @@ def within_degrees(
     return np.sort(keys[order[_taken(first[order], second[order], degrees.copy())]])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _taken(first: np.ndarray, second: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Take pairs in turn where both ends have some of ``left``, which is used up; bool."""
     taken = np.zeros(first.size, np.bool_)

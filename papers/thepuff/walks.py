@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 from core.privacy.entropy import Generator
 from papers.thepuff.snapshots import Snapshots
@@ -81,7 +81,7 @@ def middles(length: int) -> tuple[int, ...]:
     return tuple(sorted({(length - 2) // 2, (length - 1) // 2}))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _extend(
     start: np.ndarray,
     others: np.ndarray,
@@ -99,7 +99,7 @@ def _extend(
             nodes[walk, at] = _next(begin, others, nodes[walk, at + 1], nodes[walk, at + 2], coins[walk, at])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next(begin: np.ndarray, others: np.ndarray, here: int, before: int, coin: float) -> Int:
     low, degree = begin[here], begin[here + 1] - begin[here]
     if degree == 0:
@@ -122,7 +122,7 @@ def just(
     return _just(snapshots.start, snapshots.others, offsets, steps, starts, length, STAY, rng)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _just(
     start: np.ndarray,
     others: np.ndarray,

@@ -45,7 +45,7 @@ def test_what_is_not_on_the_list_is_refused(expression: str, may: bool) -> None:
     assert Component("some", "1", expression).allowed == may
 
 
-def test_the_lesser_licence_is_that_of_three_packages_only() -> None:
+def test_the_lesser_licence_is_that_of_two_packages_only() -> None:
     for name, licence in LIBRARIES.items():
         assert Component(name, "1", licence).allowed
         assert not Component(name, "2", "GPL-3.0-only").allowed
@@ -56,7 +56,7 @@ def test_the_lesser_licence_is_that_of_three_packages_only() -> None:
     [
         ({"License_Expression": "MIT", "License": "other"}, "MIT"),
         ({"License": "New BSD"}, "BSD-3-Clause"),
-        ({"License": "LGPL-2.1-only"}, "LGPL-2.1-only"),
+        ({"License": "LGPL-3.0-only"}, "LGPL-3.0-only"),
         (
             {"License": "Copyright (c)\nAll of it", "Classifier": ["License :: OSI Approved :: MIT License"]},
             "MIT",

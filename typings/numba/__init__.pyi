@@ -4,6 +4,8 @@ from typing import Any, Literal, TypeVar, overload
 
 from numba import types as types
 
+__version__: str
+
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 @overload

@@ -10,24 +10,10 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli import (
-    assistant,
-    audits,
-    budget,
-    compare,
-    datasets,
-    events,
-    governance,
-    jobs,
-    keys,
-    samples,
-    sensitive_links,
-    streams,
-)
-from graphveil.cli.console import Session
-from graphveil.sdk.client import Graphveil
+from graphveil.cli.lazy import LazyGroup
 
 app = typer.Typer(
+    cls=LazyGroup,
     name="graphveil",
     help="Publish synthetic graphs under a privacy guarantee that is computed, metered and charged.",
     no_args_is_help=True,
@@ -52,30 +38,16 @@ def connect(
 ) -> None:
     """Take the options of every command; that a key is missing is said once one is needed."""
 
+    # Here, so that help takes no longer than reading it off.
+    from graphveil.cli.console import Session
+    from graphveil.sdk.client import Graphveil
+
     def connected() -> Graphveil:
         if not token:
             raise typer.BadParameter("set GRAPHVEIL_TOKEN to your API key or token", param_hint="--token")
         return Graphveil(url, token)
 
     context.obj = Session(connect=connected, as_json=json)
-
-
-for command in (
-    *datasets.COMMANDS,
-    *sensitive_links.COMMANDS,
-    *budget.COMMANDS,
-    *governance.COMMANDS,
-    *keys.COMMANDS,
-    *jobs.COMMANDS,
-    *samples.COMMANDS,
-    *events.COMMANDS,
-    *audits.COMMANDS,
-    *compare.COMMANDS,
-    *assistant.COMMANDS,
-):
-    app.command()(command)
-for below in (keys.app, events.app, streams.app):
-    app.add_typer(below)
 
 
 def main() -> None:

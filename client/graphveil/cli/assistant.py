@@ -24,6 +24,3 @@ def mcp(
 
     with service(context) as graphveil:
         serve(graphveil, spend=spend)
-
-
-COMMANDS = (mcp,)

@@ -99,6 +99,3 @@ def _watched(graphveil: Graphveil, audit_id: str, timeout: float | None) -> Audi
                 progress.update(task, description=step.stage, completed=step.done, total=step.total)
 
         return graphveil.wait_audit(audit_id, timeout_seconds=timeout, on_progress=draw)
-
-
-COMMANDS = (audit, audits)

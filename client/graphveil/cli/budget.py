@@ -110,6 +110,3 @@ def adjust(
     if not answered_in_json(context, found):
         out.print(f"Epsilon {epsilon} is counted as spent.")
         render.budget(found)
-
-
-COMMANDS = (budget, unblock, ledger, verify, health, grant, quotas, quota, adjust)

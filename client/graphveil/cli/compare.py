@@ -189,6 +189,3 @@ def _cells(spreads: Sequence[Spread | None]) -> list[str]:
             cell += f" ± {plain(spread.deviation)}"
         cells.append(cell)
     return cells
-
-
-COMMANDS = (compare,)

@@ -203,6 +203,3 @@ def archive(
     with service(context) as graphveil:
         graphveil.archive(dataset_id)
     notes.print(f"Dataset {dataset_id} is archived.")
-
-
-COMMANDS = (register, upload, confirm_schema, dataset, datasets, archive)

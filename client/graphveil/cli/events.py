@@ -136,6 +136,3 @@ def _deliveries(found: list[Delivery]) -> None:
         created = one.created_at.strftime("%Y-%m-%d %H:%M")
         made.add_row(one.id, one.event, created, one.state, str(one.attempts), (answer or "").strip())
     out.print(made)
-
-
-COMMANDS = (watch,)

@@ -95,6 +95,3 @@ def _show(found: Job | Proposal) -> None:
         render.job(found)
     else:
         render_governance.proposal(found)
-
-
-COMMANDS = (policy, set_policy, proposals, proposal, approve, reject, withdraw)

@@ -284,6 +284,3 @@ def _ended(context: typer.Context, job: Job) -> None:
     answer(context, job, render.job)
     if job.state != "published":
         raise typer.Exit(ENDED_BADLY)
-
-
-COMMANDS = (methods, plan, submit, wait, job, jobs, cancel, report, download)

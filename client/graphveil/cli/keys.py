@@ -98,6 +98,3 @@ def _created(key: CreatedKey) -> None:
 
 def _end(moment: datetime | None) -> str:
     return "never expires" if moment is None else f"expires {moment:%Y-%m-%d}"
-
-
-COMMANDS = (me,)

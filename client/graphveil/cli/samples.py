@@ -25,6 +25,3 @@ def sample(
     with service(context) as graphveil:
         made = graphveil.sample(job_id, idempotency_key=key, **request)
         followed(context, graphveil, made, wait, timeout)
-
-
-COMMANDS = (sample,)

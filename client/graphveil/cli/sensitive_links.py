@@ -70,6 +70,3 @@ def _show(found: SensitiveLinks) -> None:
         out.print(f"The newest upload is {found.upload.state}.")
         if found.upload.message:
             out.print(found.upload.message, markup=False)
-
-
-COMMANDS = (put_sensitive_links, sensitive_links, delete_sensitive_links)

@@ -106,7 +106,7 @@ def compare(
     with tempfile.TemporaryDirectory(prefix="graphveil-") as private, shown(progress) as tell:
         folder = Path(private)
         stored = _store(graph, folder / "graph", nodes, schema, directed, options, True)
-        original = engine.part("graphs.store").read_graph(folder / "graph")
+        original = engine.part("graphs.stored.whole").read_graph(folder / "graph")
         for method in methods:
             own = (parameters or {}).get(method)
             for epsilon in epsilons:

@@ -120,20 +120,20 @@ class ReleasedGraph:
         """Convert to a NetworkX graph: nodes by their ids (``type/id`` where there are several node types),
         edges with ``time``, ``type`` and what they carry; directed, and a multigraph, where need be.
         """
-        return engine.part("graphs.convert").to_networkx(self.columns)
+        return engine.part("graphs.views.convert").to_networkx(self.columns)
 
     def to_scipy(self, relation: str | None = None, step: int | None = None) -> Any:
         """Build the adjacency of one relation, of one step or of all: ``scipy.sparse.csr_array`` of shape
         (n, n), or (n, m) between two node types. Row i is the i-th node of its type in :meth:`to_polars`.
         """
-        return engine.part("graphs.tensors").to_scipy(self.columns, relation, step)
+        return engine.part("graphs.views.tensors").to_scipy(self.columns, relation, step)
 
     def to_pyg(self) -> Any:
         """Convert to PyTorch Geometric: ``Data``, ``TemporalData``, ``HeteroData``, or of a collection a list
         of ``Data``. ``edge_index`` is (2, 2m) int64 where edges have no direction; categories are codes that
         ``categories`` explains.
         """
-        return engine.part("graphs.tensors").to_pyg(self.columns)
+        return engine.part("graphs.views.tensors").to_pyg(self.columns)
 
     def to_polars(self) -> tuple[Any, Any]:
         """Read the nodes (``id``, ``type``, attributes) and the edges (``source``, ``target``, ``type``,
@@ -152,7 +152,7 @@ class ReleasedGraph:
         """Convert to an igraph graph, where igraph is installed: names and attributes as in
         :meth:`to_networkx`.
         """
-        return engine.part("graphs.tensors").to_igraph(self.columns)
+        return engine.part("graphs.views.tensors").to_igraph(self.columns)
 
     def write(self, path: str | PathLike[str], format: str) -> Path:
         """Write the graph in one of the formats of a release: ``gexf``, ``neo4j``, ``graphml``, ``dgl``, ...

@@ -257,7 +257,7 @@ def _store(
     public: bool,
 ) -> Any:
     """Check the graph by the rules of uploads, and store it in ``folder``; what is public of it."""
-    return engine.part("graphs.assembled_objects").store(
+    return engine.part("graphs.ingest.assembled_objects").store(
         _path(graph),
         folder,
         schema=schema_of(schema),

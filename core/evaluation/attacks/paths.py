@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from core.kernels.decorator import kernel
 
-@numba.njit(cache=True, nogil=True)
+
+@kernel
 def weighted_paths(
     start: np.ndarray, neighbour: np.ndarray, source: np.ndarray, target: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:

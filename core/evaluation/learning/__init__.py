@@ -1,4 +1,4 @@
 """Models that learn from a graph: what the learned attacks and the tasks share.
 
-Import the inner modules only where they are used: they load torch, numba, gensim or scikit-learn.
+Import the inner modules only where they are used: they load torch, numba or scikit-learn.
 """

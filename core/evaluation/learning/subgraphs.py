@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from core.evaluation.view import UndirectedView
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator
 
 # Greater labels all mean "far from both ends", and are cut to this one.
@@ -62,7 +62,7 @@ def enclosing(
     return Subgraphs(starts, flat, _label(rows, columns, starts), rows, columns)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _collect(
     indptr: np.ndarray,
     indices: np.ndarray,
@@ -100,7 +100,7 @@ def _collect(
     return nodes, sizes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _induce(
     indptr: np.ndarray,
     indices: np.ndarray,
@@ -133,7 +133,7 @@ def _induce(
     return rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _label(rows: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> np.ndarray:
     total = starts[-1]
     labels = np.zeros(total, dtype=np.int64)
@@ -153,7 +153,7 @@ def _label(rows: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> np.ndar
     return labels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distances(
     rows: np.ndarray,
     columns: np.ndarray,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from core.evaluation.view import UndirectedView
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator
 
 
@@ -30,7 +30,7 @@ def walks(
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _walk(
     indptr: np.ndarray,
     indices: np.ndarray,
@@ -57,7 +57,7 @@ def _walk(
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weight(
     indptr: np.ndarray, indices: np.ndarray, before: int, follow: int, back: float, away: float
 ) -> float:

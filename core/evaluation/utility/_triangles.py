@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from core.kernels.decorator import kernel
 
-@nb.njit(cache=True, nogil=True)
+
+@kernel
 def oriented(
     node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -26,7 +27,7 @@ def oriented(
     return start, out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def through(node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray) -> np.ndarray:
     """Count triangles through every node, int64, by rank; ``rank`` numbers the nodes by rising degree.
 

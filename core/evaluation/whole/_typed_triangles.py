@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from core.evaluation.utility._triangles import oriented
+from core.kernels.decorator import kernel
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def by_types(
     node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray, kind: np.ndarray, kinds: int
 ) -> np.ndarray:

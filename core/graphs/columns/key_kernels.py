@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def in_order(keys: np.ndarray, spare: np.ndarray, shifts: np.ndarray, bits: int) -> np.ndarray:
     """Sort by the digits of ``bits`` bits at ``shifts``, the lowest first; returns one of the arrays.
 

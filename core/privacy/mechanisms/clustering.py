@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from core.errors import NotAccepted
+from core.kernels.decorator import kernel
 from core.privacy.mechanisms.ladder import climbed
 from core.privacy.mechanisms.samplers import LIMIT
 from core.privacy.mechanisms.triangle_kernels import rows_by_degree, triangles_in_rows
@@ -144,7 +144,7 @@ def clustering_ladder(
     return climbed(value, first, damping.grain, None, nano_epsilon)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weighed(start: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The sum of ``weight`` over all neighbours of each node; int64 (n,)."""
     found = np.zeros(start.size - 1, np.int64)
@@ -154,7 +154,7 @@ def _weighed(start: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.nd
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _largest_sum(
     start: np.ndarray, others: np.ndarray, weight: np.ndarray, ahead: np.ndarray, order: np.ndarray
 ) -> np.int64:
@@ -186,13 +186,13 @@ def _largest_sum(
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _room(nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Room for :func:`_walked`: sums, and the nodes that have some."""
     return np.zeros(nodes, np.int64), np.empty(nodes, np.int32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_of_first(
     start: np.ndarray,
     others: np.ndarray,
@@ -207,7 +207,7 @@ def _sum_of_first(
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _walked(
     rows: tuple[np.ndarray, np.ndarray],
     onward: tuple[np.ndarray, np.ndarray, np.ndarray],

@@ -11,9 +11,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from core.errors import InvalidInput
+from core.kernels.decorator import kernel
 from core.privacy import entropy
 from core.privacy.accounting.events import NANO, check_nano_epsilon
 from core.privacy.entropy import Generator
@@ -80,7 +80,7 @@ def check_order(order: np.ndarray, count: int) -> np.ndarray:
     return array
 
 
-@njit(cache=True)
+@kernel
 def _pass(
     indptr: np.ndarray,
     indices: np.ndarray,
@@ -125,14 +125,14 @@ def _pass(
     return labels
 
 
-@njit(cache=True)
+@kernel
 def _swap(alive: np.ndarray, place: np.ndarray, i: int, j: int) -> None:
     a, b = alive[i], alive[j]
     alive[i], alive[j] = b, a
     place[a], place[b] = j, i
 
 
-@njit(cache=True)
+@kernel
 def _pick(
     alive: np.ndarray,
     living: int,
@@ -175,7 +175,7 @@ def _pick(
             return far
 
 
-@njit(cache=True)
+@kernel
 def _gamma_floor(distance: int, numerator: int, denominator: int) -> int:
     """Compute floor(kappa * distance), held where the product would pass 2^62 (gamma above 2^30)."""
     if distance > 2**62 // numerator:
@@ -183,7 +183,7 @@ def _gamma_floor(distance: int, numerator: int, denominator: int) -> int:
     return distance * numerator // denominator
 
 
-@njit(cache=True)
+@kernel
 def _accept(distance: int, numerator: int, denominator: int, rng: Generator) -> bool:
     """Draw True with probability exp(-kappa * distance)."""
     if distance > 2**62 // numerator:
@@ -191,7 +191,7 @@ def _accept(distance: int, numerator: int, denominator: int, rng: Generator) -> 
     return bernoulli_exp(rng, distance * numerator, denominator)
 
 
-@njit(cache=True)
+@kernel
 def _accept_untouched(best: int, j: int, numerator: int, denominator: int, rng: Generator) -> bool:
     """Draw True with probability exp(-kappa * best) (8/3)^j = (8/(3e))^j exp(-(kappa * best - j))."""
     for _ in range(j):
@@ -202,7 +202,7 @@ def _accept_untouched(best: int, j: int, numerator: int, denominator: int, rng: 
     return bernoulli_exp(rng, best * numerator - j * denominator, denominator)
 
 
-@njit(cache=True)
+@kernel
 def _bernoulli_eight_thirds_over_e(rng: Generator) -> bool:
     """Draw True with probability 8/(3e) = 1 - 1/45 + 1/45/6 - 1/45/6/7 + ... (the exponential series from
     1/5! on).

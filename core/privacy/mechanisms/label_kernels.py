@@ -8,13 +8,14 @@ only lines that look at edges are those that call ``_read``.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 UNSEEN = -1  # label of a node that the one at hand must not look at
 FLOOR = 1e-6  # least expected share of a node's edges towards a label
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def neighbours(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """List neighbours: (start (n + 1,), others (2m,)), v's ``others[start[v]:start[v + 1]]``. O(n + m)."""
     start = np.zeros(nodes + 1, np.int64)
@@ -33,7 +34,7 @@ def neighbours(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[np.n
     return start, others
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run(
     start: np.ndarray,
     others: np.ndarray,
@@ -79,7 +80,7 @@ def run(
     return labels.astype(np.int64), forward, backward
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _read(start: np.ndarray, others: np.ndarray, v: int, labels: np.ndarray, row: np.ndarray) -> None:
     """Add to ``row`` the neighbours of ``v`` of each label; those UNSEEN do not count."""
     for position in range(start[v], start[v + 1]):
@@ -88,7 +89,7 @@ def _read(start: np.ndarray, others: np.ndarray, v: int, labels: np.ndarray, row
             row[c] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best(row: np.ndarray, volume: np.ndarray, rate: float) -> int:
     """Return the label of most noisy neighbours beyond those that its volume lets expect."""
     best, most = 0, -np.inf
@@ -99,7 +100,7 @@ def _best(row: np.ndarray, volume: np.ndarray, rate: float) -> int:
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _refined(
     members: np.ndarray,
     labels: np.ndarray,

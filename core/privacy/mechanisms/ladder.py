@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from core.errors import InvalidInput
+from core.kernels.decorator import kernel
 from core.privacy import entropy
 from core.privacy.accounting.events import NANO, check_nano_epsilon
 from core.privacy.entropy import Generator
@@ -92,7 +91,7 @@ def reach(first: int, cap: int, rungs: int) -> int:
     return reached(first, 1, cap - first, rungs)
 
 
-@njit(cache=True)
+@kernel
 def _rung(rng: Generator, first: int, step: int, growth: int, numerator: int, denominator: int) -> int:
     """A rung t >= 0, its weight q^t times its integers, q = exp(-numerator / denominator), exactly.
 

@@ -12,9 +12,9 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 
 from core.errors import InvalidInput
+from core.kernels.decorator import kernel
 from core.privacy import entropy
 from core.privacy.accounting.events import NANO, check_nano_epsilon
 from core.privacy.entropy import Generator
@@ -134,7 +134,7 @@ def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, 
     return threshold, flips.add, drop
 
 
-@njit(cache=True)
+@kernel
 def _geometric(rng: Generator, count: int, t: int, s: int) -> np.ndarray:
     """Draw ``count`` integers y >= 0 with probability proportional to exp(-y s / t)."""
     drawn = np.empty(count, np.int64)

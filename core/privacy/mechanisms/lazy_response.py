@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from core.errors import InvalidInput
+from core.kernels.decorator import kernel
 from core.privacy import entropy
 from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms import siphash
@@ -89,14 +89,14 @@ def beginning(edge_type: str, step: int | None) -> bytes:
     return name.ljust(_NAME_BYTES, b"\0") + (0 if step is None else step + 1).to_bytes(8, "little")
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def flipped(state: np.ndarray, threshold: np.uint64, u: int | np.int64, v: int | np.int64) -> np.bool:
     """Tell whether the slot (u, v) is flipped: its word lies below ``threshold``. 0 <= u, v < 2^32."""
     word = (np.uint64(u) << _ENDS_BITS) | np.uint64(v)
     return siphash.after_word(state, word, _CLOSING) < threshold
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _flips(state: np.ndarray, threshold: np.uint64, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     coins = np.empty(source.size, np.bool_)
     for i in range(source.size):

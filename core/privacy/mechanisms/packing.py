@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from core.errors import InvalidInput
+from core.kernels.decorator import kernel
 from core.privacy.mechanisms.siphash import after_two_words, keyed
 from core.privacy.mechanisms.triangle_kernels import rows_by_degree
 
@@ -115,7 +115,7 @@ def chosen_triangles(
     return _chosen(start, others, order, nodes, keyed(key), below, share >= 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _chosen(
     start: np.ndarray,
     others: np.ndarray,
@@ -159,7 +159,7 @@ def _chosen(
     return found[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hashed(state: np.ndarray, a: int, b: int, c: int) -> np.uint64:
     low, high = min(a, b, c), max(a, b, c)
     middle = a + b + c - low - high

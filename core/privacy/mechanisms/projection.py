@@ -28,9 +28,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from core.errors import InvalidInput
+from core.kernels.decorator import kernel
 from core.privacy import limits
 from core.privacy.mechanisms.siphash import KEY_BYTES, after_word, keyed
 from core.privacy.queries import Shape, check_labels, tail_counts
@@ -70,7 +70,7 @@ def kept_in_order(
     return _kept(np.asarray(source, np.int64), np.asarray(target, np.int64), order, nodes, theta)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ranks(source: np.ndarray, target: np.ndarray, state: np.ndarray) -> np.ndarray:
     ranks = np.empty(source.size, np.uint64)
     for i in range(source.size):
@@ -79,7 +79,7 @@ def _ranks(source: np.ndarray, target: np.ndarray, state: np.ndarray) -> np.ndar
     return ranks
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _kept(source: np.ndarray, target: np.ndarray, order: np.ndarray, nodes: int, theta: int) -> np.ndarray:
     degree = np.zeros(nodes, np.int64)
     kept = np.zeros(source.size, np.bool_)

@@ -15,10 +15,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
 from core.errors import InvalidInput
 from core.graphs.columns.key_sort import sorted_keys
+from core.kernels.decorator import kernel
 from core.privacy import entropy
 from core.privacy.accounting.events import NANO, check_nano_epsilon
 from core.privacy.entropy import Generator
@@ -206,7 +206,7 @@ def _slots(ranks: np.ndarray, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     return s, t + (t >= s)
 
 
-@njit(cache=True)
+@kernel
 def _triangle_row(ranks: np.ndarray) -> np.ndarray:
     """Find the t with t(t-1)/2 <= rank < t(t+1)/2; the root is a guess that integers put right."""
     rows = np.empty(ranks.size, np.int64)
@@ -239,7 +239,7 @@ def _chunk(rng: Generator, blocks: int, size: int, threshold: int, first: int) -
     return _spread(rng, counts, int(counts.sum()), size) + first * size
 
 
-@njit(cache=True)
+@kernel
 def _spread(rng: Generator, counts: np.ndarray, total: int, size: int) -> np.ndarray:
     """Draw ``counts[i]`` distinct uniform places in block i; blocks one after another."""
     places = np.empty(total, np.int64)

@@ -13,8 +13,8 @@ Sums with the data saturate at +-2^62; that is post-processing.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator
 
 MAX_RUN = 4096
@@ -22,7 +22,7 @@ LIMIT = 2**62
 PLAIN = 2**32
 
 
-@njit(cache=True)
+@kernel
 def below(rng: Generator, n: int) -> int:
     """Draw one of 0..n-1, each equally likely, for 1 <= n <= 2^62; fewer than 2 draws expected.
 
@@ -41,7 +41,7 @@ def below(rng: Generator, n: int) -> int:
     return x
 
 
-@njit(cache=True)
+@kernel
 def bernoulli_exp_unit(rng: Generator, numerator: int, denominator: int) -> bool:
     """Draw True with probability exp(-numerator/denominator), for 0 <= numerator <= denominator < 2^62.
 
@@ -58,7 +58,7 @@ def bernoulli_exp_unit(rng: Generator, numerator: int, denominator: int) -> bool
     return k % 2 == 1
 
 
-@njit(cache=True)
+@kernel
 def bernoulli_inverse_e(rng: Generator) -> bool:
     """Draw True with probability exp(-1): Algorithm 1 at gamma = 1, where the first trial always succeeds."""
     k = 2
@@ -67,7 +67,7 @@ def bernoulli_inverse_e(rng: Generator) -> bool:
     return k % 2 == 1
 
 
-@njit(cache=True)
+@kernel
 def bernoulli_exp(rng: Generator, numerator: int, denominator: int) -> bool:
     """Draw True with probability exp(-numerator/denominator), numerator >= 0. Runs are cut at MAX_RUN."""
     whole = numerator // denominator
@@ -79,7 +79,7 @@ def bernoulli_exp(rng: Generator, numerator: int, denominator: int) -> bool:
     return bernoulli_exp_unit(rng, numerator - whole * denominator, denominator)
 
 
-@njit(cache=True)
+@kernel
 def geometric_draw(rng: Generator, t: int, s: int) -> int:
     """Draw one integer y >= 0 with probability proportional to exp(-y s / t); 1 <= t < 2^50, s >= 1.
 
@@ -94,7 +94,7 @@ def geometric_draw(rng: Generator, t: int, s: int) -> int:
     return (u + t * v) // s
 
 
-@njit(cache=True)
+@kernel
 def discrete_laplace_draw(rng: Generator, t: int, s: int) -> int:
     """Draw x with probability proportional to exp(-|x| s / t); 1 <= t < 2^50, s >= 1. Algorithm 2."""
     while True:
@@ -105,7 +105,7 @@ def discrete_laplace_draw(rng: Generator, t: int, s: int) -> int:
             return -y
 
 
-@njit(cache=True)
+@kernel
 def discrete_gaussian_draw(rng: Generator, a: int, b: int, t: int) -> int:
     """Draw x with probability proportional to exp(-x^2 b / (2 a)). Algorithm 3, proposals of scale t.
 
@@ -121,7 +121,7 @@ def discrete_gaussian_draw(rng: Generator, a: int, b: int, t: int) -> int:
             return y
 
 
-@njit(cache=True)
+@kernel
 def discrete_gaussian_wide_draw(rng: Generator, t: int) -> int:
     """Draw one integer x with probability proportional to exp(-x^2 / (2 t^2)), for integer t < 2^25."""
     while True:
@@ -133,7 +133,7 @@ def discrete_gaussian_wide_draw(rng: Generator, t: int) -> int:
             return y
 
 
-@njit(cache=True)
+@kernel
 def saturating_sum(a: int, b: int) -> int:
     """Add a and b, held within +-2^62."""
     a = min(max(a, -LIMIT), LIMIT)
@@ -141,7 +141,7 @@ def saturating_sum(a: int, b: int) -> int:
     return min(max(a + b, -LIMIT), LIMIT)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_discrete_laplace(rng: Generator, values: np.ndarray, t: int, s: int) -> np.ndarray:
     """Add independent discrete Laplace noise of scale t / s to ``values``; int64, a new array."""
     noisy = np.empty(values.size, np.int64)
@@ -150,7 +150,7 @@ def add_discrete_laplace(rng: Generator, values: np.ndarray, t: int, s: int) -> 
     return noisy
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_discrete_gaussian(rng: Generator, values: np.ndarray, a: int, b: int, t: int) -> np.ndarray:
     """Add independent discrete Gaussian noise of variance parameter a / b to ``values``; int64, new."""
     noisy = np.empty(values.size, np.int64)
@@ -159,7 +159,7 @@ def add_discrete_gaussian(rng: Generator, values: np.ndarray, a: int, b: int, t:
     return noisy
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_discrete_gaussian_wide(rng: Generator, values: np.ndarray, t: int) -> np.ndarray:
     """Add independent discrete Gaussian noise of scale parameter t to ``values``; int64, a new array."""
     noisy = np.empty(values.size, np.int64)

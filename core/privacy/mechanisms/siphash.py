@@ -8,7 +8,8 @@ alone.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 KEY_BYTES = 16
 _START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
@@ -32,12 +33,12 @@ def absorbed(state: np.ndarray, beginning: bytes) -> np.ndarray:
     return _absorbed(state, np.frombuffer(beginning, dtype="<u8").astype(np.uint64))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rotated(x: np.uint64, bits: np.uint64) -> np.uint64:
     return (x << bits) | (x >> (_SIXTY_FOUR - bits))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _round(
     a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -54,7 +55,7 @@ def _round(
     return a, b, c, d
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _word(
     a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, word: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -64,7 +65,7 @@ def _word(
     return a ^ word, b, c, d
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def finished(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, last: np.uint64) -> np.uint64:
     """Hash with ``last`` as closing word: the bytes that are left, and the length modulo 256 on top.
 
@@ -77,14 +78,14 @@ def finished(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, last: np.ui
     return a ^ b ^ c ^ d
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def after_word(state: np.ndarray, word: np.uint64, last: np.uint64) -> np.uint64:
     """Hash what ``state`` has absorbed, then ``word``, then the closing word ``last``. All uint64."""
     a, b, c, d = _word(state[0], state[1], state[2], state[3], word)
     return finished(a, b, c, d, last)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def after_two_words(state: np.ndarray, first: np.uint64, second: np.uint64, last: np.uint64) -> np.uint64:
     """Hash what ``state`` has absorbed, then two words, then the closing word ``last``. All uint64."""
     a, b, c, d = _word(state[0], state[1], state[2], state[3], first)
@@ -92,7 +93,7 @@ def after_two_words(state: np.ndarray, first: np.uint64, second: np.uint64, last
     return finished(a, b, c, d, last)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _absorbed(state: np.ndarray, words: np.ndarray) -> np.ndarray:
     a, b, c, d = state[0], state[1], state[2], state[3]
     for word in words:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.privacy.mechanisms.threads import cut, each
 
 LEAST_ENTRIES = 2**18  # of rows, in a piece of the work
@@ -66,7 +66,7 @@ def rows_by_degree(
     return *_rows(source, target, rank), order
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def degrees_of(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray:
     """The edges of every node; int64 (n,). No copies are made."""
     found = np.zeros(nodes, np.int64)
@@ -76,7 +76,7 @@ def degrees_of(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rows(source: np.ndarray, target: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows of neighbours under their ranks, sorted: where each begins, and all of them. O(n + m).
 
@@ -105,7 +105,7 @@ def _rows(source: np.ndarray, target: np.ndarray, rank: np.ndarray) -> tuple[np.
     return start, others
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _triangles(start: np.ndarray, others: np.ndarray, nodes: int) -> int:
     """Each triangle is seen once, from its node of highest rank (least degree)."""
     marked = np.zeros(nodes, np.bool_)
@@ -132,7 +132,7 @@ def _triangles(start: np.ndarray, others: np.ndarray, nodes: int) -> int:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _triangles_of(start: np.ndarray, others: np.ndarray, nodes: int, first: int, last: int) -> np.ndarray:
     """How many triangles each node is in; rows sorted, nodes numbered by descending degree; int64 (n,).
 
@@ -164,7 +164,7 @@ def _triangles_of(start: np.ndarray, others: np.ndarray, nodes: int, first: int,
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _most_common(start: np.ndarray, others: np.ndarray, nodes: int) -> int:
     """The maximum over pairs w < u (in rank) of their common neighbours; stops once no degree can do better.
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _many(labels: np.ndarray) -> int:
     """How many labels there are, numbered from 0; one of no nodes."""
     return labels.max() + 1 if labels.size else 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def by_group(
     groups: np.ndarray, ends: np.ndarray, labels: np.ndarray, bins: np.ndarray, count: int
 ) -> np.ndarray:
@@ -26,7 +27,7 @@ def by_group(
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def by_pair(
     classes: tuple[np.ndarray, np.ndarray],
     ends: tuple[np.ndarray, np.ndarray],

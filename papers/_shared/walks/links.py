@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
 from papers._shared.walks.layout import Layout, Relation
@@ -120,7 +120,7 @@ class Links:
         return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _walk(
     links: tuple[np.ndarray, np.ndarray, np.ndarray],
     time: np.ndarray,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.ends import key_of
 from core.privacy.entropy import Generator
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def linked_pairs(
     order: np.ndarray, starts: np.ndarray, density: float, nodes: int, rng: Generator
 ) -> np.ndarray:
@@ -39,7 +39,7 @@ def linked_pairs(
     return keys[:found]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _room(pairs: int, density: float) -> int:
     """As many places as the number of linked pairs exceeds once in a billion draws."""
     mean = pairs * density

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator as Rng
 
 HOTTEST = 1e-5  # inverse temperature of the first step; the last one's is 1
@@ -43,7 +43,7 @@ def fitted(weights: np.ndarray, sizes: np.ndarray, steps: int, rng: Rng) -> np.n
     return children
 
 
-@nb.njit(cache=True)
+@kernel
 def _walk(children: np.ndarray, weights: np.ndarray, sizes: np.ndarray, steps: int, rng: Rng) -> None:
     leaves = len(sizes)
     total = 2 * leaves - 1
@@ -82,7 +82,7 @@ def _walk(children: np.ndarray, weights: np.ndarray, sizes: np.ndarray, steps: i
             mass[low] = x + z
 
 
-@nb.njit(cache=True)
+@kernel
 def _leaves(children: np.ndarray, node: int, leaves: int, found: np.ndarray, stack: np.ndarray) -> int:
     count, depth = 0, 1
     stack[0] = node
@@ -99,7 +99,7 @@ def _leaves(children: np.ndarray, node: int, leaves: int, found: np.ndarray, sta
     return count
 
 
-@nb.njit(cache=True)
+@kernel
 def _between(weights: np.ndarray, first: np.ndarray, a: int, second: np.ndarray, b: int) -> float:
     total = 0.0
     for i in range(a):
@@ -108,7 +108,7 @@ def _between(weights: np.ndarray, first: np.ndarray, a: int, second: np.ndarray,
     return total
 
 
-@nb.njit(cache=True)
+@kernel
 def _likelihood(edges: float, pairs: float) -> float:
     """Compute ln of p^edges (1 - p)^(pairs - edges) at its best p."""
     if edges <= 0 or edges >= pairs:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def drawn(noisy: np.ndarray, candidates: np.ndarray, scale: float, uniform: np.ndarray) -> np.ndarray:
     """Draw a candidate's number for every row of ``noisy``, by weight exp(-|row - candidate|_1 / scale).
 

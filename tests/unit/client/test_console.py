@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
+import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from graphveil.cli import console
+from graphveil.cli import console, lazy
 from graphveil.cli.app import app
 from graphveil.errors import ProblemError
 
@@ -79,3 +83,26 @@ def test_help_needs_no_key(words: list[str]):
 def test_a_missing_key_is_said_once_it_is_needed():
     missing = CliRunner().invoke(app, ["datasets"], env={"GRAPHVEIL_TOKEN": ""})
     assert (missing.exit_code, "GRAPHVEIL_TOKEN" in missing.stderr) == (2, True)
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    group = get_command(app)
+    assert isinstance(group, lazy.LazyGroup)
+    for name in group.list_commands(typer.Context(group)):
+        listed, loaded = group.commands[name], group.commands[name].loaded()
+        assert loaded.name == name
+        assert listed.help, name
+        assert loaded.get_short_help_str(500) == listed.get_short_help_str(500)
+
+
+def test_help_loads_no_command() -> None:
+    program = """
+import sys
+from typer.testing import CliRunner
+from graphveil.cli.app import app
+assert CliRunner().invoke(app, ["--help"]).exit_code == 0
+heavy = {"httpx", "pydantic", "graphveil.sdk.client", "graphveil.cli.jobs"}
+print(sorted(heavy & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

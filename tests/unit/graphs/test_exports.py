@@ -8,6 +8,7 @@ import json
 import re
 import zipfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+import yaml
 
 from core.errors import InvalidInput, NotAccepted, UnknownFormat
 from core.graphs import formats
@@ -322,65 +324,59 @@ def test_neo4j_imports_the_files_that_the_command_names(which: str, tmp_path: Pa
     assert found == rows_of(graph)
 
 
-@pytest.fixture
-def dgl(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    monkeypatch.setenv("DGLBACKEND", "pytorch")
-    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-    import dgl
-
-    return dgl
-
-
-def dgl_graphs(dgl: Any, graph: Graph, folder: Path) -> tuple[Any, dict[str, Any], list[dict[str, str]]]:
+def dgl_tables(graph: Graph, folder: Path) -> tuple[dict[str, Any], dict[str, Any], Callable[[str], list]]:
+    """What ``dgl.data.CSVDataset`` reads: ``meta.yaml``, the categories, and the rows of a table."""
     (folder / "one").mkdir()
     archive = zipfile.ZipFile(exported(graph, "dgl", folder / "one"))
-    archive.extractall(folder / "read")
-    dataset = dgl.data.CSVDataset(str(folder / "read"), force_reload=True)
-    ids = list(csv.DictReader(io.StringIO(archive.read("ids.csv").decode())))
-    return dataset, json.loads(archive.read("categories.json")), ids
+
+    def rows(name: str) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(archive.read(name).decode())))
+
+    said = yaml.safe_load(archive.read("meta.yaml"))
+    assert (said["version"], said["separator"]) == ("1.0.0", ",")
+    return said, json.loads(archive.read("categories.json")), rows
 
 
-def test_dgl_reads_types_times_and_values(dgl: Any, tmp_path: Path) -> None:
+def test_dgl_has_types_times_and_values(tmp_path: Path) -> None:
     graph = shop()
-    dataset, codes, ids = dgl_graphs(dgl, graph, tmp_path)
-    made = dataset[0]
-    names = {(row["type"], int(row["node_id"])): f"{row['type']}/{row['id']}" for row in ids}
+    said, codes, rows = dgl_tables(graph, tmp_path)
+    names = {(row["type"], row["node_id"]): f"{row['type']}/{row['id']}" for row in rows("ids.csv")}
     found: Counter = Counter()
-    for kind, relation, target in made.canonical_etypes:
-        data = made.edges[kind, relation, target].data
-        for row, (u, v) in enumerate(
-            zip(*(each.tolist() for each in made.edges(etype=relation)), strict=True)
-        ):
-            told = {name: column[row].item() for name, column in data.items()}
+    for table in said["edge_data"]:
+        kind, relation, target = table["etype"]
+        for row in rows(table["file_name"]):
+            ends = names[kind, row.pop("src_id")], names[target, row.pop("dst_id")]
+            told: dict[str, Any] = {name: float(value) for name, value in row.items()}
             step = told.pop("time", None)
             if "mood" in told:
-                told["mood"] = codes["edges"]["rates"]["mood"][told["mood"]]
-            found[relation, names[kind, u], names[target, v], step, *sorted(told.items())] += 1
+                told["mood"] = codes["edges"]["rates"]["mood"][int(told["mood"])]
+            found[relation, *ends, step, *sorted(told.items())] += 1
     for (relation, source, target, *rest), times in rows_of(graph).items():
         if relation == "knows":
             found[relation, target, source, *rest] -= times
     assert +found == rows_of(graph)
-    users = made.nodes["user"].data
-    assert users["age"][:1].tolist() == [30.5]
-    assert users["age"].isnan().tolist() == [False, True, False, False]
+    tables = {table["ntype"]: rows(table["file_name"]) for table in said["node_data"]}
+    users = tables["user"]
+    assert [row["node_id"] for row in users] == ["0", "1", "2", "3"]
+    assert [row["age"] == "" for row in users] == [False, True, False, False]
+    assert float(users[0]["age"]) == 30.5
     towns = [*codes["nodes"]["user"]["town"], None]
-    assert [towns[code] for code in users["town"].tolist()] == ["x,y", None, "z", "z"]
-    assert users["face"].tolist() == [[0.5, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
-    assert made.num_nodes("item") == 3
+    assert [towns[int(row["town"])] for row in users] == ["x,y", None, "z", "z"]
+    faces = [[float(each) for each in row["face"].split(",")] for row in users]
+    assert faces == [[0.5, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
+    assert len(tables["item"]) == 3
 
 
-def test_dgl_reads_a_collection_as_graphs_with_labels(dgl: Any, tmp_path: Path) -> None:
-    dataset, codes, _ = dgl_graphs(dgl, molecules(), tmp_path)
-    assert [codes["graphs"]["label"][int(label)] for _, label in dataset] == ["x", "y"]
-    graphs = [each[0] for each in dataset]
-    assert [each.num_nodes() for each in graphs] == [3, 4]
-    assert sorted(zip(*(e.tolist() for e in graphs[0].edges()), strict=True)) == [
-        (0, 1),
-        (1, 0),
-        (1, 2),
-        (2, 1),
-    ]
-    atoms = [[codes["nodes"]["all"]["atom"][code] for code in each.ndata["atom"].tolist()] for each in graphs]
+def test_dgl_has_a_collection_as_graphs_with_labels(tmp_path: Path) -> None:
+    said, codes, rows = dgl_tables(molecules(), tmp_path)
+    graphs = rows(said["graph_data"]["file_name"])
+    assert [codes["graphs"]["label"][int(row["label"])] for row in graphs] == ["x", "y"]
+    nodes, edges = (rows(said[each][0]["file_name"]) for each in ("node_data", "edge_data"))
+    parts = [[row for row in nodes if row["graph_id"] == each["graph_id"]] for each in graphs]
+    assert [[row["node_id"] for row in part] for part in parts] == [["0", "1", "2"], ["0", "1", "2", "3"]]
+    first = sorted((row["src_id"], row["dst_id"]) for row in edges if row["graph_id"] == "0")
+    assert first == [("0", "1"), ("1", "0"), ("1", "2"), ("2", "1")]
+    atoms = [[codes["nodes"]["all"]["atom"][int(row["atom"])] for row in part] for part in parts]
     assert atoms == [["C", "O", "C"], ["N", "O", "C", "C"]]
 
 

@@ -208,7 +208,7 @@ def test_landlock_alone_lets_no_device_be_made_in_the_childs_own_folder(tmp_path
     from pathlib import Path
     from worker.landlock import Surroundings, confine_to
     folder = Path(sys.argv[1])
-    confine_to(Surroundings(folder, Path.cwd()))
+    confine_to(Surroundings(folder, Path.cwd(), folder))
     def fails(action, *given):
         try:
             action(*given)

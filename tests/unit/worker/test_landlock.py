@@ -108,6 +108,20 @@ def test_a_child_makes_no_link_by_which_its_worker_would_read_or_write_elsewhere
     assert attempt(tmp_path, program) == str([True] * 3)
 
 
+def test_a_child_writes_no_code_that_a_later_one_would_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "kept").write_text("code")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    program = """
+    from core.kernels.folders import SHIPPED
+    places = (Path(os.environ["NUMBA_CACHE_DIR"]), SHIPPED.parent, *SHIPPED.glob("*/"))
+    print((places[0] / "kept").read_text(), {fails((place / "new").write_text, "") for place in places})
+    """
+    assert attempt(tmp_path, program) == "code {True}"
+
+
 def test_a_child_knows_its_version_by_every_way_that_there_is(tmp_path: Path) -> None:
     program = """
     from core import version
@@ -123,7 +137,7 @@ def test_a_thread_that_would_stay_as_it_was_is_refused(tmp_path: Path) -> None:
     from worker.landlock import Surroundings, confine_to
     held = threading.Event()
     threading.Thread(target=held.wait, daemon=True).start()
-    confine_to(Surroundings(Path(sys.argv[1]), Path.cwd()))
+    confine_to(Surroundings(Path(sys.argv[1]), Path.cwd(), Path(sys.argv[1])))
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)],
@@ -140,7 +154,7 @@ def test_without_landlock_a_worker_starts_and_says_so(
     monkeypatch.setattr(landlock, "_call", lambda *_: -1)
     monkeypatch.setattr(preflight, "may_start", lambda settings: True)
     monkeypatch.setattr(seccomp, "possible", lambda: True)
-    assert not landlock.confine_to(Surroundings(tmp_path, ROOT))
+    assert not landlock.confine_to(Surroundings(tmp_path, ROOT, tmp_path))
     with capture_logs() as logs:
         assert preflight.may_work(Settings())
     assert [entry["event"] for entry in logs] == ["files_not_confined"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.patience import PATIENCE_SECONDS
-from worker.limits import ROOT, child_environment, code_digest, group_memory_bytes
+from worker.limits import ROOT, child_environment, group_memory_bytes
 
 SECRETS = {
     "GRAPHVEIL_MASTER_KEY": "00" * 32,
@@ -32,38 +32,13 @@ def test_a_child_inherits_no_address_and_no_secret(monkeypatch: pytest.MonkeyPat
     assert not any("secret" in value for value in environment.values())
 
 
-KERNELS = {
-    "draws.py": "from numba import njit\n@njit(cache=True)\ndef noise(x):\n    return x + {version}\n",
-    "calls.py": "from numba import njit\nfrom draws import noise\n@njit(cache=True)\ndef kernel(x):\n"
-    "    return noise(x)\n",
-}
-
-
-def test_a_kernel_that_was_compiled_before_an_upgrade_is_not_used_after_it(
+def test_a_child_looks_for_kernels_where_its_workers_user_keeps_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The file of a kernel stays as it was; that of a kernel which it calls has changed."""
-    (tmp_path / "core").mkdir()
-    monkeypatch.setattr("worker.limits.ROOT", tmp_path)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
-    (tmp_path / "core" / "calls.py").write_text(KERNELS["calls.py"])
-    for version in (1, 2):
-        (tmp_path / "core" / "draws.py").write_text(KERNELS["draws.py"].format(version=version))
-        code_digest.cache_clear()
-        environment = child_environment() | {"PYTHONPATH": str(tmp_path / "core")}
-        script = "from calls import kernel; print(kernel(40))"
-        found = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-        )
-        assert found.stdout.strip() == str(40 + version)
-    code_digest.cache_clear()
-
-
-def test_the_place_of_kernels_is_there_before_a_child_that_may_not_make_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
-    assert Path(child_environment()["NUMBA_CACHE_DIR"]).is_dir()
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert child_environment()["NUMBA_CACHE_DIR"] == str(tmp_path / ".cache" / "graphveil" / "kernels")
 
 
 def test_a_confined_child_dumps_no_core_and_dies_with_its_parent(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from core.kernels.decorator import kernel
 
 ONE = np.uint64(1)
 
@@ -27,7 +29,7 @@ ones: Any = intrinsic(_ones)
 lowest_bit: Any = intrinsic(_lowest_bit)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(row: np.ndarray, place: np.ndarray, around: np.ndarray, other: np.ndarray) -> None:
     """Set the bits of the places in ``around`` of the nodes that ``other`` holds too; both ascend."""
     if len(other) > 16 * len(around):
@@ -41,7 +43,7 @@ def _fill(row: np.ndarray, place: np.ndarray, around: np.ndarray, other: np.ndar
                 row[place[x] >> 6] |= ONE << np.uint64(place[x] & 63)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def triangle_sums(
     indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out: np.ndarray, on_edge: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -99,7 +101,7 @@ def triangle_sums(
     return gems, kites, near_cliques, cliques // 2, on_node // 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def five_cliques(out_ptr: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Count 5-cliques by their lowest node; steps: 4-cliques times words of a row of higher neighbours."""
     n = len(out_ptr) - 1

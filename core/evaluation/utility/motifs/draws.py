@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reverses(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Find for every entry (u, v) of a symmetric CSR with ascending columns the place of (v, u). O(m)."""
     places = np.empty(len(indices), np.int64)
@@ -18,7 +19,7 @@ def reverses(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return places
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def masks(indptr: np.ndarray, indices: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """Mark the edges induced on every row of ``nodes`` (samples, size) as bits; -1 where a node repeats."""
     samples, size = nodes.shape

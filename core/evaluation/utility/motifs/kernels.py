@@ -9,10 +9,11 @@ int64 per node or edge, small enough under the bounds of ``exact``; they are sum
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def edge_triangles(out_ptr: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Count triangles on every edge; on every node as the lowest, and as the highest, of the three."""
     n = len(out_ptr) - 1
@@ -37,7 +38,7 @@ def edge_triangles(out_ptr: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np
     return on_edge, lowest, highest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def four_cycles(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray) -> tuple[np.ndarray, int]:
     """Count 4-cycles by their highest node, and the steps that :func:`five_walks` would take."""
     n = len(indptr) - 1
@@ -68,7 +69,7 @@ def four_cycles(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray) ->
     return cycles, steps
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def five_walks(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Count closed walks of length 5 from every node over lower-numbered nodes, one for both directions."""
     n = len(indptr) - 1
@@ -104,7 +105,7 @@ def five_walks(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out
     return closed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_rows(
     indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -136,7 +137,7 @@ def pair_rows(
     return squares, cubes, walks
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def triangle_lists(
     out_ptr: np.ndarray, out: np.ndarray, on_edge: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -166,7 +167,7 @@ def triangle_lists(
     return start, third
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def wheels(
     indptr: np.ndarray, indices: np.ndarray, edge_id: np.ndarray, start: np.ndarray, third: np.ndarray
 ) -> np.ndarray:
@@ -206,7 +207,7 @@ def wheels(
     return cycles
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def braced(
     indptr: np.ndarray,
     indices: np.ndarray,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from core.kernels.decorator import kernel
 
 WORDS = 8
 SOURCES = 64 * WORDS
@@ -15,7 +16,7 @@ _PUSH_PRICE = 4
 _STRIDE = 4
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _ones(x: np.uint64) -> np.int64:
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -23,7 +24,7 @@ def _ones(x: np.uint64) -> np.int64:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def csr(node_count: int, u: np.ndarray, v: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Build the adjacency of (u, v), node i renamed place[i]: int64 row starts, int32 columns. O(n + m)."""
     start = np.zeros(node_count + 2, dtype=np.int64)
@@ -42,7 +43,7 @@ def csr(node_count: int, u: np.ndarray, v: np.ndarray, place: np.ndarray) -> tup
     return start[:-1], columns
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _push(
     start: np.ndarray,
     columns: np.ndarray,
@@ -68,7 +69,7 @@ def _push(
     return count
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _pull(
     start: np.ndarray,
     columns: np.ndarray,
@@ -108,7 +109,7 @@ def _pull(
     return count
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _settle(
     start: np.ndarray,
     touched: np.ndarray,
@@ -142,7 +143,7 @@ def _settle(
     return length, work, arrivals
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def spread(
     start: np.ndarray,
     columns: np.ndarray,
@@ -208,7 +209,7 @@ def spread(
         frontier, following = following, frontier
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def levels(start: np.ndarray, columns: np.ndarray, roots: np.ndarray) -> np.ndarray:
     """Compute every node's distance to the nearest root, int32; -1 where none is reached. O(n + m)."""
     distance = np.full(len(start) - 1, -1, dtype=np.int32)

@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 SMOOTHING = 0.3  # of a degree's mass, how much its neighbours decide in each round
 STEEP = 16  # up to this degree laws may fall steeply
 TINY = 1e-290
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def filtered(values: np.ndarray, ratio: float) -> np.ndarray:
     """The sums over j of ``values[j]`` times ``ratio`` to the power |i - j|; float64."""
     result = np.empty(values.size)
@@ -32,7 +33,7 @@ def filtered(values: np.ndarray, ratio: float) -> np.ndarray:
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def deconvolved(
     counts: np.ndarray, zero: int, mass: np.ndarray, ratio: float, rounds: int, smooth: bool
 ) -> np.ndarray:
@@ -63,7 +64,7 @@ def deconvolved(
     return mass
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def posterior_means(size: int, zero: int, mass: np.ndarray, ratio: float) -> np.ndarray:
     """The mean degree given each of ``size`` noisy values, under ``mass``; float64."""
     spread, first = np.zeros(size), np.zeros(size)

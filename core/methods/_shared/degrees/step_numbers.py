@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def memberships(chance: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weigh the outcomes of every row's coins by how many of them succeed.
 

@@ -7,15 +7,15 @@ column's. Nodes are int32, 8 bytes an edge for both ends.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 from core.privacy.entropy import Generator
 
 NOBODY = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ends_of(
     degrees: np.ndarray,
     labels: np.ndarray,
@@ -70,7 +70,7 @@ def ends_of(
     return left[:done], right[:done], kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mixed(pool: np.ndarray, start: int, wanted: int, stop: int, rng: Generator) -> None:
     """Puts a random choice of ``pool[start:stop]``, in random order, into its first ``wanted`` places."""
     for i in range(start, min(start + wanted, stop - 1)):
@@ -78,13 +78,13 @@ def _mixed(pool: np.ndarray, start: int, wanted: int, stop: int, rng: Generator)
         pool[i], pool[j] = pool[j], pool[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def key_of(u: Int, v: Int, nodes: Int) -> np.int64:
     """Pack an undirected pair: ``low * nodes + high``."""
     return np.int64(min(u, v)) * nodes + max(u, v)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def change_ends(left: np.ndarray, right: np.ndarray, mine: Int, side: Int, theirs: Int, other: Int) -> None:
     """Swap one end of edge ``mine`` (its left where ``side`` is 0) with one of edge ``theirs``."""
     given = left[mine] if side == 0 else right[mine]
@@ -99,7 +99,7 @@ def change_ends(left: np.ndarray, right: np.ndarray, mine: Int, side: Int, their
         right[mine] = taken
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def packed(left: np.ndarray, right: np.ndarray, nodes: Int) -> np.ndarray:
     """Pack every edge that is no loop; uint64, in the order of the edges."""
     keys, size = np.empty(left.size, np.uint64), 0
@@ -110,7 +110,7 @@ def packed(left: np.ndarray, right: np.ndarray, nodes: Int) -> np.ndarray:
     return keys[:size]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def once_each(keys: np.ndarray) -> tuple[int, np.ndarray]:
     """Move the distinct values of sorted ``keys`` to the front: how many, and those that occurred again."""
     size, again = 0, 0
@@ -130,7 +130,7 @@ def once_each(keys: np.ndarray) -> tuple[int, np.ndarray]:
     return size, repeated[:again]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def degrees_in(keys: np.ndarray, nodes: int) -> np.ndarray:
     """Count the ends of ``keys`` at every node; int64 (n,)."""
     found = np.zeros(nodes, np.int64)
@@ -141,7 +141,7 @@ def degrees_in(keys: np.ndarray, nodes: int) -> np.ndarray:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def products_in(keys: np.ndarray, values: np.ndarray) -> float:
     """Sum the products of ``values`` (n,) at the two ends of each of ``keys``."""
     total = 0.0
@@ -151,7 +151,7 @@ def products_in(keys: np.ndarray, values: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merged(base: np.ndarray, gone: np.ndarray, added: np.ndarray) -> np.ndarray:
     """Merge sorted ``base`` without the sorted ``gone``, all of which it holds, with sorted ``added``."""
     keys = np.empty(base.size - gone.size + added.size, np.int64)

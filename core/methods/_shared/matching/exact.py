@@ -55,9 +55,9 @@ def matched(
     stands = first_of_each(left, right, nodes, repeated, occupied)
     first = np.concatenate([[0], np.cumsum(held)])
     gone, added = worked_in((left, right, nodes), (first, *sides), stands, base, taken, (TRIES, SWEEPS), rng)
-    if len(occupied):
-        gone = np.sort(np.concatenate([gone, occupied]))
-    return base if not len(gone) + len(added) else ends.merged(base, gone, added)
+    gone = np.concatenate([gone, occupied])
+    # Sorted here: Numba would compile a sort into each kernel, for a second each.
+    return base if not len(gone) + len(added) else ends.merged(base, np.sort(gone), np.sort(added))
 
 
 def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
@@ -77,7 +77,7 @@ def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
     blocks = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     left, right, _ = ends.ends_of(open_ends, np.zeros(nodes, dtype=np.int64), *blocks, np.array([half]), rng)
     gone, added = joined((left, right, nodes), keys, (TRIES, SWEEPS), rng)
-    return ends.merged(keys, gone, added)
+    return ends.merged(keys, np.sort(gone), np.sort(added))
 
 
 def one_block(ends: int) -> Blocks:

@@ -7,7 +7,8 @@ construction, so that a look-up takes about two probes.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.kernels.decorator import kernel
 
 Int = int | np.int64
 """A whole number as compiled code has it."""
@@ -16,7 +17,7 @@ EMPTY = -1
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbouring keys fall far apart
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def table_for(most: int) -> np.ndarray:
     """Make an empty table for at most ``most`` keys."""
     size = 4
@@ -25,12 +26,12 @@ def table_for(most: int) -> np.ndarray:
     return np.full(size, EMPTY, np.int64)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _home(table: np.ndarray, key: Int) -> np.int64:
     return np.int64((np.uint64(key) * _MULTIPLIER) >> np.uint64(20)) & (table.size - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def contains(table: np.ndarray, key: Int) -> bool:
     """Tell whether ``key`` is in the set."""
     place = _home(table, key)
@@ -41,7 +42,7 @@ def contains(table: np.ndarray, key: Int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add(table: np.ndarray, key: Int) -> bool:
     """Put ``key`` into the set; True where it was not there."""
     place = _home(table, key)
@@ -53,7 +54,7 @@ def add(table: np.ndarray, key: Int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def remove(table: np.ndarray, key: Int) -> None:
     """Take ``key``, which must be there, out of the set."""
     mask = table.size - 1

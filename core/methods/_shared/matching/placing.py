@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.ends import change_ends, key_of
 from core.methods._shared.matching.keyset import Int, add, contains, remove, table_for
 from core.privacy.entropy import Generator
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place(
     left: np.ndarray,
     right: np.ndarray,
@@ -52,7 +52,7 @@ def place(
     return stands
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _swap(
     left: np.ndarray,
     right: np.ndarray,
@@ -91,7 +91,7 @@ def _swap(
         return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _by_label(slot_label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sort the slots side * edges + edge by their labels, and return where each label's begin."""
     edges = slot_label.shape[1]

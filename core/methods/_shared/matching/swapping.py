@@ -9,8 +9,8 @@ and the last one ends, row, column).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.ends import change_ends, key_of
 from core.methods._shared.matching.keyset import EMPTY, Int, add, contains, remove, table_for
 from core.privacy.entropy import Generator
@@ -21,7 +21,7 @@ State = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Keys that stand and that none may have, both sorted; tables of keys that left and that joined."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_of_each(
     left: np.ndarray, right: np.ndarray, nodes: Int, repeated: np.ndarray, occupied: np.ndarray
 ) -> np.ndarray:
@@ -44,7 +44,7 @@ def first_of_each(
     return stands
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def worked_in(
     edges: Edges,
     blocks: tuple[np.ndarray, np.ndarray, np.ndarray],
@@ -56,8 +56,9 @@ def worked_in(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make the edges stand that can: (gone, added), the keys that leave and join ``base``. Changes all ends.
 
-    One that may not stand: it changes ends with an edge that stands, chosen at random among those with an
-    end of its own label; labels, so block totals, stay. ``chances``: (tries in a sweep, sweeps), at most.
+    Keys come in no order. One that may not stand: it changes ends with an edge that stands, chosen at random
+    among those with an end of its own label; labels, so block totals, stay. ``chances``: (tries in a sweep,
+    sweeps), at most.
     """
     tries, sweeps = chances
     waiting = stands.size - int(stands.sum())
@@ -72,14 +73,14 @@ def worked_in(
                 lucky |= stands[place]
             if not lucky:
                 break
-    return np.sort(gone[gone != EMPTY]), np.sort(added[added != EMPTY])
+    return gone[gone != EMPTY], added[added != EMPTY]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def joined(
     edges: Edges, base: np.ndarray, chances: tuple[int, int], rng: Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make further edges stand that can: (gone, added), the keys that leave and join ``base``.
+    """Make further edges stand that can: (gone, added), keys that leave and join ``base``, in no order.
 
     One that is a loop or a repeat changes ends with a random edge that stands; all edges are of one label.
     ``base`` is not unpacked: an edge of it that changed ends once is left alone from then on. ``chances``:
@@ -102,10 +103,10 @@ def joined(
             lucky |= not waits[place]
         if not lucky:
             break
-    return np.sort(gone[gone != EMPTY]), np.sort(added[added != EMPTY])
+    return gone[gone != EMPTY], added[added != EMPTY]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _exchange(edges: Edges, waits: np.ndarray, state: State, i: Int, tries: int, rng: Generator) -> None:
     """Try to give the ends u, v of edge i to one {x, y} that stands: {x, v} and {u, y} are there instead."""
     left, right, nodes = edges
@@ -139,7 +140,7 @@ def _exchange(edges: Edges, waits: np.ndarray, state: State, i: Int, tries: int,
         return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _has(state: State, key: Int) -> bool:
     """Tell whether an edge has ``key``, or none may."""
     base, taken, gone, added = state
@@ -148,13 +149,13 @@ def _has(state: State, key: Int) -> bool:
     return _within(base, key) and not contains(gone, key)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _within(ordered: np.ndarray, key: Int) -> bool:
     place = np.searchsorted(ordered, key)
     return bool(place < ordered.size and ordered[place] == key)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _swap(
     edges: Edges,
     blocks: tuple[np.ndarray, np.ndarray, np.ndarray],
@@ -204,7 +205,7 @@ def _swap(
         return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _places_by_label(
     blocks: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.privacy.entropy import Generator
 
 _LEAST = 1e-300
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _forward(
     row: int,
     marked: np.ndarray,
@@ -42,7 +42,7 @@ def _forward(
             table[j + 1, k] = table[j, k] * (1 - p) + table[j, k - 1] * p
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sizes(table: np.ndarray, weights: np.ndarray, law: np.ndarray) -> None:
     """Fill ``law``, that of a row's number of columns; where no number is possible, it is none."""
     columns, most, best = table.shape[0] - 1, table.shape[1] - 1, -math.inf
@@ -59,7 +59,7 @@ def _sizes(table: np.ndarray, weights: np.ndarray, law: np.ndarray) -> None:
         law[k] /= total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expected(
     marked: np.ndarray, offset: np.ndarray, ratio: float, weights: np.ndarray, loop: bool
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -85,7 +85,7 @@ def expected(
     return mean, variance
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def size_laws(
     marked: np.ndarray, offset: np.ndarray, ratio: float, weights: np.ndarray, loop: bool
 ) -> np.ndarray:
@@ -99,7 +99,7 @@ def size_laws(
     return laws
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def drawn(
     marked: np.ndarray, offset: np.ndarray, ratio: float, sizes: np.ndarray, loop: bool, rng: Generator
 ) -> np.ndarray:

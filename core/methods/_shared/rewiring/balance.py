@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 from core.methods._shared.rewiring.exchange import IMPOSSIBLE, NEAR_X, exchange, room_for, weighed
 from core.methods._shared.rewiring.moves import LAGGING, VISIT, closing, near, swapping
@@ -23,7 +23,7 @@ STALLED = 0.98  # of the miss, after as many proposals as there are ends: what i
 TINY = 1e-9
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def balance(
     rows: Arrays,
     weight: np.ndarray,
@@ -94,7 +94,7 @@ def balance(
     return count, total, made
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _least(weight: np.ndarray, closed: np.ndarray, move: Move) -> float:
     """What the triangles that a move gives up weigh at least: the ends of their edges."""
     x, y, a, b, place_a, place_b = move
@@ -102,7 +102,7 @@ def _least(weight: np.ndarray, closed: np.ndarray, move: Move) -> float:
     return least
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _miss(count: Int, target: Int, total: float, wanted: float) -> float:
     """How far both are off, relative to the aims; squared, so that neither is given up for the other."""
     of_count, of_total = (count - target) / max(target, 1), (total - wanted) / max(wanted, TINY)

@@ -12,8 +12,8 @@ they stand, and the entry of that node in y's row or a's.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 from core.methods._shared.rewiring.rows import Arrays, Move, clear, degree_of, linked, mark, place_of
 
@@ -22,7 +22,7 @@ NEAR_X, NEAR_B = np.uint8(1), np.uint8(2)
 JOINED, CROSSED, LEFT_X, LEFT_Y = 0, 1, 2, 3  # triangles of (x, y), (a, b), (x, a) and (y, b)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def room_for(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Make room for the triangles of a move: how many of each kind, and the entries of two edges of each."""
     most = 1
@@ -31,7 +31,7 @@ def room_for(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros(4, np.int64), np.empty((4, most, 2), np.int32)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _note(found: tuple[np.ndarray, np.ndarray], kind: int, w: Int, j: Int) -> None:
     """Keep a triangle of a move: at whom it stands, and that node's entry."""
     numbers, entries = found
@@ -39,7 +39,7 @@ def _note(found: tuple[np.ndarray, np.ndarray], kind: int, w: Int, j: Int) -> No
     numbers[kind] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weighed(
     rows: Arrays, weight: np.ndarray, marks: np.ndarray, found: tuple[np.ndarray, np.ndarray], move: Move
 ) -> tuple[Int, float, float]:
@@ -85,7 +85,7 @@ def weighed(
     return numbers[JOINED] + numbers[CROSSED] - numbers[LEFT_X] - numbers[LEFT_Y], new + crossed - old, new
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exchange(rows: Arrays, marks: np.ndarray, found: tuple[np.ndarray, np.ndarray], move: Move) -> None:
     """Makes the move that was weighed last; ``back`` and ``closed`` stay true."""
     start, others, back, closed = rows[0], rows[1], rows[2], rows[5]

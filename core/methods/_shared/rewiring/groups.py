@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 from core.methods._shared.rewiring.exchange import NEAR_X
 from core.methods._shared.rewiring.rows import Arrays, Products, clear, degree_of, linked, mark
@@ -25,7 +25,7 @@ SCANNED = 32  # choices of two edges to give up for one in a group
 LEAST_GROUP = 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def divided(
     start: np.ndarray,
     stretches: np.ndarray,
@@ -59,7 +59,7 @@ def divided(
     return members[:size], begin[: groups + 1], odds[:groups]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _ended(begin: np.ndarray, odds: np.ndarray, groups: int, size: int, wanted: float) -> tuple[int, int]:
     """Ends the group that grows, unless it is too small, which leaves its nodes out: (groups, members)."""
     nodes = size - begin[groups]
@@ -70,7 +70,7 @@ def _ended(begin: np.ndarray, odds: np.ndarray, groups: int, size: int, wanted: 
     return groups + 1, size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def by_degree(
     links: np.ndarray, share: np.ndarray, nodes: np.ndarray, weight: np.ndarray, density: float
 ) -> tuple[float, float, float]:
@@ -101,7 +101,7 @@ def by_degree(
     return triangles, total, edges
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expected(groups: tuple[np.ndarray, np.ndarray, np.ndarray], weight: np.ndarray) -> tuple[float, float]:
     """The triangles that are expected in the groups, and what their corners weigh by ``weight`` (n,)."""
     members, begin, odds = groups
@@ -115,7 +115,7 @@ def expected(groups: tuple[np.ndarray, np.ndarray, np.ndarray], weight: np.ndarr
     return triangles, total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def filled(
     rows: Arrays,
     groups: tuple[np.ndarray, np.ndarray, np.ndarray],
@@ -155,7 +155,7 @@ def filled(
     return made, product
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gathered(rows: Arrays, products: Products, wanted: int, tries: int, rng: Generator) -> tuple[int, int]:
     """Links nodes of one circle in place of nodes of two, until there are ``wanted`` more such edges; the
     product sum and the tries made, ``tries`` at most.
@@ -200,19 +200,19 @@ def gathered(rows: Arrays, products: Products, wanted: int, tries: int, rng: Gen
     return product, made
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _shift(start: np.ndarray, x: Int, y: Int, a: Int, b: Int) -> int:
     """What the product sum gains where (x, a) and (y, b) become (x, y) and (a, b)."""
     return (degree_of(start, x) - degree_of(start, b)) * (degree_of(start, y) - degree_of(start, a))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _astray(product: int, shift: int, aim: int, band: int) -> bool:
     """Whether a move leads away from the aim, and out of the band."""
     return abs(product + shift - aim) > max(band, abs(product - aim))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _linked_across(others: np.ndarray, back: np.ndarray, x: Int, y: Int, place_a: Int, place_b: Int) -> None:
     """Makes (x, y) and (a, b) of edges (x, a) and (y, b), given by their entries in the rows of x and y."""
     a, b = others[place_a], others[place_b]
@@ -221,7 +221,7 @@ def _linked_across(others: np.ndarray, back: np.ndarray, x: Int, y: Int, place_a
     back[place_a], back[place_b], back[back_a], back[back_b] = place_b, place_a, back_b, back_a
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _given_up(rows: Arrays, x: Int, y: Int, products: Products, rng: Generator) -> tuple[Int, Int]:
     """Entries of edges (x, a) and (y, b) that may become (x, y) and (a, b); (-1, -1) where none were met.
 

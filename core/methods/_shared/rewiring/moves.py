@@ -10,8 +10,8 @@ nearer.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 from core.methods._shared.rewiring.exchange import NEAR_X, exchange, room_for, weighed
 from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, degree_of, linked, mark
@@ -29,7 +29,7 @@ TINY = 1e-12
 HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)  # of a random word: each half chooses one place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shift_product(
     rows: Arrays, product: int, aim: int, band: int, proposals: int, rng: Generator
 ) -> tuple[int, int]:
@@ -62,7 +62,7 @@ def shift_product(
     return product, made
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def close_triangles(
     rows: Arrays,
     weight: np.ndarray,
@@ -122,7 +122,7 @@ def close_triangles(
     return count, total, product, made
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, rng: Generator) -> int:
     """Puts pairs (v, y) into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so
     many ``tries``, where x and y may be linked to close triangles; how many. All are looked for before the
@@ -143,7 +143,7 @@ def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, rng: Generator) ->
     return size
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def scattered(seed: np.uint64, number: Int) -> np.uint64:
     """The random word of that number: splitmix64 (Steele, Lea, Flood 2014), for a redraw of public values."""
     z = seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
@@ -152,7 +152,7 @@ def scattered(seed: np.uint64, number: Int) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def closing(
     rows: Arrays,
     weight: np.ndarray,
@@ -205,7 +205,7 @@ def closing(
     return nothing
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def open_triangles(
     rows: Arrays,
     weight: np.ndarray,
@@ -235,7 +235,7 @@ def open_triangles(
     return count, product, made
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def swapping(rows: Arrays, products: Products, rng: Generator) -> tuple[Move, int]:
     """A move of any edges (x, a) and (y, b), x and b of one label, no two nodes the same, and what it does to
     the product sum; its entries are -1 where those that were met may not be moved, or are in no triangle."""
@@ -259,7 +259,7 @@ def swapping(rows: Arrays, products: Products, rng: Generator) -> tuple[Move, in
     return (x, y, a, b, place_a, np.int64(back[two])), shift
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _poorest(
     start: np.ndarray,
     others: np.ndarray,

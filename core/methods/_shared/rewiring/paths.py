@@ -7,14 +7,14 @@ over the nodes up to each says, evenly spaced along it: rows are read in order, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 from core.methods._shared.rewiring.rows import Arrays, degree_of, linked
 from core.privacy.entropy import Generator
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ahead_of(rows: Arrays) -> np.ndarray:
     """How many neighbours of each node have more edges, or as many and a larger number; int32 (n,). O(m)."""
     start, others = rows[0], rows[1]
@@ -25,7 +25,7 @@ def ahead_of(rows: Arrays) -> np.ndarray:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def closed_ahead(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) -> int:
     """Of so many paths from a node to two neighbours that are ahead of it, how many are closed to a triangle.
 
@@ -46,7 +46,7 @@ def closed_ahead(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) ->
     return met
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def closed_around(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) -> int:
     """Of so many paths of length two, how many are closed. ``until``: what the paths around nodes count."""
     start, others = rows[0], rows[1]
@@ -57,13 +57,13 @@ def closed_around(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) -
     return met
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _is_ahead(start: np.ndarray, v: Int, w: Int) -> bool:
     more = degree_of(start, w) - degree_of(start, v)
     return more > 0 or bool(more == 0 and w > v)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _at(until: np.ndarray, v: int, share: float) -> int:
     """The node, from v on, at which ``until`` passes that share of its whole."""
     while v + 1 < until.size and until[v] <= share * until[-1]:
@@ -71,7 +71,7 @@ def _at(until: np.ndarray, v: int, share: float) -> int:
     return v
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _closed(
     start: np.ndarray, others: np.ndarray, ends: np.ndarray, first: int, size: int, rng: Generator
 ) -> bool:

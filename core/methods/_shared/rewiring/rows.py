@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from core.graphs.columns.key_sort import sorted_keys
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.ends import degrees_in, key_of
 from core.methods._shared.matching.keyset import Int
 from core.privacy.entropy import Generator as Rng
@@ -141,7 +141,7 @@ class Rows:
         return sorted_keys(keys).view(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row_sums(start: np.ndarray, values: np.ndarray) -> np.ndarray:
     found = np.zeros(start.size - 1, np.int64)
     for v in range(found.size):
@@ -150,7 +150,7 @@ def _row_sums(start: np.ndarray, values: np.ndarray) -> np.ndarray:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _products(start: np.ndarray, others: np.ndarray) -> np.int64:
     total = np.int64(0)
     for v in range(start.size - 1):
@@ -161,7 +161,7 @@ def _products(start: np.ndarray, others: np.ndarray) -> np.int64:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keys(start: np.ndarray, others: np.ndarray, names: np.ndarray) -> np.ndarray:
     keys, size = np.empty(others.size // 2, np.uint64), 0
     for v in range(start.size - 1):
@@ -172,7 +172,7 @@ def _keys(start: np.ndarray, others: np.ndarray, names: np.ndarray) -> np.ndarra
     return keys
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _filed(start: np.ndarray, keys: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Entries of the edges ``keys``, between nodes renumbered by ``place``, in rows that begin at ``start``,
     and where each stands in the other end's row."""
@@ -189,7 +189,7 @@ def _filed(start: np.ndarray, keys: np.ndarray, place: np.ndarray) -> tuple[np.n
     return others, back
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count(start: np.ndarray, others: np.ndarray, back: np.ndarray, found: np.ndarray) -> int:
     """Adds every triangle to the six entries of its edges; how many there are. Each is seen once, from its
     node that comes first by degree and number; each node has few neighbours that come later."""
@@ -222,13 +222,13 @@ def _count(start: np.ndarray, others: np.ndarray, back: np.ndarray, found: np.nd
     return total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def degree_of(start: np.ndarray, v: Int) -> int:
     degree: int = start[v + 1] - start[v]
     return degree
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def linked(start: np.ndarray, others: np.ndarray, u: Int, v: Int) -> bool:
     """True when u and v are linked; looks through the shorter row."""
     if degree_of(start, u) > degree_of(start, v):
@@ -239,21 +239,21 @@ def linked(start: np.ndarray, others: np.ndarray, u: Int, v: Int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark(start: np.ndarray, others: np.ndarray, marks: np.ndarray, v: Int, bit: np.uint8) -> None:
     """Sets ``bit`` in ``marks`` (n,) of each neighbour of v."""
     for i in range(start[v], start[v + 1]):
         marks[others[i]] |= bit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def clear(start: np.ndarray, others: np.ndarray, marks: np.ndarray, v: Int, bit: np.uint8) -> None:
     """Takes ``bit`` from each neighbour of v."""
     for i in range(start[v], start[v + 1]):
         marks[others[i]] &= ~bit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_of(start: np.ndarray, others: np.ndarray, v: Int, w: Int) -> int:
     """Where w, a neighbour of v, stands in v's row."""
     i: int = start[v]

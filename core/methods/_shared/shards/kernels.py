@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 
 FEW = 48  # targets of a row that are sorted by insertion
@@ -13,7 +13,7 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def guide_of(cumulative: np.ndarray, shift: int) -> np.ndarray:
     """For every value with its ``shift`` lowest bits cut off, the place where a search for it begins."""
     guide = np.empty((cumulative[-1] >> shift) + 1, np.int32)
@@ -25,7 +25,7 @@ def guide_of(cumulative: np.ndarray, shift: int) -> np.ndarray:
     return guide
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _place(cumulative: np.ndarray, guide: np.ndarray, shift: int, value: Int) -> np.int64:
     place = np.int64(guide[value >> shift])
     while cumulative[place + 1] <= value:
@@ -33,7 +33,7 @@ def _place(cumulative: np.ndarray, guide: np.ndarray, shift: int, value: Int) ->
     return place
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _high_low(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Multiply two 64-bit numbers: the upper and the lower 64 bits of the product."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
@@ -43,7 +43,7 @@ def _high_low(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     return a_high * b_high + (middle >> _HALF) + (other >> _HALF), a * b
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _below(words: np.ndarray, used: int, span: int) -> np.int64:
     """Take one of 0..span - 1, each equally likely, from the word at ``used``; or from a spare, at the end.
 
@@ -61,7 +61,7 @@ def _below(words: np.ndarray, used: int, span: int) -> np.int64:
     return np.int64(high)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def strip(
     table: tuple[np.ndarray, np.ndarray, np.ndarray, int],
     first: np.ndarray,
@@ -112,7 +112,7 @@ def strip(
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distinct(values: np.ndarray, begin: int, end: int) -> int:
     """Sort this stretch, and keep each value once; return where it ends then."""
     if end - begin <= FEW:

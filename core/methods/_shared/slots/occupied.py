@@ -9,8 +9,8 @@ both bits.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 
 OCCUPIED, MARKED = 1, 2
@@ -29,7 +29,7 @@ def table_for(most: int) -> np.ndarray:
     return np.full(2 ** max(2, (2 * most - 1).bit_length()), EMPTY, dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tell(known: np.ndarray, dense: bool, slots: np.ndarray, bit: int) -> None:
     """Note ``bit`` of every one of ``slots``."""
     for slot in slots:
@@ -39,7 +39,7 @@ def tell(known: np.ndarray, dense: bool, slots: np.ndarray, bit: int) -> None:
             _add(known, slot, bit)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def look(known: np.ndarray, dense: bool, slot: Int) -> np.int64:
     """Look up the bits that hold of ``slot``."""
     if dense:
@@ -48,7 +48,7 @@ def look(known: np.ndarray, dense: bool, slot: Int) -> np.int64:
     return np.int64(0) if known[place] == EMPTY else np.int64(known[place] & 3)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def enter(known: np.ndarray, dense: bool, slot: Int) -> None:
     """Mark ``slot`` as occupied."""
     if dense:
@@ -57,7 +57,7 @@ def enter(known: np.ndarray, dense: bool, slot: Int) -> None:
         _add(known, slot, OCCUPIED)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def leave(known: np.ndarray, dense: bool, slot: Int) -> None:
     """Free ``slot``, which must be occupied."""
     if dense:
@@ -66,12 +66,12 @@ def leave(known: np.ndarray, dense: bool, slot: Int) -> None:
         _vacate(known, slot)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _home(known: np.ndarray, slot: Int) -> np.int64:
     return np.int64((np.uint64(slot) * _MULTIPLIER) >> _SHIFT) & (known.size - 1)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _place(known: np.ndarray, slot: Int) -> np.int64:
     """Find where ``slot`` stands, or the free place where it would."""
     place = _home(known, slot)
@@ -80,13 +80,13 @@ def _place(known: np.ndarray, slot: Int) -> np.int64:
     return place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(known: np.ndarray, slot: Int, bit: int) -> None:
     place = _place(known, slot)
     known[place] = (slot << 2 | bit) if known[place] == EMPTY else known[place] | bit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _vacate(known: np.ndarray, slot: Int) -> None:
     mask = known.size - 1
     gap = _place(known, slot)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 from core.methods._shared.slots.occupied import MARKED, OCCUPIED, enter, leave, look
 from core.privacy.entropy import Generator
@@ -23,7 +23,7 @@ _ONE_DRAW = 2**20  # below so many edges, one draw names two of them
 _BITS = 24
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack(
     first: np.ndarray,
     second: np.ndarray,
@@ -43,7 +43,7 @@ def pack(
     return edges
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run(
     edges: np.ndarray,
     targets: int,
@@ -122,7 +122,7 @@ def run(
         edges[j] = a << _FIRST | v << _SECOND | second
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _turn(
     edges: np.ndarray,
     i: Int,
@@ -175,7 +175,7 @@ def _turn(
     edges[k] = c << _FIRST | v << _SECOND | third
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unpack(edges: np.ndarray, targets: int, undirected: bool) -> np.ndarray:
     """Return the slots of the edges."""
     keys = np.empty(edges.size, np.int64)
@@ -184,12 +184,12 @@ def unpack(edges: np.ndarray, targets: int, undirected: bool) -> np.ndarray:
     return keys
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _slot(u: Int, v: Int, targets: int, undirected: bool) -> Int:
     return v * targets + u if undirected and u > v else u * targets + v
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _answer(
     bits: Int, u: Int, v: Int, undirected: bool, lazy: bool, prf_key: np.ndarray, threshold: np.uint64
 ) -> np.int64:
@@ -202,12 +202,12 @@ def _answer(
     return np.int64(present)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _score(left: np.ndarray, right: np.ndarray, u: Int, v: Int, undirected: bool) -> float:
     return _dot(left, right, v, u) if undirected and u > v else _dot(left, right, u, v)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _dot(left: np.ndarray, right: np.ndarray, u: Int, v: Int) -> float:
     total = 0.0
     for k in range(left.shape[1]):

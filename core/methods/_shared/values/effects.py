@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from core.graphs.columns.key_sort import sorted_keys
+from core.kernels.decorator import kernel
 
 if TYPE_CHECKING:
     from core.methods._shared.values.memory import Nodes
@@ -53,7 +53,7 @@ def _in_order(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return sorted_keys(keys)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _parts(keys: np.ndarray, mass: np.ndarray, size: np.ndarray, parts: int) -> np.ndarray:
     """Number the part of every node: of a run of equal values that of its first one's middle; int64."""
     found = np.empty(keys.size, np.int64)

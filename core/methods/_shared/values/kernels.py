@@ -12,8 +12,8 @@ pairs, of periods). ``score`` int64 (bins,), from 0 on, SCORE for none; empty wh
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.values.bins import SCORE
 from core.methods._shared.values.scored import powers
 
@@ -24,7 +24,7 @@ MOST_LEAN = 0.9
 """How much more or less likely a bin becomes by what nodes are owed of it."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _places(
     ends: tuple[np.ndarray, ...],
     where: Where,
@@ -36,7 +36,7 @@ def _places(
     return u, v, pair, where[3][ends[2][edge]] if ends[2].size else 0
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@kernel(fastmath=True, inline="always")
 def _weigh(
     u: int,
     v: int,
@@ -62,7 +62,7 @@ def _weigh(
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def expected_of_nodes(
     ends: tuple[np.ndarray, ...],
     where: Where,
@@ -84,7 +84,7 @@ def expected_of_nodes(
     return sources, targets
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def expected_of(
     by_pair: bool,
     ends: tuple[np.ndarray, ...],
@@ -108,7 +108,7 @@ def expected_of(
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def chosen(
     ends: tuple[np.ndarray, ...],
     where: Where,

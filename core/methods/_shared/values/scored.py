@@ -13,8 +13,8 @@ serve all bins; and an edge's mean score depends on nothing but its pair, its pe
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.kernels.decorator import kernel
 from core.methods._shared.values.bins import SCORE
 
 BATCH = 128
@@ -64,7 +64,7 @@ def tilts_for(means: np.ndarray, by_score: np.ndarray, furthest: float) -> np.nd
     return tilts
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@kernel(fastmath=True, inline="always")
 def powers(ratio: float, power: np.ndarray) -> None:
     """Write the powers of a number from -SCORE to SCORE, by doubling."""
     known, step = 1, ratio
@@ -81,7 +81,7 @@ def powers(ratio: float, power: np.ndarray) -> None:
         power[k] *= back
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _looked_up(
     first: int,
     size: int,
@@ -100,7 +100,7 @@ def _looked_up(
         at[i] += pairs * (period_of[ends[2][first + i]] if timed else 0)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def add_scores(
     ends: tuple[np.ndarray, ...],
     rows: tuple[np.ndarray, np.ndarray],
@@ -135,7 +135,7 @@ def add_scores(
             targets[v, VARIANCE] += variance
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@kernel(fastmath=True, inline="always")
 def _lean(power: np.ndarray, owed: float) -> float:
     """Scale weights of scores to add up to 1, then lean them to the side that is owed; return their mean.
 
@@ -158,7 +158,7 @@ def _lean(power: np.ndarray, owed: float) -> float:
     return mean
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def chosen_by_score(
     ends: tuple[np.ndarray, ...],
     rows: tuple[np.ndarray, np.ndarray],

@@ -1,0 +1,1 @@
+"""Compiled functions that are kept, and shipped with this code."""
