@@ -98,6 +98,7 @@ def create_app(services: Settings | Services) -> FastAPI:
         redoc_url=None,
         openapi_url=None,  # served by a route of its own, whose bytes are made once
         openapi_tags=openapi.TAGS,
+        generate_unique_id_function=openapi.operation_id,
         redirect_slashes=False,
         telemetry=traces.NOT_THE_FRAMEWORKS_OWN,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Depends, Header, Query, Request
 
@@ -59,6 +59,48 @@ IdempotencyKey = Annotated[
         examples=["6f1c3a52-8a5e-4a0e-9f0e-0d8f6e9a2b11"],
     ),
 ]
+
+
+Columns = Annotated[
+    str | None,
+    Query(
+        description="What columns are, by name or by number from 1: `source=caller,target=callee,time=when`. "
+        "Or names in the order of the file, `-` for one that is left alone: `source,target,-,time`. As JSON "
+        'where names have commas: `{"source": "Last, first", "target": 2}`.',
+        max_length=1_024,  # an address has its bound, and a letter may be twelve bytes of it
+    ),
+]
+Switch = Literal["auto", "true", "false"] | None
+
+
+def say_mapping(
+    columns: Columns = None,
+    delimiter: Annotated[
+        str | None, Query(description="One character, `::`, `tab` or `space`.", max_length=9)
+    ] = None,
+    header: Annotated[Switch, Query(description="Whether the first record names the columns.")] = None,
+    decimal: Annotated[
+        Literal["auto", ".", ","] | None, Query(description="The decimal mark of numbers.")
+    ] = None,
+    encoding: Annotated[
+        str | None, Query(description="utf-8, utf-16, latin-1, windows-1252.", max_length=32)
+    ] = None,
+    bipartite: Annotated[
+        Switch, Query(description="Whether the ends are two sorts of nodes, such as users and items.")
+    ] = None,
+    dates: Annotated[
+        Literal["auto", "dmy", "mdy", "ymd"] | None,
+        Query(description="What stands first in dates such as 03/04/2024; ymd: eight digits are a day."),
+    ] = None,
+) -> None:
+    """Declare how a caller says what a delimited file is: what is left out is guessed, and asked in doubt.
+
+    The values are taken as options of the format (:func:`format_options`), like any other.
+    """
+
+
+MAPPED = [Depends(say_mapping)]
+"""Of routes that take a file."""
 
 
 def format_options(request: Request, named: Collection[str]) -> dict[str, str | list[str]]:

@@ -54,6 +54,7 @@ from graphveil.problems import (
     UnknownFormat,
     UnknownMethod,
     UnmeteredFit,
+    UnsupportedMediaType,
     UploadsFull,
 )
 
@@ -111,5 +112,6 @@ __all__ = [
     "UnknownFormat",
     "UnknownMethod",
     "UnmeteredFit",
+    "UnsupportedMediaType",
     "UploadsFull",
 ]

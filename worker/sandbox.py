@@ -196,7 +196,9 @@ def ingest(folder: Path, channel: Channel) -> None:
 
     spec = json.loads((folder / "spec.json").read_bytes())
     files = {
-        part: UploadedFile(Path(file["path"]), file["format"], file["options"])
+        part: UploadedFile(
+            Path(file["path"]), file["format"], file["options"], answered_later=file["answered_later"]
+        )
         for part, file in spec["files"].items()
     }
 

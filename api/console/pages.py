@@ -18,6 +18,7 @@ from markupsafe import Markup
 from api.console import cookies, static
 from api.console.texts import catalogue, text, worded
 from api.http import problems
+from core.graphs.reading.mapping import LEFT, columns_of
 from core.identity.service import Principal
 from core.reports.html.render import environment_of
 from graphveil.models.roles import Role
@@ -104,7 +105,13 @@ def environment() -> Environment:
     """The console's templates, over those of the report."""
     made = environment_of(TEMPLATES)
     made.globals |= {"t": text, "worded": worded, "asset": static.address}
-    made.filters |= {"moment": moment, "share": share, "ago": ago, "short": short}
+    made.filters |= {
+        "moment": moment,
+        "share": share,
+        "ago": ago,
+        "short": short,
+        "said_of_columns": said_of_columns,
+    }
     return made
 
 
@@ -129,6 +136,14 @@ def ago(seconds: float | None) -> str:
         if seconds >= size:
             return text(f"time.{name}", count=round(seconds / size))
     return text("time.now")
+
+
+def said_of_columns(mapping: str) -> str:
+    """Write which columns an answer names, as the table beside it calls them."""
+    return ", ".join(
+        text("reading.named", role=text(f"reading.role_{'left' if role == LEFT else role}"), column=column)
+        for role, column in columns_of(mapping)
+    )
 
 
 def short(identifier: str) -> str:

@@ -140,6 +140,9 @@ TABLE: dict[type[Exception], Row] = {
     errors.PayloadTooLarge: Row(
         "payload-too-large", "The body is too large", 413, False, CALLER, shapes.PayloadTooLargeProblem
     ),
+    errors.UnsupportedMediaType: Row(
+        "unsupported-media-type", "The body is no file's bytes", 415, False, CALLER
+    ),
     errors.RangeNotSatisfiable: Row(
         "range-not-satisfiable",
         "The file ends before that part",

@@ -12,7 +12,7 @@ from anyio import CapacityLimiter, from_thread, to_thread
 from starlette.requests import Request
 
 from api.http import bodies
-from core.errors import GraphveilError, TooManyUploads, UploadsFull
+from core.errors import GraphveilError, TooManyUploads, UnsupportedMediaType, UploadsFull
 from core.identity.service import Principal
 from core.settings import Settings
 
@@ -22,14 +22,23 @@ HOP_BYTES = 2**20  # gathered before each hop into the thread, so that small net
 
 
 async def feed(
-    request: Request, principal: Principal, consume: Callable[[Iterator[bytes]], Result]
+    request: Request,
+    principal: Principal,
+    consume: Callable[[Iterator[bytes]], Result],
+    *,
+    form: bool = False,
 ) -> Result:
     """Run ``consume`` in a thread over the request's body; return what it returns.
 
     Memory stays at about one hop: the thread asks for the next piece when it has done with the last, and
     the connection is not read before. A caller who leaves makes the iterator raise ClientDisconnect, one who
-    pauses or drips RequestTimeout. TooManyUploads or UploadsFull when no turn came.
+    pauses or drips RequestTimeout. TooManyUploads or UploadsFull when no turn came. A form around the file is
+    UnsupportedMediaType where none is asked for: its lines would be read as the file's.
     """
+    if not form and request.headers.get("content-type", "").lower().startswith("multipart/"):
+        raise UnsupportedMediaType(
+            "the body is a form; send the file's bytes alone, as `curl --upload-file edges.csv` does"
+        )
     settings, slots = request.app.state.services.settings, request.app.state.upload_slots
     receive = bodies.paced(
         request.receive,

@@ -18,6 +18,7 @@ router = APIRouter(prefix="/jobs/{job_id}", tags=["governance"], route_class=Gua
 
 @router.post(
     "/approve",
+    operation_id="approve_job",
     summary="Approve a job",
     responses=openapi.refusals(
         errors.NotFound,
@@ -35,6 +36,7 @@ def approve(services: ServicesDep, principal: CuratorDep, job_id: str, body: Dec
 
 @router.post(
     "/reject",
+    operation_id="reject_job",
     summary="Reject a job",
     responses=openapi.refusals(errors.NotFound, errors.SecondPersonNeeded, errors.InvalidTransition),
 )

@@ -42,6 +42,7 @@ _EXAMPLES = {
 
 @router.post(
     "",
+    operation_id="submit_audit",
     status_code=202,
     summary="Audit a method's promise",
     responses={

@@ -60,6 +60,7 @@ def get_budget(
 
 @router.post(
     "/budget/unblock",
+    operation_id="unblock_account",
     summary="Let a blocked account take jobs again",
     responses=openapi.refusals(errors.NotFound, errors.Forbidden),
 )

@@ -8,13 +8,15 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from api.deps import CuratorDep, Cursor, ReaderDep, ServicesDep
 from api.http.auth import Guarded
+from api.schemas.datasets import NewReading
 from api.show import openapi
 from core import errors
 from core.graphs.schema import GraphSchema
 from core.workflows.datasets import queries as dataset_queries
+from core.workflows.datasets import readings
 from core.workflows.datasets.register import NewDataset, confirm_schema, register_dataset
 from core.workflows.operations.archive import archive_dataset
-from graphveil.models.datasets import Dataset, Datasets
+from graphveil.models.datasets import Dataset, Datasets, Received
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=Guarded)
 
@@ -67,8 +69,18 @@ _EXAMPLES = {
 }
 
 
+_READINGS = {
+    "calls": {
+        "summary": "Which columns are the ends, and which the time",
+        "value": {"columns": {"source": "caller", "target": "callee", "time": "when"}},
+    },
+    "no header": {"value": {"header": False, "columns": "source,target,-,time"}},
+}
+
+
 @router.post(
     "",
+    operation_id="register_dataset",
     status_code=201,
     summary="Declare a dataset",
     responses={
@@ -142,8 +154,28 @@ def put_schema(
     return dataset_queries.get_dataset(services, principal, dataset_id)
 
 
+@router.post(
+    "/{dataset_id}/reading",
+    summary="Read an upload again",
+    responses=openapi.refusals(errors.NotFound, errors.InvalidTransition),
+)
+def read_again(
+    services: ServicesDep,
+    principal: CuratorDep,
+    dataset_id: str,
+    body: Annotated[NewReading, Body(openapi_examples=_READINGS)],
+) -> Received:
+    """The kept file of a proposal is read as you say, and another schema is proposed from it.
+
+    What you do not say stays as it was read. `version.readings` of the dataset shows how that is, what had to
+    be guessed, and which mapping answers it.
+    """
+    return readings.read_again(services, principal, dataset_id, body.part, body.said)
+
+
 @router.delete(
     "/{dataset_id}",
+    operation_id="archive_dataset",
     status_code=204,
     summary="Archive a dataset",
     responses=openapi.refusals(errors.NotFound, errors.InvalidTransition),

@@ -45,6 +45,7 @@ data: {"state":"published"}
 
 @router.get(
     "/{job_id}/events",
+    operation_id="follow_job",
     response_model=Events,
     summary="List the steps that a job has taken, or follow them",
     responses={

@@ -26,6 +26,7 @@ router = APIRouter(tags=["service"], route_class=Open, responses=openapi.refusal
 
 @router.get(
     "/",
+    operation_id="get_entrance",
     response_model=Entrance,
     summary="What this is, and where to go",
     responses={200: {"content": {HTML: {}}}},
@@ -42,6 +43,7 @@ def entrance(request: Request) -> Response:
 
 @router.get(
     "/docs",
+    operation_id="get_reference",
     response_class=HTMLResponse,
     summary="The API's reference, to try it on",
     responses={200: {"content": {HTML: {}}}},
@@ -59,6 +61,7 @@ def reference_script() -> Response:
 
 @router.get(
     "/handbook",
+    operation_id="get_handbook",
     response_class=HTMLResponse,
     summary="The documentation",
     responses={
@@ -100,6 +103,7 @@ def _listed() -> str:
 
 @router.get(
     "/docs/{name}",
+    operation_id="get_guide",
     response_class=HTMLResponse,
     summary="A page of the documentation",
     responses={200: {"content": {HTML: {}}}, **openapi.refusals(NotFound)},
@@ -111,6 +115,7 @@ def guide(name: str) -> HTMLResponse:
 
 @router.get(
     "/docs/generators/{method}",
+    operation_id="get_method_guide",
     response_class=HTMLResponse,
     summary="The page of a method",
     responses={200: {"content": {HTML: {}}}, **openapi.refusals(NotFound)},

@@ -18,7 +18,7 @@ router = APIRouter(tags=["service"])
 asking = APIRouter(tags=["service"], route_class=Open, responses=openapi.refusals(RateLimited))
 
 
-@router.get("/healthz", summary="Is the process alive?")
+@router.get("/healthz", operation_id="get_health", summary="Is the process alive?")
 def healthz() -> Health:
     """Answers as long as the process can answer at all."""
     return Health()
@@ -26,6 +26,7 @@ def healthz() -> Health:
 
 @asking.get(
     "/readyz",
+    operation_id="get_readiness",
     summary="Can the service serve?",
     responses={503: {"model": Readiness, "description": "At least one check failed."}},
 )

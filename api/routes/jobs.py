@@ -48,6 +48,7 @@ _EXAMPLES = {
 
 @router.post(
     "",
+    operation_id="submit_job",
     status_code=202,
     response_model=Job,
     summary="Submit a job, or plan it",
@@ -139,6 +140,7 @@ def get_job(services: ServicesDep, principal: PortalDep, request: Request, job_i
 
 @router.post(
     "/{job_id}/cancel",
+    operation_id="cancel_job",
     status_code=202,
     summary="Cancel a job",
     responses=openapi.refusals(errors.NotFound, errors.InvalidTransition),

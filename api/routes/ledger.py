@@ -21,7 +21,7 @@ WatcherDep = Annotated[Principal, Depends(allow(Role.AUDITOR, Role.OPERATOR, Rol
 router = APIRouter(tags=["ledger"], route_class=Guarded)
 
 
-@router.get("/ledger/health", summary="Is the ledger whole?")
+@router.get("/ledger/health", operation_id="get_ledger_health", summary="Is the ledger whole?")
 def get_health(services: ServicesDep, principal: WatcherDep) -> LedgerHealth:
     """Every promise of the ledger, as the verifier last found it, for auditors, operators and curators.
 
@@ -32,6 +32,7 @@ def get_health(services: ServicesDep, principal: WatcherDep) -> LedgerHealth:
 
 @router.get(
     "/datasets/{dataset_id}/ledger/verify",
+    operation_id="verify_ledger",
     summary="Verify the dataset's account now",
     responses=openapi.refusals(errors.NotFound, errors.Conflict),
 )

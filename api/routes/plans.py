@@ -31,6 +31,7 @@ _EXAMPLES = {
 
 @router.post(
     "",
+    operation_id="list_plans",
     response_model=Menu,
     summary="Plan methods at several epsilons",
     responses=openapi.refusals(

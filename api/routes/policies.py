@@ -50,6 +50,7 @@ _EXAMPLES = {
 
 @router.get(
     "",
+    operation_id="get_policy",
     response_model=DatasetPolicy,
     summary="Show the dataset's policy",
     responses={
@@ -73,6 +74,7 @@ def show(
 
 @router.put(
     "",
+    operation_id="change_policy",
     response_model=DatasetPolicy,
     summary="Change the dataset's policy",
     responses={

@@ -17,6 +17,7 @@ router = APIRouter(tags=["service"], route_class=Open, responses=openapi.refusal
 
 @router.get(
     "/problems",
+    operation_id="list_problems",
     response_class=HTMLResponse,
     summary="Every kind of problem",
     responses={200: {"content": {"text/html": {}}}},
@@ -30,6 +31,7 @@ def index() -> HTMLResponse:
 
 @router.get(
     "/problems/{slug}",
+    operation_id="get_problem",
     response_class=HTMLResponse,
     summary="What a kind of problem means and how to mend it",
     responses={200: {"content": {"text/html": {}}}, **openapi.refusals(NotFound)},

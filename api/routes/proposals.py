@@ -54,13 +54,20 @@ def get_proposal(services: ServicesDep, principal: LedgerDep, proposal_id: str) 
     return proposals.get_proposal(services, principal, proposal_id)
 
 
-@router.post("/{proposal_id}/approve", summary="Approve a proposal", responses=_DECIDED)
+@router.post(
+    "/{proposal_id}/approve",
+    operation_id="approve_proposal",
+    summary="Approve a proposal",
+    responses=_DECIDED,
+)
 def approve(services: ServicesDep, principal: CuratorDep, proposal_id: str, body: DecisionBody) -> Proposal:
     """It takes effect at once. A second curator decides; safe to repeat."""
     return proposals.approve_proposal(services, principal, proposal_id, reason=body.reason)
 
 
-@router.post("/{proposal_id}/reject", summary="Reject a proposal", responses=_DECIDED)
+@router.post(
+    "/{proposal_id}/reject", operation_id="reject_proposal", summary="Reject a proposal", responses=_DECIDED
+)
 def reject(services: ServicesDep, principal: CuratorDep, proposal_id: str, body: DecisionBody) -> Proposal:
     """It never takes effect. A second curator decides; safe to repeat."""
     return proposals.reject_proposal(services, principal, proposal_id, reason=body.reason)
@@ -68,6 +75,7 @@ def reject(services: ServicesDep, principal: CuratorDep, proposal_id: str, body:
 
 @router.post(
     "/{proposal_id}/withdraw",
+    operation_id="withdraw_proposal",
     summary="Withdraw a proposal",
     responses=openapi.refusals(errors.NotFound, errors.Forbidden, errors.InvalidTransition),
 )

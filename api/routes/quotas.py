@@ -43,6 +43,7 @@ _ADJUSTMENT = {
 
 @router.post(
     "/grants",
+    operation_id="propose_grant",
     status_code=201,
     summary="Propose a larger capacity",
     responses={
@@ -78,6 +79,7 @@ def grant(
 
 @router.get(
     "/quotas",
+    operation_id="list_quotas",
     summary="List the account's quotas",
     responses=openapi.refusals(errors.NotFound),
 )
@@ -88,6 +90,7 @@ def quotas(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> Quot
 
 @router.get(
     "/quotas/{scope}/{name}/ledger",
+    operation_id="list_quota_entries",
     summary="List the entries of a quota",
     responses=openapi.refusals(errors.NotFound),
 )
@@ -143,6 +146,7 @@ def put_quota(
 
 @router.post(
     "/adjustments",
+    operation_id="adjust_budget",
     summary="Count spend from outside the service",
     responses=openapi.refusals(errors.NotFound, errors.StaleEtag, errors.BudgetExceeded),
 )

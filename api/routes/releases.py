@@ -29,7 +29,8 @@ from graphveil.models.jobs import Artifacts, ReportPending
 router = APIRouter(prefix="/jobs/{job_id}", tags=["releases"], route_class=Guarded)
 
 HTML, MARKDOWN = "text/html; charset=utf-8", "text/markdown; charset=utf-8"
-_CHUNKS = {"*/*": {"schema": {"type": "string", "format": "binary"}}}  # as the list of artifacts says
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_CHUNKS = {"application/octet-stream": _BINARY, "*/*": _BINARY}  # as the list of artifacts says
 _TEXT = {"schema": {"type": "string"}}
 _OBJECT = {"schema": {"type": "object"}}
 _ETAG = {"ETag": {"schema": {"type": "string"}, "description": "SHA-256 of the answer."}}
@@ -81,6 +82,7 @@ def get_report(services: ServicesDep, principal: PortalDep, request: Request, jo
 
 @router.get(
     "/report.html",
+    operation_id="get_report_page",
     summary="Show a release's report as a page",
     response_class=Response,
     responses=_answers("text/html"),
@@ -93,6 +95,7 @@ def get_page(services: ServicesDep, principal: PortalDep, request: Request, job_
 
 @router.get(
     "/report.md",
+    operation_id="get_report_markdown",
     summary="Show a release's report as Markdown",
     response_class=Response,
     responses=_answers("text/markdown"),
@@ -191,6 +194,7 @@ def list_artifacts(services: ServicesDep, principal: PortalDep, job_id: str) -> 
 
 @router.get(
     "/artifacts/{name}",
+    operation_id="download_artifact",
     response_class=StreamingResponse,
     summary="Download a file",
     responses={

@@ -25,6 +25,7 @@ _EXAMPLES = {
 
 @router.post(
     "",
+    operation_id="sample_job",
     status_code=202,
     summary="Draw again from a published job's model",
     responses={

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 
-from api.deps import CuratorDep, ServicesDep, format_options
+from api.deps import MAPPED, CuratorDep, ServicesDep, format_options
 from api.http import bodies, streaming
 from api.http.auth import Guarded
 from api.schemas.sensitive_links import EXAMPLES
@@ -23,10 +23,13 @@ _NAMED = frozenset({"format"})
 @router.put(
     "/sensitive-links",
     status_code=202,
+    dependencies=MAPPED,
     summary="Name the sensitive links",
     responses={
         202: {"content": {"application/json": {"examples": EXAMPLES}}},
-        **openapi.refusals(errors.NotFound, errors.DatasetNotReady, errors.NotAccepted),
+        **openapi.refusals(
+            errors.NotFound, errors.DatasetNotReady, errors.NotAccepted, errors.UnsupportedMediaType
+        ),
     },
     openapi_extra={
         "requestBody": {

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from api.deps import (
+    MAPPED,
     CuratorDep,
     Cursor,
     IdempotencyKey,
@@ -33,6 +34,7 @@ from graphveil.models.streams import TERMINAL, Snapshot, Snapshots, Stream, Stre
 router = APIRouter(prefix="/streams", tags=["streams"], route_class=Guarded)
 
 JSON, HTML, MARKDOWN = "application/json", "text/html", "text/markdown"
+ARCHIVES = ("application/zip", "application/octet-stream")
 _NAMED = frozenset({"step", "time", "format"})
 _LAST_STEP = 2**31 - 1
 _EXAMPLES = {
@@ -79,6 +81,7 @@ Step = Annotated[int, Path(ge=0, le=_LAST_STEP, description="The step.")]
 
 @router.post(
     "",
+    operation_id="open_stream",
     status_code=201,
     response_model=Stream,
     summary="Open a stream, or plan it",
@@ -156,6 +159,7 @@ def get_stream(services: ServicesDep, principal: ReaderDep, request: Request, st
 
 @router.post(
     "/{stream_id}/close",
+    operation_id="close_stream",
     summary="Close a stream",
     responses=openapi.refusals(errors.NotFound),
 )
@@ -166,6 +170,8 @@ def close(services: ServicesDep, principal: PortalDep, stream_id: str) -> Stream
 
 @router.post(
     "/{stream_id}/snapshots",
+    operation_id="push_snapshot",
+    dependencies=MAPPED,
     status_code=202,
     summary="Send a snapshot",
     responses={
@@ -197,6 +203,7 @@ def close(services: ServicesDep, principal: PortalDep, stream_id: str) -> Stream
             errors.AccountExposed,
             errors.DatasetNotReady,
             errors.UnknownFormat,
+            errors.UnsupportedMediaType,
         ),
     },
     openapi_extra={
@@ -289,6 +296,7 @@ def get_snapshot(
 
 @router.get(
     "/{stream_id}/report",
+    operation_id="get_stream_report",
     summary="Show a stream's report",
     response_model=StreamReport,
     responses=_REPORT,
@@ -318,6 +326,7 @@ def get_report(
 
 @router.get(
     "/{stream_id}/report.html",
+    operation_id="get_stream_report_page",
     summary="Show a stream's report as a page",
     response_class=Response,
     responses=_REPORT,
@@ -337,6 +346,7 @@ def get_page(
 
 @router.get(
     "/{stream_id}/report.md",
+    operation_id="get_stream_report_markdown",
     summary="Show a stream's report as Markdown",
     response_class=Response,
     responses=_REPORT,
@@ -358,11 +368,12 @@ def get_markdown(
 
 @router.get(
     "/{stream_id}/download",
+    operation_id="download_stream",
     summary="Download a stream's snapshots",
     response_class=StreamingResponse,
     responses={
         200: {
-            "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {form: {"schema": {"type": "string", "format": "binary"}} for form in ARCHIVES},
             "description": "A zip: nodes, schema, index, and a folder for each step.",
         },
         **openapi.refusals(errors.NotFound, errors.JobNotFinished),
@@ -371,6 +382,7 @@ def get_markdown(
 def download(
     services: ServicesDep,
     principal: PortalDep,
+    request: Request,
     stream_id: str,
     first: Annotated[int | None, Query(ge=0, le=_LAST_STEP, description="The first step to take.")] = None,
     last: Annotated[int | None, Query(ge=0, le=_LAST_STEP, description="The last step to take.")] = None,
@@ -381,7 +393,8 @@ def download(
         "Cache-Control": conditional.REVALIDATE,
         "Content-Disposition": f'attachment; filename="{stream_id}.zip"',
     }
-    return StreamingResponse(streaming.opened(chunks), 200, headers, media_type="application/zip")
+    media_type = preferred(request.headers.get("accept", ""), ARCHIVES)
+    return StreamingResponse(streaming.opened(chunks), 200, headers, media_type=media_type)
 
 
 def _shown(request: Request, found: Snapshot) -> Snapshot:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request
 
-from api.deps import CuratorDep, ServicesDep, format_options
+from api.deps import MAPPED, CuratorDep, ServicesDep, format_options
 from api.http import bodies, streaming
 from api.http.auth import Guarded
 from api.schemas.datasets import NewUpload, UploadParts
@@ -46,9 +46,15 @@ _PARTS = {
 
 @router.put(
     "/content",
+    dependencies=MAPPED,
     summary="Upload a part",
     responses=openapi.refusals(
-        errors.NotFound, errors.Conflict, errors.InvalidTransition, errors.UnknownFormat, errors.LeaseLost
+        errors.NotFound,
+        errors.Conflict,
+        errors.InvalidTransition,
+        errors.UnknownFormat,
+        errors.UnsupportedMediaType,
+        errors.LeaseLost,
     ),
     openapi_extra={
         "requestBody": {
@@ -68,8 +74,8 @@ async def put_content(
 ) -> Received:
     """The part is stored, encrypted; `edges` completes the upload and queues its validation.
 
-    Any further query parameter is an option of the format, such as `delimiter=;`. One that is repeated is a
-    list, such as `columns=source&columns=target`. Sending a part again replaces it.
+    What a delimited file does not say itself, such as what its columns are, can be said; so can, as further
+    query parameters, any other option of the format. Sending a part again replaces it.
     """
     options = format_options(request, _NAMED)
     return await streaming.feed(

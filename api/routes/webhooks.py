@@ -40,6 +40,7 @@ _EXAMPLES = {
 
 @router.post(
     "",
+    operation_id="add_webhook",
     status_code=201,
     summary="Add a webhook",
     responses={
@@ -70,6 +71,7 @@ def list_webhooks(
 
 @router.get(
     "/{webhook_id}",
+    operation_id="get_webhook",
     summary="Show a webhook",
     responses=openapi.refusals(errors.NotFound),
 )
@@ -80,6 +82,7 @@ def get(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Webhoo
 
 @router.delete(
     "/{webhook_id}",
+    operation_id="delete_webhook",
     status_code=204,
     summary="Delete a webhook",
     responses=openapi.refusals(errors.NotFound),
@@ -91,6 +94,7 @@ def delete(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Non
 
 @router.post(
     "/{webhook_id}/enable",
+    operation_id="enable_webhook",
     summary="Enable a webhook again",
     responses=openapi.refusals(errors.NotFound),
 )
@@ -101,6 +105,7 @@ def enable(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Web
 
 @router.post(
     "/{webhook_id}/rotate",
+    operation_id="rotate_webhook_secret",
     summary="Give a webhook a new secret",
     responses=openapi.refusals(errors.NotFound, errors.Conflict),
 )
@@ -111,6 +116,7 @@ def rotate(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Web
 
 @router.post(
     "/{webhook_id}/test",
+    operation_id="test_webhook",
     status_code=202,
     summary="Send a webhook a test",
     responses=openapi.refusals(errors.NotFound, errors.Conflict),
@@ -141,6 +147,7 @@ def list_deliveries(
 
 @router.post(
     "/{webhook_id}/deliveries/{delivery_id}/retry",
+    operation_id="retry_delivery",
     status_code=202,
     summary="Send a delivery again",
     responses=openapi.refusals(errors.NotFound, errors.Conflict),

@@ -1,11 +1,12 @@
-"""What is sent to put a file straight into the bucket."""
+"""What is sent to put a file straight into the bucket, or to have a kept one read again."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from core.graphs.reading.mapping import MAX_COLUMNS, Mapping
 from core.storage.presigned import MAX_PARTS
 
 
@@ -29,3 +30,33 @@ class UploadParts(BaseModel):
         list[Annotated[str, Field(min_length=1, max_length=256)]],
         Field(min_length=1, max_length=MAX_PARTS, description="The ETag of each part, in order."),
     ]
+
+
+Column = Annotated[str, Field(max_length=128)] | Annotated[int, Field(ge=1, le=MAX_COLUMNS)]
+
+
+class NewReading(BaseModel):
+    """What a person says of a file, in place of what was guessed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    part: Annotated[str, Field(max_length=16, description="`edges` or `nodes`.")] = "edges"
+    columns: Annotated[
+        Annotated[str, Field(max_length=16_384)] | dict[str, Column | list[Column]] | None,
+        Field(description="What columns are, as an upload takes it, or as an object of roles and columns."),
+    ] = None
+    delimiter: Annotated[
+        str | None, Field(max_length=9, description="One character, `::`, `tab`, `space`.")
+    ] = None
+    header: Annotated[bool | None, Field(description="Whether the first record names the columns.")] = None
+    decimal: Annotated[Literal[".", ","] | None, Field(description="The decimal mark.")] = None
+    encoding: Annotated[str | None, Field(max_length=32, description="utf-8, latin-1, ...")] = None
+    bipartite: Annotated[bool | None, Field(description="Whether the ends are two sorts of nodes.")] = None
+    dates: Annotated[
+        Literal["dmy", "mdy", "ymd"] | None, Field(description="What stands first in dates.")
+    ] = None
+
+    @property
+    def said(self) -> Mapping:
+        """What is said, as one mapping. InvalidInput names the field at fault."""
+        return Mapping.parse(**self.model_dump(exclude={"part"}))

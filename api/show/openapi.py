@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from api.http import conditional, problems
 from api.http.problems import Row
@@ -56,6 +57,11 @@ class Description:
                 body = json.dumps(self._app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
                 self._made = body, conditional.tag_of(body)
         return self._made
+
+
+def operation_id(route: APIRoute) -> str:
+    """Name the operation as its route is called, unless the route says ``operation_id``."""
+    return route.name
 
 
 REPLAYED = "Idempotency-Replayed"

@@ -36,6 +36,7 @@ GraphveilError
 ├── StaleEtag                    the object has changed since the caller read it
 ├── IfMatchMissing               a change must name what it changes
 ├── PayloadTooLarge
+├── UnsupportedMediaType         the body is a form where a file's bytes are taken
 ├── RangeNotSatisfiable          the file ends before the part that was asked for
 ├── BudgetRefused                the accountant says no
 │   ├── BudgetExceeded           which account, what was asked, what remains, what is reserved
@@ -230,6 +231,10 @@ class IfMatchMissing(GraphveilError):
 
 
 class PayloadTooLarge(GraphveilError):
+    pass
+
+
+class UnsupportedMediaType(GraphveilError):
     pass
 
 

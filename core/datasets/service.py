@@ -29,6 +29,7 @@ class Event(StrEnum):
     SCHEMA_DECLARED = "declaring a schema"
     SCHEMA_PROPOSED = "proposing a schema"
     SCHEMA_CONFIRMED = "confirming a schema"
+    READ_AGAIN = "reading an upload again"
     SUPERSEDED = "dropping a proposal"
     ACCEPTED = "accepting an upload"
     REJECTED = "rejecting an upload"
@@ -55,6 +56,7 @@ STEPS: dict[Event, Step] = {
     Event.SCHEMA_DECLARED: Step({D.REGISTERED: D.REGISTERED, D.REJECTED: D.REGISTERED}, {}),
     Event.SCHEMA_PROPOSED: Step({D.VALIDATING: D.REGISTERED}, {V.VALIDATING: V.PROPOSED}),
     Event.SCHEMA_CONFIRMED: Step({D.REGISTERED: D.VALIDATING}, {V.PROPOSED: V.QUEUED}),
+    Event.READ_AGAIN: Step({D.REGISTERED: D.VALIDATING}, {V.PROPOSED: V.QUEUED}),
     Event.SUPERSEDED: Step({D.VALIDATING: D.VALIDATING}, {V.PROPOSED: V.ERASED}),
     Event.ACCEPTED: Step({D.VALIDATING: D.READY, D.READY: D.READY}, {V.VALIDATING: V.READY}),
     Event.REJECTED: Step({D.VALIDATING: D.REJECTED, D.READY: D.READY}, {V.VALIDATING: V.REJECTED}),

@@ -62,8 +62,7 @@ def train(
         for i in range(lengths[row]):
             here = rows[row, i]
             reach = 1 + _next(state) % window
-            first: int = max(0, i - reach)
-            last: int = min(lengths[row], i + reach + 1)
+            first, last = max(np.int64(0), i - reach), min(np.int64(lengths[row]), i + reach + 1)
             for j in range(first, last):
                 if j == i:
                     continue

@@ -27,12 +27,12 @@ from core.reports.carried import Carried
 from core.reports.comparison import Comparison
 from core.reports.evidence import Attacks, CuratorPart, Task
 from core.reports.model import (
-    Artifact,
     Claim,
     GuaranteePart,
     Provenance,
     PublicPart,
     PurposeSummary,
+    ReleasedFile,
     TranscriptSummary,
 )
 from core.reports.notices import caveats, values_left_out, warnings
@@ -133,7 +133,7 @@ def public_part(
             plan_digest=plan.digest(),
             randomness="operating system" if origin.seed is None else "seeded",
             artifacts=tuple(
-                Artifact(**{k: entry[k] for k in ("name", "media_type", "size_bytes", "sha256")})
+                ReleasedFile(**{k: entry[k] for k in ("name", "media_type", "size_bytes", "sha256")})
                 for entry in artifacts
             ),
             libraries=versions(),

@@ -103,7 +103,7 @@ class Charge(ReportModel):
     charged_at: str | None = Field(default=None, description="RFC 3339, UTC.")
 
 
-class Artifact(ReportModel):
+class ReleasedFile(ReportModel):
     """One released file."""
 
     name: str
@@ -140,7 +140,7 @@ class Provenance(ReportModel):
         description="Source of the sampling draws; noise always comes from the operating system."
     )
     seed: int | None = None
-    artifacts: Annotated[tuple[Artifact, ...], Field(max_length=64)]
+    artifacts: Annotated[tuple[ReleasedFile, ...], Field(max_length=64)]
     libraries: dict[str, str] = Field(description="Installed versions of what computed the release.")
 
 

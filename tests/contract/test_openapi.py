@@ -37,6 +37,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.contract.test_every_operation import BUCKETS_ONLY, OPERATIONS, case_of
 from tests.support.stage import Stage, document
 
+OCTETS = "application/octet-stream"
 EXAMPLES = 6
 WALKS, STEPS = 12, 8
 CHECKS = [
@@ -52,6 +53,7 @@ CHECKS = [
 ]
 _KEY = "Its Idempotency-Key is needed, and is one request's."
 _TERMS = "What its fields say together decides, and amounts that are texts."
+_COLUMNS = "What columns and their dialect are said to be follows a grammar."
 _LARGE = "The document has the bound of a large integer as a floating-point number."
 MORE_THAN_SHAPE = {
     **{
@@ -66,6 +68,7 @@ MORE_THAN_SHAPE = {
     "POST /v1/datasets": _TERMS,
     "POST /v1/datasets/{dataset_id}/budget/adjustments": _TERMS,
     "POST /v1/datasets/{dataset_id}/budget/grants": _TERMS,
+    "POST /v1/datasets/{dataset_id}/reading": "Columns are those of a kept file.",
     "POST /v1/datasets/{dataset_id}/uploads": _LARGE,
     "POST /v1/jobs": _KEY,
     "POST /v1/jobs/{job_id}/samples": _KEY,
@@ -77,6 +80,7 @@ MORE_THAN_SHAPE = {
     "PUT /v1/datasets/{dataset_id}/content": "Formats are those installed.",
     "PUT /v1/datasets/{dataset_id}/policy": "Its If-Match is needed, and names what stands.",
     "PUT /v1/datasets/{dataset_id}/schema": _TERMS,
+    "PUT /v1/datasets/{dataset_id}/sensitive-links": _COLUMNS,
 }
 """The operations that may refuse a request of the documented shape, and why; every other accepts it."""
 OUTLIVED = ("/v1/datasets/{dataset_id}", "/v1/keys/{key_id}")
@@ -113,6 +117,37 @@ def test_every_operation_is_documented(app: FastAPI):
                 assert parameter["in"] == "path" or "description" in parameter, (
                     f"{where}: {parameter['name']}"
                 )
+
+
+def test_operations_have_short_names_of_their_own(app: FastAPI):
+    named = [
+        operation["operationId"] for item in app.openapi()["paths"].values() for operation in item.values()
+    ]
+    assert [name for name, times in Counter(named).items() if times > 1] == []
+    assert [name for name in named if not re.fullmatch(r"[a-z]+(_[a-z]+){1,3}", name)] == []
+    assert "submit_job" in named
+
+
+def test_models_are_called_as_they_are_and_by_no_module(app: FastAPI):
+    for name, model in app.openapi()["components"]["schemas"].items():
+        assert re.fullmatch(r"[A-Z][A-Za-z]+", name)
+        assert model["title"] == name
+
+
+def test_every_answer_has_a_type_that_generators_of_clients_know(app: FastAPI):
+    for path, item in app.openapi()["paths"].items():
+        for method, operation in item.items():
+            for status, answer in operation["responses"].items():
+                if not status.startswith("2") or status == "204":
+                    continue
+                where = f"{method} {path} {status}"
+                known = [
+                    content.get("schema")
+                    for form, content in answer["content"].items()
+                    if form.endswith("json") or form.startswith("text/") or form == OCTETS
+                ]
+                assert known, where
+                assert known[0], where
 
 
 def test_requests_have_examples(app: FastAPI):

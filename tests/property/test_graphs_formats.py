@@ -24,8 +24,11 @@ from core.graphs.views.convert import to_networkx
 from core.graphs.views.pseudonyms import pseudonymise, sorted_by_id
 
 FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# What an id may look like: quotes, delimiters, comment signs, GML's brackets, other scripts.
-ID = st.text(st.sampled_from("ab019,;\"#% /&<é中[]()'="), min_size=1, max_size=6)
+# What an id may look like: quotes, delimiters, comment signs, GML's brackets, other scripts. No id of a list
+# begins or ends with a space.
+ID = st.text(st.sampled_from("ab019,;\"#% /&<é中[]()'="), min_size=1, max_size=6).filter(
+    lambda text: text == text.strip()
+)
 
 
 def _edges(draw: st.DrawFn, sources: int, targets: int, steps: int | None) -> EdgeTable:

@@ -97,6 +97,10 @@ class Stage:
             "POST /v1/datasets": lambda: {"body": self._declared()},
             "DELETE /v1/datasets/{dataset_id}": lambda: {"dataset_id": self._empty()},
             "PUT /v1/datasets/{dataset_id}/schema": lambda: {"dataset_id": self._empty(), "body": SCHEMA},
+            "POST /v1/datasets/{dataset_id}/reading": lambda: {
+                "dataset_id": self._proposed(),
+                "body": {"columns": {"source": "target", "target": "source"}},
+            },
             "PUT /v1/datasets/{dataset_id}/content": lambda: {
                 "dataset_id": self._empty(),
                 "content": b"source,target\n0,1\n",
@@ -190,6 +194,13 @@ class Stage:
     def _declared(self, **more: Any) -> Members:
         name = secrets.token_hex(6)
         return {"name": name, "unit": "edge", "epsilon": "5", "graph_schema": SCHEMA} | more
+
+    def _proposed(self) -> str:
+        """A dataset whose schema was read off its upload, and waits."""
+        dataset_id = self.tenant.register(graph_schema=None)["id"]
+        received = self.tenant.upload(dataset_id).json()
+        self.tenant.work(Topic.INGEST, received["id"])
+        return dataset_id
 
     def _empty(self) -> str:
         return self.call("POST", "/datasets", json=self._declared()).json()["id"]

@@ -50,7 +50,12 @@ class IngestKind(WorkKind[IngestWork]):
         work = held.work
         return {
             "files": {
-                part: {"path": str(file.path), "format": file.format, "options": dict(file.options)}
+                part: {
+                    "path": str(file.path),
+                    "format": file.format,
+                    "options": dict(file.options),
+                    "answered_later": file.answered_later,
+                }
                 for part, file in work.files.items()
             },
             "schema": None if work.schema is None else work.schema.model_dump(mode="json"),

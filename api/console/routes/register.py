@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from api.console import cookies, file_forms, pages, pictures
 from api.console.forms import Form, FormDep, mistaken, whole_number
+from api.console.said import asked_columns
 from api.console.session import Signed, Uploading, see
 from api.deps import CuratorDep, ServicesDep
 from api.http import bodies, streaming
@@ -84,13 +85,13 @@ async def upload(request: Request, services: ServicesDep, principal: CuratorDep,
     announced = bodies.announced_bytes(request.headers)
     if announced is not None and announced > limit + file_forms.MAX_OUTSIDE_BYTES:
         raise bodies.too_large(limit)
-    return await streaming.feed(request, principal, receive)
+    return await streaming.feed(request, principal, receive, form=True)
 
 
 @router.get("/datasets/{dataset_id}/schema")
 def propose(request: Request, services: ServicesDep, principal: CuratorDep, dataset_id: str) -> Response:
     """The schema that was read off the upload, to be confirmed or corrected; or the one that stands."""
-    return _confirming(request, services, principal, dataset_id)
+    return confirming(request, services, principal, dataset_id)
 
 
 @router.post("/datasets/{dataset_id}/schema")
@@ -103,7 +104,7 @@ def confirm(
         confirm_schema(services, principal, dataset_id, _schema(sent), known)
     except GraphveilError as error:
         problem = pages.told(request, error)
-        return _confirming(request, services, principal, dataset_id, sent, problem, known)
+        return confirming(request, services, principal, dataset_id, sent, problem, known)
     return see(f"/console/datasets/{dataset_id}/upload?done=schema")
 
 
@@ -157,7 +158,7 @@ def _uploading(
     return pages.page(request, "upload.html", content, status=problem["status"] if problem else 200)
 
 
-def _confirming(
+def confirming(
     request: Request,
     services: Services,
     principal: Principal,
@@ -168,6 +169,7 @@ def _confirming(
 ) -> Response:
     dataset = datasets.get_dataset(services, principal, dataset_id)
     found = dataset.proposed_schema or dataset.graph_schema
+    readings = dataset.version.readings if dataset.version and dataset.proposed_schema else ()
     content = {
         "dataset": dataset,
         "schema": found,
@@ -176,6 +178,9 @@ def _confirming(
         "problem": problem,
         "read_off": dataset.version.read_off if dataset.version and dataset.proposed_schema else (),
         "known": known,
+        "readings": readings,
+        "open": {each.part: asked_columns(each) for each in readings},
+        "asked": sum(len(each.questions) for each in readings),
         "step": 3,
     }
     return pages.page(request, "schema.html", content, status=problem["status"] if problem else 200)

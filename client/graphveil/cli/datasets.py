@@ -21,6 +21,7 @@ from graphveil.cli.console import (
     service,
     show_findings,
 )
+from graphveil.cli.mapping import Bipartite, Columns, Dates, Decimal, Delimiter, Encoding, Header, said
 from graphveil.errors import ClientError
 from graphveil.models.datasets import Dataset
 from graphveil.sdk.transport import given
@@ -101,20 +102,40 @@ def upload(
         ),
     ] = "edges",
     format: Annotated[str | None, typer.Option(help="Taken from the file's name when left out.")] = None,
-    option: Annotated[list[str] | None, typer.Option(help="name=value, as the format documents.")] = None,
+    columns: Columns = None,
+    delimiter: Delimiter = None,
+    header: Header = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    bipartite: Bipartite = None,
+    dates: Dates = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="name=value: any other that the format documents.")
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Wait until the upload is validated.")] = True,
 ) -> None:
     """Upload a part; `edges` completes the upload."""
-    options = options_of(option)
+    options: dict[str, str | list[str]] = {
+        **options_of(option),
+        **said(
+            columns=columns,
+            delimiter=delimiter,
+            header=header,
+            decimal=decimal,
+            encoding=encoding,
+            bipartite=bipartite,
+            dates=dates,
+        ),
+    }
     source = _source(path, sql, database)
-    columns = (
+    shown = (
         "[progress.description]{task.description}",
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),
     )
     with service(context) as graphveil:
-        with Progress(*columns, console=notes, transient=True) as progress:
+        with Progress(*shown, console=notes, transient=True) as progress:
             task = progress.add_task(f"uploading {part}", total=None)
             received = graphveil.upload(
                 dataset_id,
@@ -129,6 +150,44 @@ def upload(
                 out.print(f"Received {part} of version {received.number}.")
             return
         with notes.status("validating"):
+            dataset = graphveil.wait_ready(dataset_id)
+    _settled(context, dataset)
+
+
+def read_again(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    part: Annotated[str, typer.Option(help="edges or nodes.")] = "edges",
+    columns: Columns = None,
+    delimiter: Delimiter = None,
+    header: Header = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    bipartite: Bipartite = None,
+    dates: Dates = None,
+    wait: Annotated[bool, typer.Option(help="Wait until another schema is proposed.")] = True,
+) -> None:
+    """Have a proposal's file read as you say; what you leave out stays as it was read."""
+    told = given(
+        {
+            "columns": columns,
+            "delimiter": delimiter,
+            "header": header,
+            "decimal": decimal,
+            "encoding": encoding,
+            "bipartite": bipartite,
+            "dates": dates,
+        }
+    )
+    if not told:
+        raise typer.BadParameter("say what was read wrongly, such as --columns source=2,target=3")
+    with service(context) as graphveil:
+        received = graphveil.read_again(dataset_id, part=part, **told)
+        if not wait:
+            if not answered_in_json(context, received):
+                out.print(f"Version {received.number} is read again.")
+            return
+        with notes.status("reading"):
             dataset = graphveil.wait_ready(dataset_id)
     _settled(context, dataset)
 
@@ -203,3 +262,6 @@ def archive(
     with service(context) as graphveil:
         graphveil.archive(dataset_id)
     notes.print(f"Dataset {dataset_id} is archived.")
+
+
+COMMANDS = (register, upload, read_again, confirm_schema, dataset, datasets, archive)

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from graphveil.cli.console import out, table
+from graphveil.cli.render_reading import reading
 from graphveil.cli.render_report import report
 from graphveil.models.datasets import Dataset
 from graphveil.models.jobs import Evaluation, Job
@@ -57,6 +58,8 @@ def dataset(found: Dataset) -> None:
     if found.version:
         out.print(f"version {found.version.number}: {coloured(found.version.state)}")
         _read(found.version.ingest_report or {})
+        for file in found.version.readings:
+            reading(found.id, file)
         for each in found.version.read_off:
             out.print(f"[yellow]Read off the data, outside epsilon:[/yellow] {escape(each.text)}")
     if found.proposed_schema:

@@ -105,7 +105,8 @@ def compare(
     alone, rows = engine.part("publishing.alone"), []
     with tempfile.TemporaryDirectory(prefix="graphveil-") as private, shown(progress) as tell:
         folder = Path(private)
-        stored = _store(graph, folder / "graph", nodes, schema, directed, options, True)
+        said = engine.part("graphs.ingest.framed").Said(options=options)
+        stored = _store(graph, folder / "graph", nodes, schema, directed, said, True)
         original = engine.part("graphs.stored.whole").read_graph(folder / "graph")
         for method in methods:
             own = (parameters or {}).get(method)

@@ -11,7 +11,7 @@ INSTALL = "pip install 'graphveil[engine]'"
 
 
 def part(name: str) -> Any:
-    """Load a module of the engine: ``part("graphs.views.convert")``. EngineMissing where there is no engine."""
+    """Load a module of the engine: ``part("graphs.graph")``. EngineMissing where there is no engine."""
     try:
         return import_module(f"core.{name}")
     except ModuleNotFoundError as error:

@@ -18,6 +18,7 @@ from graphveil.local.release import Release
 from graphveil.problems import InvalidInput
 
 Amount = str | int | float
+Columns = Mapping[str, Any] | str | Sequence[str] | None
 Schema = Mapping[str, Any] | str | PathLike[str] | None
 
 
@@ -29,6 +30,8 @@ def synthesize(
     nodes: object = None,
     schema: Schema = None,
     directed: bool | None = None,
+    columns: Columns = None,
+    format: str | None = None,
     options: Mapping[str, Any] | None = None,
     unit: str | None = None,
     window: int | None = None,
@@ -54,6 +57,11 @@ def synthesize(
     type is heeded: what nodes and edges carry is not read, and times need a schema with their grid. What the
     schema does not declare is never read. ``directed`` is for objects whose type does not say.
 
+    ``columns`` say what the columns of a file or frame are, by name or by number from 1:
+    ``{"source": "caller", "target": "callee", "time": "when"}``, or ``"source=caller,target=callee"``. For a
+    file or frame of ``nodes`` beside it: ``{"edges": {...}, "nodes": {"id": "person"}}``. ``format`` is a
+    file's where its name does not tell; ``options`` are those of the format, such as ``delimiter``.
+
     ``budget``: a :class:`~graphveil.Budget`, or ``Budget.unlimited()``. ``unit`` and ``window`` are the
     budget's unless given, else ``edge``, or ``event`` where there is time. ``epsilon``, ``delta``,
     ``method``, ``parameters``, ``edge_types`` and ``formats`` are those of a job. ``public``: the graph is
@@ -74,10 +82,11 @@ def synthesize(
     """
     asked = _Asked(epsilon, delta, unit, window, method, parameters, edge_types, formats, seed, public)
     alone = engine.part("publishing.alone")
+    said = engine.part("graphs.ingest.framed").Said(columns, format, options)
     chosen = _budget(budget, public)
     with tempfile.TemporaryDirectory(prefix="graphveil-") as private, shown(progress) as tell:
         folder = Path(private)
-        stored = _store(graph, folder / "graph", nodes, schema, directed, options, public)
+        stored = _store(graph, folder / "graph", nodes, schema, directed, said, public)
         task = asked.settled(stored, chosen)
         alone.make_alone(task, folder / "graph", folder / "out", chosen.account, tell)
         kept = tempfile.TemporaryDirectory(prefix="graphveil-release-")
@@ -117,6 +126,8 @@ def plan(
     nodes: object = None,
     schema: Schema = None,
     directed: bool | None = None,
+    columns: Columns = None,
+    format: str | None = None,
     options: Mapping[str, Any] | None = None,
     unit: str | None = None,
     window: int | None = None,
@@ -137,8 +148,9 @@ def plan(
     """
     asked = _Asked(epsilon, delta, unit, window, method, parameters, edge_types, (), None, public)
     known = _checked(budget) or Budget.unlimited()
+    said = engine.part("graphs.ingest.framed").Said(columns, format, options)
     with tempfile.TemporaryDirectory(prefix="graphveil-") as private:
-        stored = _store(graph, Path(private) / "graph", nodes, schema, directed, options, public)
+        stored = _store(graph, Path(private) / "graph", nodes, schema, directed, said, public)
     task = asked.settled(stored, known)
     settled, cost = task.settled, task.settled.plan.cost()
     precision, expected = _told(task, stored, assume)
@@ -253,7 +265,7 @@ def _store(
     nodes: object,
     schema: Schema,
     directed: bool | None,
-    options: Mapping[str, Any] | None,
+    said: Any,
     public: bool,
 ) -> Any:
     """Check the graph by the rules of uploads, and store it in ``folder``; what is public of it."""
@@ -264,7 +276,7 @@ def _store(
         nodes=_path(nodes),
         directed=directed,
         public=public,
-        options=options,
+        said=said,
     )
 
 

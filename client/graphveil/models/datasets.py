@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from graphveil.models.base import CURATORS, EXPOSED, Answer, NextCursor
+from graphveil.models.readings import Reading
 
 RETRY_AFTER_SECONDS = {"uploading": 2, "validating": 2, "proposed": 60}  # a proposal waits for a person
 
@@ -76,8 +77,12 @@ class Version(Answer):
     state: str = Field(description="uploading, queued, validating, proposed, ready, rejected or erased.")
     parts: tuple[Part, ...]
     ingest_report: dict[str, Any] | None = Field(description="What was read.")
+    readings: tuple[Reading, ...] = Field(
+        default=(), description="How each delimited file was understood, and what has to be asked about it."
+    )
     findings: list[dict[str, Any]] | None = Field(
-        description="What breaks the schema: up to 20 of file, line, column, message."
+        description="What breaks the schema: up to 20 of file, line, column, message; where it can be "
+        "read in two ways, its `reading`, with questions and the mappings that answer them."
     )
     read_off: tuple[ReadOff, ...] = Field(
         default=(),

@@ -113,7 +113,8 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
 
         The file streams in constant memory and is sent again from its start when the connection breaks. A
         large one goes straight into the service's bucket, part by part, where there is a bucket. ``format``
-        is taken from the name when it is left out; ``on_progress(sent_bytes, total_bytes)``. Raises
+        is taken from the name when it is left out; ``options`` say what the file does not, such as
+        ``{"columns": "source=caller,target=callee"}``; ``on_progress(sent_bytes, total_bytes)``. Raises
         ClientError for a source that cannot be read.
         """
         from graphveil.sources import opened
@@ -146,6 +147,15 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
             body=lambda: files.chunks(source, total, on_progress),
             headers={"Content-Length": str(total), "Content-Type": "application/octet-stream"},
         )
+
+    def read_again(self, dataset_id: str, *, part: str = "edges", **said: Any) -> Received:
+        """Have the kept file of a proposal read as you say: another schema is proposed from it.
+
+        ``said``: columns (a text, or a mapping of roles and columns), delimiter, header, decimal, encoding,
+        bipartite, dates. What is not said stays as it was read: see ``dataset(...).version.readings``.
+        """
+        body = {"part": part, **said}
+        return self._calls.read(Received, "POST", f"/datasets/{dataset_id}/reading", json=body)
 
     def confirm_schema(self, dataset_id: str, graph_schema: Mapping[str, Any]) -> Dataset:
         """Make the schema the dataset's, and public; an upload that waited for it is validated."""

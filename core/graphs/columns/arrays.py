@@ -14,7 +14,7 @@ _NUMBER = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 _DATE_TIME = (
     r"^(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ](?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,][0-9]+)?)?"
-    r"(?: ?(?P<zone>[zZ]|UTC|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9]))?)?$"
+    r"(?: ?(?P<zone>[zZ]|UTC|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?))?)?$"
 )
 _EXACT = 2**53  # a float below it is its own integer part, exactly
 
@@ -131,7 +131,7 @@ def _seconds_of(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
     for name, size in (("hour", 3600), ("minute", 60), ("second", 1)):
         seconds += size * fields[name].fill_null("0").cast(pl.Int64).to_numpy()
     zone = fields["zone"].fill_null("").str.replace(":", "")
-    zone = zone.str.extract(r"^([+-][0-9]{4})$").fill_null("+0000")
+    zone = zone.str.extract(r"^([+-][0-9]{2}(?:[0-9]{2})?)$").fill_null("+0000").str.pad_end(5, "0")
     offset = 3600 * zone.str.slice(1, 2).cast(pl.Int64) + 60 * zone.str.slice(3, 2).cast(pl.Int64)
     return seconds - np.where(
         zone.str.starts_with("-").to_numpy(), -offset.to_numpy(), offset.to_numpy()

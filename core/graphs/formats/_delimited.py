@@ -1,45 +1,57 @@
-"""Delimited text: lines of UTF-8, comment lines, one record a line.
+"""Delimited text: comment lines, perhaps a header, one record a line.
 
-Files are read in chunks cut at line ends, so memory does not depend on their size. A chunk is first parsed as
-columns; only when that fails, or a rule of the schema does, it is parsed line by line to say where.
+Files are read in chunks cut at line ends, so memory does not depend on their size. A look at the first chunk
+decides how all of them are read. A chunk is first parsed as columns; only when that fails, or a rule of the
+schema does, it is parsed line by line to say where.
 """
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from core.graphs.columns.arrays import is_text
 from core.graphs.formats._formulas import unescaped
-from core.graphs.formats._headers import known_names, looks_unlike
-from core.graphs.formats._lines import COMMENTS, Dialect, chunks, line_problem, next_record, quotes, record_of
+from core.graphs.formats._lines import next_record, opened, record_of
+from core.graphs.reading import asking
+from core.graphs.reading.look import Asked, Looked, look
+from core.graphs.reading.mapping import LEFT
+from core.graphs.reading.model import Question, Reading, Role
+from core.graphs.reading.sorts import Watch
+from core.graphs.reading.text import Text
+from core.graphs.reading.times import rewritten
 from core.graphs.schema import GRAPH_ID
 from core.graphs.uploads.batches import Batch, Careful, DelimitedOptions, RawGraph, ReadRequest
 from core.graphs.uploads.findings import reject, shown
 
-_COMMENT_LINES = re.compile(rb"(?m)^(?:[#%][^\n]*+\n?)++")
-_RECORD_LINE = re.compile(rb"(?m)^[^\r\n#%]")
+_RECORD_LINE = re.compile(rb"(?m)^[^\r\n]")
 _SPACES = re.compile(rb"[ \t]+")
 _TRAILING_SPACES = re.compile(rb"(?m)^\t|\t(?=\r?$)")
-_IGNORED = "-"
+_GROUPED = r"^\s*([-+]?[0-9]{1,3}(?:[.][0-9]{3})+)(,[0-9]+)?\s*$"
+_COMMA = r"^\s*([-+]?[0-9]*),([0-9]+(?:[eE][-+]?[0-9]+)?)\s*$"
 _CAREFUL_LINES = 1 << 16
 _PART_BYTES = 1 << 20  # around a fault, this much is read slowly
 _BLOCK_BYTES = 4 << 20  # what one thread parses at a time
-_SAMPLE_RECORDS = 1000  # what the first record is compared with, for the curator's sake
+_TRIMMED = frozenset({"id", "type"})  # texts of nodes stay as they are
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Which field holds which column. ``fields`` counts from 1."""
+    """Which field holds which column. ``fields`` counts from 1; ``forms`` are those of written times."""
 
-    dialect: Dialect
+    delimiter: str
     names: tuple[str, ...]
     fields: dict[str, int]
+    forms: dict[str, str]
+    commas: tuple[str, ...]
+    keys: tuple[str, ...]
+    edges: bool
 
 
 def read_delimited(request: ReadRequest) -> RawGraph:
@@ -50,145 +62,122 @@ def read_delimited(request: ReadRequest) -> RawGraph:
 
 def _batches(request: ReadRequest) -> Iterator[Batch]:
     layout: _Layout | None = None
+    watch: Watch | None = None
     line, done = 1, 0
-    for chunk in chunks(request):
+    text, chunks = opened(request)
+    for chunk in chunks:
         done += len(chunk)
         lines = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
         body, first = chunk, line
         if layout is None:
-            opening = _first_record(request, chunk, line)
-            if opening is not None:
-                layout, skipped_bytes, skipped_lines = opening
-                body, first = chunk[skipped_bytes:], line + skipped_lines
+            looked = look(chunk, line, _asked(request, text))
+            if looked is not None:
+                layout = _layout(request, looked)
+                if request.infer and request.part == "edges" and not looked.reading.bipartite_why:
+                    watch = Watch()
+                body, first = chunk[looked.start :], looked.line
         line += lines
         if layout is not None and body:
-            yield _batch(request, layout, body, first, done)
+            batch = _batch(request, layout, body, first, done)
+            if watch is not None and batch.table is not None:
+                watch.add(batch.table)
+            yield batch
+    if watch is not None and (reason := watch.doubt()):
+        _doubt(request, asking.of_sorts(reason))
     if layout is None:
         reject(request.file, "the file holds no records; upload rows, or at least a header line", line=1)
 
 
-def _first_record(request: ReadRequest, chunk: bytes, line: int) -> tuple[_Layout, int, int] | None:
-    """Find the layout, and how many bytes and lines come before the data; None without any record."""
-    position = next_record(chunk, 0)
-    if position == len(chunk):
-        return None
-    end = chunk.find(b"\n", position) + 1 or len(chunk)
-    before = chunk.count(b"\n", 0, position)
-    number = line + before
-    dialect, record = _split(request, chunk[position:end].removesuffix(b"\n"), number)
-    layout, header = _layout(request, dialect, record, _sample(dialect, chunk, end), number)
-    return (layout, end, before + 1) if header else (layout, position, before)
-
-
-def _split(request: ReadRequest, raw: bytes, line: int) -> tuple[Dialect, list[str]]:
-    assert isinstance(request.options, DelimitedOptions)
-    problem = line_problem(raw, request.limits.max_line_bytes)
-    if problem:
-        reject(request.file, problem, line=line)
-    text = raw.decode().rstrip("\r")
-    dialect = Dialect.of(request.options, request.part, text)
-    try:
-        return dialect, dialect.fields(text)
-    except csv.Error as error:
-        reject(request.file, quotes(error), line=line)
-
-
-def _sample(dialect: Dialect, chunk: bytes, start: int) -> list[list[str]]:
-    """Split some records after the first, as far as they can be split."""
-    records = []
-    for raw in chunk[start : start + _PART_BYTES].split(b"\n")[:_SAMPLE_RECORDS]:
-        if raw.strip(b"\r") and raw[:1] not in COMMENTS:
-            try:
-                records.append(dialect.fields(raw.decode().rstrip("\r")))
-            except (csv.Error, UnicodeDecodeError):
-                continue
-    return records
-
-
-def _is_header(
-    request: ReadRequest, record: list[str], names: list[str], rest: Sequence[Sequence[str]], line: int
-) -> bool:
-    """Tell whether the first record is a header, as declared or by its names. Where it could be an edge too,
-    because its words are ends further down, the uploader must say.
-    """
+def _asked(request: ReadRequest, text: Text) -> Asked:
     options = request.options
     assert isinstance(options, DelimitedOptions)
-    if options.header != "auto":
-        return options.header == "true"
-    telling = {"source", "target"} if request.part == "edges" else set(request.required)
-    if not telling <= set(names):
-        return False
-    if request.part == "edges" and not telling <= set(record):
-        ends = [names.index(end) for end in sorted(telling)]
-        words = {record[place] for place in ends}
-        again = words & {other[place] for other in rest for place in ends if place < len(other)}
-        if again:
-            message = (
-                f"the line may be a header or an edge: {shown(min(again))} is an end further down as well; "
-                "set the option header to true or false"
-            )
-            reject(request.file, message, line=line)
-    return True
+    return Asked(
+        request.file,
+        request.part,
+        options.mapping,
+        options.usual,
+        request.wanted,
+        request.required,
+        request.infer,
+        text.encoding,
+        text.line_end,
+        request.limits.max_line_bytes,
+    )
 
 
-def _layout(
-    request: ReadRequest, dialect: Dialect, record: list[str], rest: Sequence[Sequence[str]], line: int
-) -> tuple[_Layout, bool]:
-    options = request.options
-    assert isinstance(options, DelimitedOptions)
-    cleaned = [name.strip() for name in record]
-    meant = known_names(cleaned, request.part, request.wanted)
-    header = _is_header(request, cleaned, meant, rest, line)
-    if options.columns is not None:
-        names = list(options.columns)
-    elif header:
-        names = meant
-    else:
-        names = list(request.wanted[: len(record)]) + [_IGNORED] * (len(record) - len(request.wanted))
-        if len(record) > len(request.wanted) and request.refuses_column(""):
-            expected = ", ".join(request.wanted)
-            message = (
-                f"the line has {len(record)} fields, but the schema asks for {expected}; remove the rest, "
-            )
-            message += "name the fields by the option columns, or set extra_columns to ignore"
-            reject(request.file, message, line=line, column=len(request.wanted) + 1)
-        _remark_on_first(request, record, rest, names, line)
-    if len(names) != len(record):
-        message = f"the line has {len(record)} fields, but {len(names)} columns are named; name each field"
-        reject(request.file, message, line=line)
+def _layout(request: ReadRequest, looked: Looked) -> _Layout:
+    """Find the fields of the columns that are wanted; refuses what is not, and what must be asked first."""
+    reading, number = looked.reading, looked.at
+    request.readings[request.part] = reading
+    if not reading.dialect.header and not request.infer and len(reading.columns) > len(request.wanted):
+        _refuse_surplus(request, reading, number)
+    _ask(request, reading, number)
+    for text in reading.warnings:
+        request.remark(text)
+    names = tuple(column.called for column in reading.columns)
     fields: dict[str, int] = {}
-    for number, name in enumerate(names, start=1):
-        if name == _IGNORED:
+    for place, name in enumerate(names, start=1):
+        if name == LEFT:
+            _tell_left(request, reading, place)
             continue
         if name in fields:
-            reject(request.file, f"two columns are named {shown(name)}; rename one", line=line, column=number)
+            reject(
+                request.file, f"two columns are named {shown(name)}; rename one", line=number, column=place
+            )
         if request.refuses_column(name):
-            reject(request.file, request.unknown_column(name), line=line, column=number)
+            reject(request.file, request.unknown_column(name), line=number, column=place)
         if name in request.wanted or request.any_columns:
-            fields[name] = number
+            fields[name] = place
     for name in request.required:
         if name not in fields:
             message = f"the column {name!r} is missing; add it, or name the fields by the option columns"
-            reject(request.file, message, line=line, column=None)
-    return _Layout(dialect, tuple(names), fields), header
+            reject(request.file, message, line=number, column=None)
+    values = [
+        column.called
+        for column in reading.columns
+        if column.role in (Role.VALUE, Role.ATTRIBUTE, Role.TIME) and column.called in fields
+    ]
+    commas = tuple(values) if reading.dialect.decimal == "," else ()
+    return _Layout(
+        reading.dialect.delimiter, names, fields, looked.forms, commas, looked.keys, request.part == "edges"
+    )
 
 
-def _remark_on_first(
-    request: ReadRequest, record: list[str], rest: Sequence[Sequence[str]], names: list[str], line: int
-) -> None:
-    """Warn the curator of a likely misunderstanding: without a header the fields are taken by their order."""
-    text = shown(", ".join(record))
+def _refuse_surplus(request: ReadRequest, reading: Reading, number: int) -> None:
     assert isinstance(request.options, DelimitedOptions)
-    if request.options.header == "auto" and looks_unlike(record, rest, request.part):
-        request.remark(
-            f"Line {line}, {text}, looks unlike the lines after it, but was read as data. If it is a header, "
-            "upload again with the option header=true, and name its columns by the option columns."
+    if request.options.columns is None and request.refuses_column(""):
+        message = (
+            f"the line has {len(reading.columns)} fields, but the schema asks for "
+            f"{', '.join(request.wanted)}; remove the rest, name the fields by the option columns, "
+            "or set extra_columns to ignore"
         )
-    elif len(record) > 2:
-        request.remark(
-            f"The file of {request.file} has no header: its fields were read as {', '.join(names)}. If they "
-            "are something else, upload again with the option columns."
-        )
+        reject(request.file, message, line=number, column=len(request.wanted) + 1)
+
+
+def _ask(request: ReadRequest, reading: Reading, number: int) -> None:
+    """Refuse a reading that may make another graph until it is answered; say what else was guessed."""
+    for question in reading.questions:
+        if question.destroys and not request.answered_later:
+            reject(request.file, asking.told(question), line=number, reading=reading.as_json())
+        text = asking.told(question)
+        request.remark(f"{text[:1].upper()}{text[1:]}.")
+
+
+def _doubt(request: ReadRequest, question: Question) -> None:
+    """Ask what only all rows together bring up."""
+    reading = request.readings[request.part]
+    if question not in reading.questions:  # a proposal reads its file twice
+        reading = replace(reading, questions=(*reading.questions, question))
+    if not request.answered_later:
+        reject(request.file, asking.told(question), reading=reading.as_json())
+    request.readings[request.part] = reading
+
+
+def _tell_left(request: ReadRequest, reading: Reading, place: int) -> None:
+    """Name a column that is left alone among those that are not read."""
+    column = reading.columns[place - 1]
+    if request.notes is not None and column.name and request.part == "edges":
+        request.notes.skipped[column.name] = None
 
 
 def _batch(request: ReadRequest, layout: _Layout, body: bytes, first: int, done: int) -> Batch:
@@ -210,28 +199,68 @@ def _batch(request: ReadRequest, layout: _Layout, body: bytes, first: int, done:
 
 def _columns(request: ReadRequest, layout: _Layout, body: bytes) -> pa.Table | None:
     """Parse the chunk as columns; None when anything about it needs a closer look."""
-    # One byte is found many times faster than two: where it is nowhere, the pair is not looked for.
-    if body.startswith(COMMENTS) or any(mark in body and b"\n" + mark in body for mark in COMMENTS):
-        body = _COMMENT_LINES.sub(b"", body)
-    if b"\r" in body and body.count(b"\r") != body.count(b"\r\n"):
+    if layout.keys or (b"\r" in body and body.count(b"\r") != body.count(b"\r\n")):
         return None
     # Arrow would read 0x10 as 16: where that can occur, integers are read as text and judged later.
     integers: frozenset[str] = frozenset() if _hexadecimal(body) else _integer_columns(request)
+    integers -= layout.forms.keys()
     if not body or body.isspace():
         return _empty(request, layout)
-    if layout.dialect.delimiter is None:
-        body = _TRAILING_SPACES.sub(b"", _SPACES.sub(b"\t", body))
+    marks = [mark for mark in (b" ", b"\t") if mark != layout.delimiter.encode()]
+    spaced = not body.isascii() or any(mark in body for mark in marks)
+    separate = _separated(layout, body)
+    if separate is None:
+        return None
+    body = separate
     table = _parsed(request, layout, body, integers)
     if table is None and "time" in layout.fields and "time" in integers:
         table = _parsed(request, layout, body, integers - {"time"})  # dates, perhaps
-    if table is not None and b"'" in body:
-        table = unescaped(table)
-    if table is None or layout.dialect.delimiter is None:
-        return table
-    # A quote that spans lines swallows records; a record is one line here.
-    if b'"' in body and table.num_rows != sum(1 for _ in _RECORD_LINE.finditer(body)):
+    if table is None:
         return None
+    # A quote that spans lines swallows records; a record is one line here.
+    if (
+        layout.delimiter != " "
+        and b'"' in body
+        and table.num_rows != sum(1 for _ in _RECORD_LINE.finditer(body))
+    ):
+        return None
+    if b"'" in body:
+        table = unescaped(table)
+    return _finished(layout, table, spaced)
+
+
+def _separated(layout: _Layout, body: bytes) -> bytes | None:
+    """Put one byte between the fields; None where it occurs in them."""
+    if layout.delimiter == " ":
+        return _TRAILING_SPACES.sub(b"", _SPACES.sub(b"\t", body))
+    if layout.delimiter == "::":
+        return None if b"\t" in body else body.replace(b"::", b"\t")
+    return body
+
+
+def _finished(layout: _Layout, table: pa.Table, spaced: bool) -> pa.Table:
+    """Trim what spaces surround, and write numbers and times as the rest of the reading takes them."""
+    for place, name in enumerate(table.column_names):
+        column = table[name]
+        made = column.cast(pa.string()) if spaced and pa.types.is_dictionary(column.type) else column
+        if not is_text(made.type):
+            continue
+        if spaced and (name in _TRIMMED or layout.edges):
+            made = pc.utf8_trim_whitespace(made)
+        if name in layout.forms:
+            made = rewritten(made, layout.forms[name])
+        elif name in layout.commas:
+            made = _with_points(made)
+        if made is not column:
+            table = table.set_column(place, name, made)
     return table
+
+
+def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write decimal commas as points, and leave out points between thousands."""
+    grouped = pc.fill_null(pc.match_substring_regex(column, _GROUPED), False)
+    plain = pc.if_else(grouped, pc.replace_substring(column, ".", ""), column)
+    return pc.replace_substring_regex(plain, _COMMA, r"\1.\2")
 
 
 def _hexadecimal(body: bytes) -> bool:
@@ -242,13 +271,13 @@ def _parsed(request: ReadRequest, layout: _Layout, body: bytes, integers: frozen
     kinds = {name: _kind(request, name, integers) for name in layout.fields}
     spare = [str(number) for number in range(len(layout.names))]
     named = [name if name in layout.fields else spare[i] for i, name in enumerate(layout.names)]
-    delimiter = layout.dialect.delimiter
+    quoted = layout.delimiter not in (" ", "::")
     try:
         return pacsv.read_csv(
             pa.BufferReader(body),
             read_options=pacsv.ReadOptions(column_names=named, block_size=_BLOCK_BYTES),
             parse_options=pacsv.ParseOptions(
-                delimiter=delimiter or "\t", quote_char='"' if delimiter else False
+                delimiter=layout.delimiter if quoted else "\t", quote_char='"' if quoted else False
             ),
             convert_options=pacsv.ConvertOptions(
                 column_types=kinds, include_columns=list(layout.fields), null_values=[""]
@@ -288,7 +317,7 @@ def _carefully(request: ReadRequest, layout: _Layout, body: bytes, first: int) -
         end = body.find(b"\n", record_at)
         end = len(body) if end < 0 else end
         raw = body[record_at:end].rstrip(b"\r")
-        record, problem = record_of(raw, layout.dialect, width, request.limits.max_line_bytes)
+        record, problem = record_of(raw, layout.delimiter, layout.keys, width, request.limits.max_line_bytes)
         if problem:
             problems.append((number, *problem))
         else:
@@ -308,4 +337,5 @@ def _careful(
         name: pa.array([row[number - 1] for row in rows], type=pa.string())
         for name, number in layout.fields.items()
     }
-    return Careful(unescaped(pa.table(columns)), np.array(lines, dtype=np.int64), layout.fields, problems)
+    table = _finished(layout, unescaped(pa.table(columns)), True)
+    return Careful(table, np.array(lines, dtype=np.int64), layout.fields, problems)

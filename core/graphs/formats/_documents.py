@@ -52,7 +52,7 @@ def _once(table: pa.Table, size: int) -> Iterator[Batch]:
 
 
 def exported(graph: Graph, *, lists: bool) -> nx.Graph:
-    """Make the NetworkX graph that a document holds: time as the step, vectors as text unless ``lists``."""
+    """Make the NetworkX graph that a document holds, vectors as text unless ``lists``."""
     from core.graphs.views.convert import to_networkx
 
     made = to_networkx(graph)

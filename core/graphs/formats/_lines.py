@@ -1,72 +1,54 @@
-"""Lines of text: cut from files of any size, judged, and split by the delimiter of the first record."""
+"""Lines of text: cut from files of any size, judged, and split by the delimiter."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
+from core.graphs.reading.magic import otherwise
+from core.graphs.reading.sample import fields_of
+from core.graphs.reading.text import Text, in_utf8, looks_utf_16, not_utf8, text_of
 from core.graphs.uploads.batches import (
     DAMAGED,
     DelimitedOptions,
-    Part,
     ReadRequest,
     open_bytes,
     unpacked_limit,
 )
 from core.graphs.uploads.findings import reject
 
-COMMENTS = (b"#", b"%")
-_DELIMITERS = (",", "\t", ";")
-_RECORD = re.compile(rb"(?m)^(?![#%])\r*+[^\r\n]")
-_SPACES = re.compile(r"[ \t]+")
+_RECORD = re.compile(rb"(?m)^\r*+[^\r\n]")
+_HEAD_BYTES = 1 << 16
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """What separates the fields of a line: one character, or any run of spaces and tabs (None).
+def opened(request: ReadRequest) -> tuple[Text, Iterator[bytes]]:
+    """Open the file as text: its encoding and line ends, and pieces in UTF-8 that end at an LF.
 
-    Fields between spaces are never quoted.
+    gzip is undone, a byte order mark removed. Refused where it is no delimited text.
     """
-
-    delimiter: str | None
-
-    @classmethod
-    def of(cls, options: DelimitedOptions, part: Part, record: str) -> Dialect:
-        """Choose that of the options; with ``auto`` the first that splits ``record``, the first of the file.
-
-        Only an edge list may be separated by spaces: a node list may hold names in a single column.
-        """
-        if options.delimiter != "auto":
-            return cls(None if options.delimiter == " " else options.delimiter)
-        for delimiter in dict.fromkeys((options.usual, *_DELIMITERS)):
-            dialect = cls(delimiter)
-            try:
-                fields = dialect.fields(record)
-            except csv.Error:
-                continue
-            if len(fields) > 1:
-                padded = delimiter == "\t" and [each.strip() for each in fields] != fields
-                loose = cls(None)
-                return loose if padded and len(loose.fields(record)) == len(fields) else dialect
-        return cls(None) if part == "edges" and len(cls(None).fields(record)) > 1 else cls(options.usual)
-
-    def fields(self, line: str) -> list[str]:
-        """Split one line into its fields; csv.Error where quotes do not match."""
-        if self.delimiter is None:
-            return _SPACES.split(line.strip(" \t"))
-        return next(csv.reader([line], delimiter=self.delimiter, strict=True))
-
-    def __str__(self) -> str:
-        return "spaces or tabs" if self.delimiter is None else repr(self.delimiter)
+    assert isinstance(request.options, DelimitedOptions)
+    blocks = _blocks(request)
+    seen, size, ended = [], 0, True
+    for block in blocks:
+        seen.append(block)
+        size += len(block)
+        if size >= _HEAD_BYTES:
+            ended = False
+            break
+    head = b"".join(seen)
+    if message := otherwise(head):
+        reject(request.file, message)
+    text = text_of(head, request.options.mapping.encoding)
+    if text.encoding == "utf-8" and looks_utf_16(head):
+        reject(request.file, "the file seems to be UTF-16; set the option encoding to utf-16")
+    return text, _pieces(request, in_utf8(chain(seen, blocks), text), ended and len(seen) == 1)
 
 
-def chunks(request: ReadRequest) -> Iterator[bytes]:
-    """Read the file in pieces that end at a line end; gzip is undone, a byte order mark removed."""
+def _blocks(request: ReadRequest) -> Iterator[bytes]:
     limits = request.limits
-    most = unpacked_limit(request, limits.max_bytes)
-    total, line, rest, start = 0, 1, b"", True
+    most, total = unpacked_limit(request, limits.max_bytes), 0
     with open_bytes(request.path) as file:
         while True:
             try:
@@ -74,33 +56,43 @@ def chunks(request: ReadRequest) -> Iterator[bytes]:
             except DAMAGED as error:
                 reject(request.file, f"the gzip file is damaged ({error}); compress it again")
             if not block:
-                break
-            if start:
-                block, start = block.removeprefix(b"\xef\xbb\xbf"), False
+                return
             total += len(block)
             if total > most:
-                reject(
-                    request.file, f"the file exceeds {most} bytes when unpacked; upload it unpacked, or less"
-                )
-            cut = block.rfind(b"\n") + 1
-            if cut:
-                yield rest + block[:cut]
-                line += block.count(b"\n")
-                rest = block[cut:]
-            else:
-                rest += block
-                if len(rest) > limits.max_line_bytes:
-                    message = f"the line exceeds {limits.max_line_bytes} bytes; end lines with LF"
-                    reject(request.file, message, line=line)
+                message = f"the file exceeds {most} bytes when unpacked; upload it unpacked, or less"
+                reject(request.file, message)
+            yield block
+
+
+def _pieces(request: ReadRequest, blocks: Iterator[bytes], whole: bool) -> Iterator[bytes]:
+    """Cut the blocks at line ends; a file that is one block, ``whole``, stays one."""
+    line, rest = 1, b""
+    while True:
+        try:
+            block = next(blocks, None)
+        except UnicodeDecodeError as error:
+            reject(request.file, f"the text is not {error.encoding}; set the option encoding to what it is")
+        if block is None:
+            break
+        cut = len(block) if whole else block.rfind(b"\n") + 1
+        if cut:
+            yield rest + block[:cut]
+            line += block.count(b"\n")
+            rest = block[cut:]
+        else:
+            rest += block
+            if len(rest) > request.limits.max_line_bytes:
+                message = f"the line exceeds {request.limits.max_line_bytes} bytes; end lines with LF"
+                reject(request.file, message, line=line)
     if rest:
         yield rest
 
 
 def next_record(lines: bytes, start: int) -> int:
-    """Find the first line from ``start`` on (the start of a line) that is neither blank nor a comment.
+    """Find the first line from ``start`` on (the start of a line) that is not blank.
 
-    The length of ``lines`` where none is. Blank lines and comments make no objects: a file of nothing else
-    costs as little as its bytes.
+    The length of ``lines`` where none is. Blank lines make no objects: a file of nothing else costs as little
+    as its bytes.
     """
     record = _RECORD.search(lines, start)
     return len(lines) if record is None else record.start()
@@ -111,11 +103,7 @@ def line_problem(raw: bytes, max_line_bytes: int) -> str | None:
         return f"the line exceeds {max_line_bytes} bytes; split it"
     if b"\r" in raw.rstrip(b"\r"):
         return "a bare carriage return stands inside the line; end lines with LF or CRLF"
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return "the line is not UTF-8; save the file as UTF-8"
-    return None
+    return not_utf8(raw)
 
 
 def quotes(error: csv.Error) -> str:
@@ -123,19 +111,19 @@ def quotes(error: csv.Error) -> str:
 
 
 def record_of(
-    raw: bytes, dialect: Dialect, width: int, max_line_bytes: int
+    raw: bytes, delimiter: str, keys: Sequence[str], width: int, max_line_bytes: int
 ) -> tuple[list[str], tuple[int | None, str] | None]:
+    """Split one line; with the field and what is wrong where there are not ``width`` fields."""
     problem = line_problem(raw, max_line_bytes)
     if problem:
         return [], (None, problem)
     try:
-        record = dialect.fields(raw.decode())
+        record = fields_of(raw.decode(), delimiter, keys)
     except csv.Error as error:
         return [], (None, quotes(error))
     if len(record) == width:
         return record, None
     at = min(len(record), width) + 1
-    return [], (
-        at,
-        f"the line has {len(record)} fields instead of {width}; separate them by {dialect}",
-    )
+    hint = "; comments stand before the first record" if raw[:1] in (b"#", b"%") else ""
+    apart = "spaces or tabs" if delimiter == " " else repr(delimiter)
+    return [], (at, f"the line has {len(record)} fields instead of {width}; separate them by {apart}{hint}")

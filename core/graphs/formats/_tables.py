@@ -12,7 +12,7 @@ import pyarrow.csv as pacsv
 
 from core.graphs.formats._formulas import escaped
 from core.graphs.graph import Graph
-from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.graphs.schema import GRAPH_ID, STEP, GraphSchema
 from core.graphs.uploads.files import VECTOR_SEPARATOR
 from core.graphs.views.value_tables import edges_of, record_count, value_columns, value_fields
 
@@ -20,7 +20,7 @@ ROWS = 1 << 20
 
 
 def edge_fields(schema: GraphSchema) -> list[pa.Field]:
-    """List ``source``, ``target``, then ``time`` and ``type`` where the schema needs them.
+    """List ``source``, ``target``, then ``time``, its ``step`` and ``type`` where the schema needs them.
 
     In a collection ``graph_id``, ``source`` and ``target``: what an upload of it has.
     """
@@ -28,7 +28,7 @@ def edge_fields(schema: GraphSchema) -> list[pa.Field]:
     if schema.collection is not None:
         return [pa.field(GRAPH_ID, pa.string()), *fields]
     if schema.temporal:
-        fields.append(pa.field("time", pa.int64()))
+        fields += [pa.field(name, pa.int64()) for name in ("time", STEP)]
     if len(schema.edge_types) > 1:
         fields.append(pa.field("type", pa.string()))
     return fields
@@ -61,7 +61,10 @@ def edge_tables(
             if graph.schema.temporal:
                 step = table.step
                 none = pa.nulls(len(source), pa.int64())
-                columns.append(none if step is None else pa.array(step[rows].astype(np.int64)))
+                assert graph.schema.time is not None  # a temporal schema has a grid
+                steps = None if step is None else step[rows].astype(np.int64)
+                times = None if steps is None else graph.schema.time.times_of(steps)
+                columns += [none if each is None else pa.array(each) for each in (times, steps)]
             if graph_ids:
                 columns.insert(0, pa.repeat(graph_ids[edge_type.name], len(source)))
             elif len(graph.schema.edge_types) > 1:

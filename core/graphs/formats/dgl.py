@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import NotAccepted
 from core.graphs.formats import _archives
-from core.graphs.schema import GRAPH_ID, EdgeType, GraphSchema
+from core.graphs.schema import GRAPH_ID, STEP, EdgeType, GraphSchema
 from core.graphs.uploads.batches import Part, refuses_names
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ parts: frozenset[Part] = frozenset()
 
 def refuses(schema: GraphSchema) -> str | None:
     """Say which attribute's name the tables use themselves, or None."""
-    own = frozenset({"src_id", "dst_id", GRAPH_ID, "time"})
+    own = frozenset({"src_id", "dst_id", GRAPH_ID, "time", STEP})
     return refuses_names(schema, name, own | {"node_id"}, own)
 
 
@@ -139,7 +139,9 @@ def _edges_of(graph: Graph, relations: Iterable[EdgeType]) -> Iterator[pa.Table]
         if places:
             columns[GRAPH_ID] = np.full(len(columns["src_id"]), places[relation.name])
         if table.step is not None:
-            columns["time"] = table.step[rows]
+            assert graph.schema.time is not None  # a temporal schema has a grid
+            steps = table.step[rows].astype(np.int64)
+            columns |= {"time": graph.schema.time.times_of(steps), STEP: steps}
         if table.values is not None:
             columns |= table.values.columns
         if relation.homogeneous and not relation.directed:

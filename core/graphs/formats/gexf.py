@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import NotAccepted
 from core.graphs.formats._documents import exported
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import STEP, GraphSchema
 from core.graphs.uploads.batches import Part, refuses_names
 
 if TYPE_CHECKING:
@@ -58,19 +58,24 @@ def _timed(made: nx.Graph, *, dynamic: bool) -> nx.Graph:
     """Say relations and steps in GEXF's words."""
     timed = made.__class__(mode="dynamic" if dynamic else "static")
     timed.add_nodes_from(made.nodes(data=True))
-    times: dict[tuple[str, str, str | None], list[int]] = {}
+    times: dict[tuple[str, str, str | None], dict[int, int]] = {}
     for source, target, data in made.edges(data=True):
-        step, relation = data.pop("time", None), data.pop("type", None)
+        time, step, relation = data.pop("time", None), data.pop(STEP, None), data.pop("type", None)
         told: dict[str, Any] = {} if relation is None else {"relation": relation}
         if step is None:
             timed.add_edge(source, target, **told, **data)
         elif data:
-            timed.add_edge(source, target, **told, **data, start=step, end=step)
+            timed.add_edge(source, target, **told, **data, start=time, end=time)
         else:
-            times.setdefault((source, target, relation), []).append(step)
-    for (source, target, relation), steps in times.items():
+            times.setdefault((source, target, relation), {})[step] = time
+    for (source, target, relation), found in times.items():
         told = {} if relation is None else {"relation": relation}
-        timed.add_edge(source, target, **told, spells=list(_runs(sorted(steps))))
+        timed.add_edge(
+            source,
+            target,
+            **told,
+            spells=[(found[first], found[last]) for first, last in _runs(sorted(found))],
+        )
     return timed
 
 

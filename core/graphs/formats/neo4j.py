@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import NotAccepted
 from core.graphs.formats import _archives
-from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.graphs.schema import GRAPH_ID, STEP, GraphSchema
 from core.graphs.uploads.batches import Part, refuses_names
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _typed(graph: Graph, folder: Path) -> list[str]:
         ends = {"source": f":START_ID({relation.source})", "target": f":END_ID({relation.target})"}
         carried = {attribute.name for attribute in relation.attributes} | {"source", "target", "weight"}
         if relation.temporal:
-            carried.add("time")
+            carried |= {"time", STEP}
         rows = (
             _typed_rows(each, carried, relation.name) for each in edge_tables(graph, None, [relation.name])
         )

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from core.graphs.formats._headers import known_names
+from core.graphs.reading.words import meant
 from core.graphs.schema import GRAPH_ID
 from core.graphs.uploads.batches import (
     Batch,
@@ -53,7 +53,7 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
     try:
         with pq.ParquetFile(request.path) as file:
             schema = file.schema_arrow
-            names = known_names(schema.names, request.part, request.wanted)
+            names = meant(schema.names, request.part, request.wanted)
             columns = _columns(request, names, [field.type for field in schema])
             stored = dict(zip(names, schema.names, strict=True))
             kinds = {column: schema.field(stored[column]).type for column in columns}
@@ -209,7 +209,7 @@ def _kind_problem(request: ReadRequest, column: str, kind: pa.DataType) -> str |
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write an edge list by node ids, with time as the step. Isolated nodes are not in it."""
+    """Write an edge list by node ids, with the first time of each step. Isolated nodes are not in it."""
     import pyarrow.parquet as pq
 
     from core.graphs.formats._tables import edge_tables

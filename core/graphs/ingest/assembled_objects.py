@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -13,10 +12,12 @@ from core.errors import InvalidInput, UnknownFormat
 from core.graphs import formats
 from core.graphs.graph import Graph
 from core.graphs.ingest.assemble import Sources, assemble_batches
+from core.graphs.ingest.framed import Said, columns_by_part, renamed
 from core.graphs.ingest.objects import UNIVERSE, Tables, numbered, positive, tables_of
 from core.graphs.ingest.proposal import propose
 from core.graphs.ingest.read_off import marks_of
 from core.graphs.ingest.uploaded import canonicalise, value_names
+from core.graphs.reading.mapping import Columns
 from core.graphs.schema import GRAPH_ID, Derived, EdgeType, GraphSchema, NodeType
 from core.graphs.stored.whole import write_graph
 from core.graphs.uploads.batches import Batch, Notes, RawGraph, columnar
@@ -52,17 +53,22 @@ def store(
     nodes: object = None,
     directed: bool | None = None,
     public: bool = False,
-    options: Mapping[str, Any] | None = None,
+    said: Said = Said(),
 ) -> Stored:
     """Store the graph, an object of another library or the path of a file, in ``folder``.
 
-    ``options`` are those of the file's format. Raises as :func:`graph_of` and
+    ``said``: what columns of a file or frame are, and how the file is read. Raises as :func:`graph_of` and
     :func:`core.graphs.ingest.objects.tables_of`; UnknownFormat for a file whose name tells no format.
     """
+    columns = columns_by_part(said.columns)
     if isinstance(graph, str | Path):
-        return _store_file(Path(graph), folder, schema, nodes, directed, public, dict(options or {}))
-    if options:
-        raise InvalidInput("options say how a file is read; leave them out", field="options")
+        file = UploadedFile(Path(graph), said.format or format_of(Path(graph)), dict(said.options or {}))
+        return _store_file(file, folder, schema, nodes, directed, public, columns)
+    for name in ("options", "format"):
+        if getattr(said, name):
+            raise InvalidInput(f"{name} says how a file is read; leave it out of an object", field=name)
+    graph = renamed(graph, columns.get("edges", ()), "edges")
+    nodes = renamed(nodes, columns.get("nodes", ()), "nodes")
     made = graph_of(tables_of(graph, nodes, directed=directed), schema, public=public)
     write_graph(made.graph, folder)
     counts = {name: table.count for name, table in made.graph.nodes.items()}
@@ -70,20 +76,24 @@ def store(
 
 
 def _store_file(
-    path: Path,
+    edges: UploadedFile,
     folder: Path,
     schema: GraphSchema | None,
     nodes: object,
     directed: bool | None,
     public: bool,
-    options: dict[str, Any],
+    said: Mapping[str, Columns],
 ) -> Stored:
     """Store an edge list or document; without a schema its columns beyond the ends are left alone."""
-    form = format_of(path)
-    files = {"edges": UploadedFile(path, form, options)}
+    form = edges.format
+    options = {**edges.options, **({"columns": said["edges"]} if said.get("edges") else {})}
+    files = {"edges": replace(edges, options=options)}
     count = None
     if isinstance(nodes, str | Path):
-        files["nodes"] = UploadedFile(Path(nodes), format_of(Path(nodes)))
+        named = {"columns": said["nodes"]} if said.get("nodes") else {}
+        files["nodes"] = UploadedFile(Path(nodes), format_of(Path(nodes)), named)
+    elif said.get("nodes"):
+        raise InvalidInput("columns of nodes are said of a file of them beside this one", field="columns")
     elif nodes is not None:
         count = positive(nodes)
     if schema is None and not (public and count is None and directed is None):
@@ -92,10 +102,17 @@ def _store_file(
         schema = GraphSchema(
             node_types=(NodeType(count=count),), edge_types=(EdgeType(directed=bool(directed)),)
         )
-        files["edges"] = UploadedFile(path, form, {"extra_columns": "ignore", **options})
+        files["edges"] = replace(edges, options={"extra_columns": "ignore", **options}, infer=True)
     elif count is not None or directed is not None:
         raise InvalidInput("the schema says who is there, and the direction of edges", field="nodes")
     report = canonicalise(files, schema, folder)
+    read = report.readings.get("edges")
+    if files["edges"].infer and read is not None and read.bipartite:
+        raise InvalidInput(
+            f"the ends are two sorts of nodes ({read.bipartite_why[0]}): give a schema with both, or the "
+            "option bipartite=false",
+            field="schema",
+        )
     if schema is None:
         derived = marks_of(report.schema, nodes="nodes" not in files)
     else:  # a document lists its nodes, which may be those that have an edge

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from core.errors import InvalidInput
 from core.graphs.columns.tables import NodeTable
-from core.graphs.formats._headers import known_names
+from core.graphs.reading.words import meant
 from core.graphs.schema import EdgeType, NodeType
 from core.graphs.uploads.findings import shown
 
@@ -173,8 +173,8 @@ def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
 
 
 def _frame(graph: Any, nodes: object, directed: bool | None) -> Tables:
-    table = _arrow(graph)
-    names = known_names(table.column_names, "edges", ("source", "target", "time", "type"))
+    table = arrow_of(graph)
+    names = meant(table.column_names, "edges", ("source", "target", "time", "type"))
     table = table.rename_columns(names)
     for column in ("source", "target"):
         if column not in names:
@@ -316,9 +316,9 @@ def _universe(nodes: object) -> tuple[pa.Table | None, dict[str, int]]:
         return None, {"node": positive(nodes)}
     if isinstance(nodes, Mapping | str | bytes):
         raise InvalidInput("nodes are a count, a list of ids, or a frame with the column id", field="nodes")
-    if _is_frame(nodes):
-        table = _arrow(nodes)
-        table = table.rename_columns(known_names(table.column_names, "nodes", ("id", "type")))
+    if is_frame(nodes):
+        table = arrow_of(nodes)
+        table = table.rename_columns(meant(table.column_names, "nodes", ("id", "type")))
         if "id" not in table.column_names:
             raise InvalidInput("the frame of nodes has no column 'id'", field="nodes")
         return table, {}
@@ -327,12 +327,12 @@ def _universe(nodes: object) -> tuple[pa.Table | None, dict[str, int]]:
     raise InvalidInput("nodes are a count, a list of ids, or a frame with the column id", field="nodes")
 
 
-def _is_frame(value: object) -> bool:
+def is_frame(value: object) -> bool:
     classes = [_class(library, name) for library, name, take in _KNOWN if take is _frame]
     return isinstance(value, tuple(kind for kind in classes if kind is not None))
 
 
-def _arrow(frame: Any) -> pa.Table:
+def arrow_of(frame: Any) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
     if hasattr(frame, "to_arrow"):

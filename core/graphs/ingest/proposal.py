@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -20,6 +20,9 @@ import pyarrow.compute as pc
 from core.graphs.columns.arrays import as_text, integers_of, is_text, numbers_of, times_of
 from core.graphs.ingest.relations import no_time
 from core.graphs.ingest.value_proposal import Seen, proposed_values
+from core.graphs.reading.model import Reading, Role
+from core.graphs.reading.sorts import names_of
+from core.graphs.reading.variants import told_of_ids, told_of_times
 from core.graphs.schema import (
     MAX_TIME,
     Attribute,
@@ -76,11 +79,15 @@ class _Relation:
 
 
 def propose(
-    open_parts: Callable[[Notes], RawGraph], limits: IngestLimits, nodes_file: str = "nodes"
+    open_parts: Callable[[Notes], RawGraph],
+    limits: IngestLimits,
+    nodes_file: str = "nodes",
+    reading_of_edges: Callable[[], Reading | None] = lambda: None,
 ) -> SchemaProposal:
     """Propose a schema that the parts satisfy; IngestRejected where none can be read off them. O(m).
 
-    ``nodes_file`` names the file of the node list in findings.
+    ``nodes_file`` names the file of the node list in findings; ``reading_of_edges`` says, once they were
+    read, how that was.
     """
     notes = Notes()
     raw = open_parts(notes)
@@ -88,6 +95,7 @@ def propose(
     if raw.edges is None:
         reject("edges", "the file holds no edges; upload an edge list as the part edges")
     relations = _relations(raw.edges, limits)
+    reading = reading_of_edges()
     warnings = [READS_DATA, DIRECTED if raw.directed else UNDIRECTED, *notes.remarks]
     carried, unread = proposed_values(
         {name: dict(sorted(each.values.items())) for name, each in sorted(relations.items())},
@@ -104,22 +112,47 @@ def propose(
         ends = [series for relation in relations.values() for series in relation.sources + relation.targets]
         ids = pl.concat(ends).unique().sort() if ends else pl.Series([], dtype=pl.String)
         derived = pa.table({"id": ids.to_arrow().cast(pa.string())})
-        warnings.append(DERIVED_NODES)
+        if reading is not None and reading.bipartite:
+            derived = _two_sorts(relations.values(), reading)
+        warnings += [DERIVED_NODES, *told_of_ids(ids)]
+    sorts = names_of_sorts(reading) if derived is not None and "type" in derived.column_names else None
+    if reading is not None and reading.bipartite and sorts is None:
+        warnings.append(
+            "The ends may be two sorts of nodes, but the node list names one: give it a column type with "
+            "both, where one id stands for two."
+        )
     node_types = _node_types(derived if listed is None else listed, nodes_file)
     members = _members(derived if listed is None else listed, node_types)
     edge_types = tuple(
-        _edge_type(name, each, members, bool(raw.directed), carried[name])
+        _edge_type(name, each, members, bool(raw.directed), carried[name], sorts)
         for name, each in sorted(relations.items())
     )
     grid = _grid(list(relations.values()))
+    warnings += told_of_times([end for each in relations.values() for end in (each.low, each.high)])
     if grid is not None and grid.width > 1:
         warnings.append(
-            "Times are taken as seconds since 1970 in UTC, or milliseconds where they are that large: the "
-            f"proposed grid has {grid.count} steps of {width_in_words(grid)}. Declare another grid where you "
-            "mean other steps."
+            "Times are taken as seconds since 1970 in UTC, or as milli-, micro- or nanoseconds where they "
+            f"are that large: the proposed grid has {grid.count} steps of {width_in_words(grid)}. Declare "
+            "another grid where you mean other steps."
         )
     schema = GraphSchema(node_types=node_types, edge_types=edge_types, time=grid)
     return SchemaProposal(schema, derived, tuple(warnings), ignored)
+
+
+def names_of_sorts(reading: Reading | None) -> tuple[str, str]:
+    """Name the two sorts of nodes after the columns of the ends."""
+    ends = [None if reading is None else reading.column(role) for role in (Role.SOURCE, Role.TARGET)]
+    return names_of(*(None if each is None else each.name for each in ends))
+
+
+def _two_sorts(relations: Iterable[_Relation], reading: Reading) -> pa.Table:
+    """List the nodes of two sorts: an id that stands at both ends is two nodes."""
+    parts = []
+    for name, side in zip(names_of_sorts(reading), ("sources", "targets"), strict=True):
+        gathered = [series for relation in relations for series in getattr(relation, side)]
+        ids = pl.concat(gathered).unique().sort() if gathered else pl.Series([], dtype=pl.String)
+        parts.append(pa.table({"id": ids.to_arrow().cast(pa.string()), "type": pa.repeat(name, len(ids))}))
+    return pa.concat_tables(parts)
 
 
 def _told(carried: Mapping[str, tuple[EdgeAttribute, ...]]) -> str:
@@ -283,9 +316,10 @@ def _edge_type(
     members: dict[str, pl.Series],
     directed: bool,
     attributes: tuple[EdgeAttribute, ...],
+    sorts: tuple[str, str] | None,
 ) -> EdgeType:
-    ends = []
-    for end, gathered in (("source", relation.sources), ("target", relation.targets)):
+    ends = [] if sorts is None else [*sorts]
+    for end, gathered in () if ends else (("source", relation.sources), ("target", relation.targets)):
         ids = pl.concat(gathered).unique() if gathered else pl.Series([], dtype=pl.String)
         holding = [
             type_name for type_name, known in members.items() if bool(ids.is_in(known.implode()).all())

@@ -7,6 +7,7 @@ and how to mend it. What is dropped (self-loops) or merged (exact duplicates) is
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_args
 
@@ -17,10 +18,20 @@ from core.graphs import formats
 from core.graphs.ingest.assemble import Assembled, Sources, assemble_batches
 from core.graphs.ingest.proposal import SchemaProposal, propose
 from core.graphs.ingest.universe import require_listed
+from core.graphs.reading.model import Counts, Reading
 from core.graphs.schema import GRAPH_ID, GraphSchema
 from core.graphs.stored.fingerprint import fingerprint
 from core.graphs.stored.whole import write_graph
-from core.graphs.uploads.batches import Format, Notes, Options, Part, RawGraph, ReadRequest, columnar
+from core.graphs.uploads.batches import (
+    DelimitedOptions,
+    Format,
+    Notes,
+    Options,
+    Part,
+    RawGraph,
+    ReadRequest,
+    columnar,
+)
 from core.graphs.uploads.files import IngestLimits, IngestReport, Progress, UploadedFile
 from core.graphs.uploads.findings import reject
 
@@ -51,14 +62,18 @@ def canonicalise(
     if schema is not None and schema.collection is not None and "nodes" not in opened["edges"][0].parts:
         form = files["edges"].format
         reject("edges", f"a {form} file holds one graph; upload a collection as csv, tsv or parquet")
+    readings: dict[str, Reading] = {}
     if schema is None:
         proposal = propose(
-            lambda notes: _read(files, opened, None, limits, notes), limits, _nodes_file(opened)
+            lambda notes: _read(files, opened, None, limits, notes, readings),
+            limits,
+            _nodes_file(opened),
+            lambda: readings.get("edges"),
         )
         schema = proposal.schema
-        if proposal.ignored:
-            chosen, options = opened["edges"]
-            opened["edges"] = (chosen, options.model_copy(update={"extra_columns": "ignore"}))
+        opened = {
+            part: (chosen, as_read(options, readings.get(part))) for part, (chosen, options) in opened.items()
+        }
     total = sum(file.path.stat().st_size for file in files.values())
     sizes = {part: file.path.stat().st_size for part, file in files.items()}
 
@@ -66,16 +81,24 @@ def canonicalise(
         size = sizes.get(stage, sizes["edges"])
         tell(stage, min(done, size), size)
 
-    sources = _sources(files, opened, schema, proposal, limits)
+    sources = _sources(files, opened, schema, proposal, limits, {} if proposal else readings)
     built = assemble_batches(schema, sources, limits, advance)
     if "nodes" in opened and opened["edges"][0].carries_nodes:
-        require_listed(_read({"edges": files["edges"]}, opened, schema, limits).nodes or (), built.graph)
+        own = _read({"edges": files["edges"]}, opened, schema, limits, None, {})
+        require_listed(own.nodes or (), built.graph)
     tell("fingerprint", 0, 1)
     digest = None if fingerprint_key is None else fingerprint(built.graph, fingerprint_key)
     tell("store", 0, 1)
     write_graph(built.graph, out)
     tell("store", 1, 1)
-    return _report(built, digest, total, out, proposal)
+    return _report(built, digest, total, out, proposal, readings)
+
+
+def as_read(options: Options, reading: Reading | None) -> Options:
+    """Say how a file was read, so that it is read so again; what its proposal leaves out is left out."""
+    if reading is not None and isinstance(options, DelimitedOptions):
+        options = options.said(reading.mapping)
+    return options.model_copy(update={"extra_columns": "ignore"})
 
 
 def _nodes_file(opened: Mapping[str, tuple[Format, Options]]) -> str:
@@ -105,9 +128,10 @@ def _sources(
     schema: GraphSchema,
     proposal: SchemaProposal | None,
     limits: IngestLimits,
+    readings: dict[str, Reading],
 ) -> Sources:
     def again() -> RawGraph:
-        raw = _read(files, opened, schema, limits)
+        raw = _read(files, opened, schema, limits, None, readings)
         if proposal is not None and proposal.nodes is not None:
             return RawGraph(raw.edges, iter([columnar(proposal.nodes)]))
         return raw
@@ -120,12 +144,15 @@ def _read(
     opened: Mapping[str, tuple[Format, Options]],
     schema: GraphSchema | None,
     limits: IngestLimits,
-    notes: Notes | None = None,
+    notes: Notes | None,
+    readings: dict[str, Reading],
 ) -> RawGraph:
     raw = {}
     for part, file in files.items():
         chosen, options = opened[part]
-        raw[part] = chosen.read(request_of(cast(Part, part), file.path, options, schema, limits, notes))
+        request = request_of(cast(Part, part), file.path, options, schema, limits, notes)
+        request = replace(request, infer=schema is None or file.infer, answered_later=file.answered_later)
+        raw[part] = chosen.read(replace(request, readings=readings))
     edges = raw["edges"]
     return RawGraph(edges.edges, raw["nodes"].nodes if "nodes" in raw else edges.nodes, edges.directed)
 
@@ -205,7 +232,12 @@ def _node_columns(schema: GraphSchema | None) -> tuple[tuple[str, ...], tuple[st
 
 
 def _report(
-    built: Assembled, digest: str | None, bytes_read: int, out: Path, proposal: SchemaProposal | None
+    built: Assembled,
+    digest: str | None,
+    bytes_read: int,
+    out: Path,
+    proposal: SchemaProposal | None,
+    readings: Mapping[str, Reading],
 ) -> IngestReport:
     graph = built.graph
     per_step = {
@@ -213,11 +245,17 @@ def _report(
         for name, table in graph.edges.items()
         if table.step is not None
     }
+    rows, loops, repeats = (
+        sum(count[name] for count in built.counts.values())
+        for name in ("rows", "loops_dropped", "duplicates_merged")
+    )
+    listed = sum(table.count for table in graph.nodes.values())
+    counted = {"edges": Counts(rows, 0, loops, repeats), "nodes": Counts(listed)}
     return IngestReport(
         schema=graph.schema,
-        rows_read=sum(count["rows"] for count in built.counts.values()),
-        loops_dropped=sum(count["loops_dropped"] for count in built.counts.values()),
-        duplicates_merged=sum(count["duplicates_merged"] for count in built.counts.values()),
+        rows_read=rows,
+        loops_dropped=loops,
+        duplicates_merged=repeats,
         nodes={name: table.count for name, table in graph.nodes.items()},
         edges=built.counts,
         edges_per_step=per_step,
@@ -226,4 +264,8 @@ def _report(
         bytes_stored=sum(path.stat().st_size for path in out.iterdir()),
         warnings=() if proposal is None else proposal.warnings,
         columns_ignored=() if proposal is None else proposal.ignored,
+        readings={
+            part: replace(reading, counts=replace(counted[part], comments=reading.counts.comments))
+            for part, reading in readings.items()
+        },
     )

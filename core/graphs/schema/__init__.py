@@ -43,6 +43,7 @@ MAX_TIME = 2**62  # differences of times then fit 64 bits
 MAX_TYPES = 4096  # node types, and edge types; the service's own limit is a setting
 RESERVED_ATTRIBUTES = frozenset({"id", "type", "node_id"})  # columns of a node list
 GRAPH_ID = "graph_id"  # the column that names the graph of a collection to which a row belongs
+STEP = "step"  # the column of an export that names the step of a time
 
 
 class Protection(StrEnum):
@@ -264,6 +265,10 @@ class TimeGrid(Frozen):
     start: Annotated[int, Field(ge=-MAX_TIME, le=MAX_TIME)] = 0
     width: Annotated[int, Field(ge=1, le=MAX_TIME)] = 1
     count: Annotated[int, Field(ge=1, le=MAX_STEPS)]
+
+    def times_of(self, steps: Any) -> Any:
+        """Compute the first time of each step, as an upload would say it; of a number or an int64 array."""
+        return steps * self.width + self.start
 
 
 class CollectionGraph(Frozen):

@@ -28,7 +28,8 @@ _EARLIEST, _LATEST = 315_532_800, 4_102_444_800  # 1980 and 2100: what seconds s
 def proposed_grid(low: int, high: int, grain: int) -> TimeGrid:
     """Propose a grid over ``low`` to ``high``: one time a step where these are few, else a round width.
 
-    Times over a long span are taken as seconds, or as milliseconds where these lie between 1980 and 2100.
+    Times over a long span are taken as seconds, or as milli-, micro- or nanoseconds where these lie between
+    1980 and 2100.
     ``grain`` divides every time: dates alone are not cut finer than a day. Weeks begin on Monday.
     """
     scale = _scale(low, high)
@@ -52,4 +53,6 @@ def width_in_words(grid: TimeGrid) -> str:
 
 
 def _scale(low: int, high: int) -> int:
-    return 1_000 if low >= _EARLIEST * 1_000 and high < _LATEST * 1_000 else 1
+    """Tell how many units a second has: of milli-, micro- or nanoseconds where times of today are in them."""
+    scales = (10**3, 10**6, 10**9)
+    return next((each for each in scales if low >= _EARLIEST * each and high < _LATEST * each), 1)

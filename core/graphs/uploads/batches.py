@@ -8,14 +8,30 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as Map
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, ClassVar, Literal, Protocol, cast, runtime_checkable
+from typing import (
+    IO,
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    Self,
+    cast,
+    runtime_checkable,
+)
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
-from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.errors import InvalidInput
+from core.graphs.reading.mapping import Columns, Mapping, columns_of, delimiter_of, encoding_of
+from core.graphs.reading.model import Reading
+from core.graphs.schema import GRAPH_ID, STEP, GraphSchema
 from core.graphs.uploads.findings import reject, shown
 
 if TYPE_CHECKING:
@@ -30,6 +46,14 @@ END_TYPES = ("source_type", "target_type")
 DAMAGED = (EOFError, OSError, zlib.error)  # what a broken gzip file raises
 
 
+def _columns(said: Any) -> Columns | None:
+    """Read what is said of columns, in any of its forms."""
+    try:
+        return columns_of(said) or None
+    except InvalidInput as error:
+        raise ValueError(str(error)) from None
+
+
 class Options(BaseModel):
     """What an uploader may declare about a file; an unknown option is refused."""
 
@@ -41,26 +65,66 @@ class Options(BaseModel):
 
 
 class DelimitedOptions(Options):
-    """How a delimited file is to be read. What is not declared, its first record decides: no other line."""
+    """How a delimited file is to be read: what is not said is guessed, with grounds in the reading."""
 
     usual: ClassVar[str] = ","
 
     header: Literal["auto", "true", "false"] = Field(
-        default="auto",
-        description="auto: the first record is a header when it names source and target (or src and dst, "
-        "from and to, u and v, ... in any case); of a node list, all required columns.",
+        default="auto", description="auto: whether the first record is a header is told by what is in it."
     )
     delimiter: str = Field(
         default="auto",
-        pattern=r'^(auto|[^"\r\n#%])$',
-        description="auto: what separates the first record: the format's own delimiter, else a comma, tab or "
-        "semicolon, else spaces. A space stands for any run of spaces and tabs.",
+        max_length=9,
+        description="auto: what splits the records evenly. One character, `::`, or `tab`; a space stands for "
+        "any run of spaces and tabs.",
     )
-    columns: tuple[str, ...] | None = Field(
+    columns: Annotated[Columns | None, BeforeValidator(_columns)] = Field(
         default=None,
-        max_length=256,
-        description="Column names in file order, in place of a header's; '-' ignores a column.",
+        description="What columns are, by name or by number from 1: `source=caller,target=callee,time=when`. "
+        "Or names in the order of the file: `source,target,-,time`; `-` leaves a column alone. JSON where "
+        "names have commas.",
     )
+    decimal: Literal["auto", ".", ","] = Field(default="auto", description="The decimal mark of numbers.")
+    encoding: str = Field(
+        default="auto",
+        max_length=32,
+        description="auto: UTF-8, or as a byte order mark says. Else latin-1, ...",
+    )
+    bipartite: Literal["auto", "true", "false"] = Field(
+        default="auto", description="true: the ends are two sorts of nodes, such as users and items."
+    )
+    dates: Literal["auto", "dmy", "mdy", "ymd"] = Field(
+        default="auto",
+        description="Whether the day or the month stands first in dates such as 03/04/2024; ymd: eight "
+        "digits are a day.",
+    )
+
+    @field_validator("delimiter", "encoding")
+    @classmethod
+    def _readable(cls, said: str, info: ValidationInfo) -> str:
+        check = delimiter_of if info.field_name == "delimiter" else encoding_of
+        try:
+            check(said)
+        except InvalidInput as error:
+            raise ValueError(str(error)) from None
+        return said
+
+    @cached_property
+    def mapping(self) -> Mapping:
+        """What is said of the file."""
+        return Mapping.parse(
+            self.columns or (),
+            delimiter=self.delimiter,
+            header=self.header,
+            decimal=self.decimal,
+            encoding=self.encoding,
+            bipartite=self.bipartite,
+            dates=self.dates,
+        )
+
+    def said(self, mapping: Mapping) -> Self:
+        """Return the options that say the mapping."""
+        return self.model_validate({**self.model_dump(), **mapping.options()})
 
 
 @dataclass(frozen=True)
@@ -89,7 +153,9 @@ class ReadRequest:
     ``wanted`` are the columns the schema asks for, in positional order; ``required`` must be there. A column
     outside ``wanted`` is refused unless ``any_columns``; where there are ``notes`` it is skipped, and they
     name it. ``attributes`` are the node attributes that a document may hold (None: any). ``values`` are the
-    columns of what edges carry; ``undirected``: no edge has a direction.
+    columns of what edges carry; ``undirected``: no edge has a direction. ``infer``: nobody declared the
+    columns, so what is in them tells what they are. How the file was read is added to ``readings``, by part.
+    ``answered_later``: a person answers the reading's questions before anything is computed.
     """
 
     path: Path
@@ -105,6 +171,9 @@ class ReadRequest:
     notes: Notes | None = None
     limits: ReadLimits = field(default_factory=ReadLimits)
     name: str | None = None
+    infer: bool = False
+    answered_later: bool = False
+    readings: dict[str, Reading] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
@@ -115,6 +184,8 @@ class ReadRequest:
         """Tell whether a column of that name must not be in the file."""
         if name in self.wanted or self.options.extra_columns == "ignore":
             return False
+        if name == STEP and "time" in self.wanted:
+            return False  # of our own exports: the time says it too
         if self.any_columns and (self.part == "nodes" or name not in ("", GRAPH_ID)):
             return False
         if self.notes is not None and name and name != GRAPH_ID:
@@ -141,7 +212,7 @@ class Careful:
 
     table: pa.Table
     lines: np.ndarray
-    fields: Mapping[str, int]
+    fields: Map[str, int]
     problems: list[tuple[int, int | None, str]]
 
 

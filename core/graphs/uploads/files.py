@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.graphs.reading.model import Reading
 from core.graphs.schema import MAX_NODES, GraphSchema
 from core.graphs.uploads.batches import ReadLimits
 from core.graphs.uploads.findings import MAX_FINDINGS
@@ -42,11 +43,17 @@ def place_of(part: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class UploadedFile:
-    """One file of an upload, its format's name, and what the uploader declares about it."""
+    """One file of an upload, its format's name, and what the uploader declares about it.
+
+    ``infer``: no person declared its columns, though there is a schema, so what is in them tells what they
+    are. ``answered_later``: its questions wait for the person who confirms the proposal.
+    """
 
     path: Path
     format: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    infer: bool = False
+    answered_later: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class IngestReport:
     ``edges`` holds for each edge type ``rows``, ``loops_dropped``, ``duplicates_merged`` and ``edges``;
     ``edges_per_step`` the edges of each step of the temporal types. ``fingerprint`` is None when no key was
     given. ``warnings`` and ``columns_ignored`` (of the edges) are empty unless the schema was proposed from
-    the data.
+    the data. ``readings`` say how each delimited file was understood.
     """
 
     schema: GraphSchema
@@ -95,6 +102,9 @@ class IngestReport:
     bytes_stored: int
     warnings: tuple[str, ...] = ()
     columns_ignored: tuple[str, ...] = ()
+    readings: Mapping[str, Reading] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "schema": self.schema.model_dump(mode="json")}
+        schema = self.schema.model_dump(mode="json")
+        readings = {part: reading.as_json() for part, reading in self.readings.items()}
+        return {**asdict(replace(self, readings={})), "schema": schema, "readings": readings}

@@ -36,9 +36,18 @@ class Findings:
             raise IngestRejected(f"{self.file}: {first}{more}", findings=self.items)
 
 
-def reject(file: str, message: str, *, line: int | None = None, column: int | None = None) -> NoReturn:
-    """Raise :class:`IngestRejected` with one finding."""
-    finding = {"file": file, "line": line, "column": column, "message": message}
+def reject(
+    file: str,
+    message: str,
+    *,
+    line: int | None = None,
+    column: int | None = None,
+    reading: dict[str, Any] | None = None,
+) -> NoReturn:
+    """Raise :class:`IngestRejected` with one finding, and the ``reading`` of a file where that is asked."""
+    finding: dict[str, Any] = {"file": file, "line": line, "column": column, "message": message}
+    if reading is not None:
+        finding["reading"] = reading
     raise IngestRejected(f"{file}: {message}", findings=[finding])
 
 

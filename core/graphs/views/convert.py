@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.graphs.graph import Graph, NodeTable
-from core.graphs.schema import EdgeType
+from core.graphs.schema import STEP, EdgeType
 from core.graphs.views.value_tables import edges_of, python_values
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def to_networkx(graph: Graph) -> nx.Graph:
     """Convert the graph to NetworkX, every node and attribute included.
 
     Nodes are named as in :func:`node_keys`; with several node types they carry ``type`` and ``node_id``.
-    Edges carry ``time``, the step, where the relation is temporal, ``type`` where there are several edge
-    types, what they carry by its names, and ``weight`` where the graph has weights.
+    Edges carry ``time``, the first of their ``step``, where the relation is temporal, ``type`` where there
+    are several edge types, what they carry by its names, and ``weight`` where the graph has weights.
     Directed when any relation is directed or joins two node types (the orientation then says which end is
     which); a multigraph when a pair may occur more than once. O(n + m) Python objects.
     """
@@ -70,8 +70,9 @@ def _edge_data(
     data = python_values(edge_type, table)
     rows = edges_of(table, slice(None))
     if table.step is not None:
+        assert graph.schema.time is not None  # a temporal schema has a grid
         for item, step in zip(data, table.step[rows].tolist(), strict=True):
-            item["time"] = step
+            item.update({"time": graph.schema.time.times_of(step), STEP: step})
     if len(graph.schema.edge_types) > 1:
         for item in data:
             item["type"] = edge_type.name

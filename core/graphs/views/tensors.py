@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.graph import Graph, NodeTable
-from core.graphs.schema import EdgeType
+from core.graphs.schema import STEP, EdgeType
 from core.graphs.views.convert import node_keys
 from core.graphs.views.value_tables import edges_of, python_values
 
@@ -72,7 +72,7 @@ def to_pyg(graph: Graph) -> Any:
     list of ``Data`` of a collection, with the class in ``y``; else a ``HeteroData``. Both directions of an
     undirected edge stand in ``edge_index``, (2, 2m) int64; ``TemporalData`` has each edge once. Attributes
     stand under their names, a vector (n, d) and a number (n,) float32, a category (n,) int64 codes, -1 where
-    missing, which ``categories`` explains; so does what edges carry, and ``time``, the step.
+    missing, which ``categories`` explains; so does what edges carry, and ``time``, the first of the ``step``.
     """
     from torch_geometric.data import Data, HeteroData, TemporalData
 
@@ -148,7 +148,9 @@ def _of_edges(graph: Graph, relation: EdgeType, *, both: bool = True) -> Columns
     rows = edges_of(table, slice(None))
     columns: dict[str, np.ndarray] = {"source": table.source[rows], "target": table.target[rows]}
     if table.step is not None:
-        columns["time"] = table.step[rows]
+        assert graph.schema.time is not None  # a temporal schema has a grid
+        steps = table.step[rows].astype(np.int64)
+        columns |= {"time": graph.schema.time.times_of(steps), STEP: steps}
     if table.values is not None:
         columns |= table.values.columns
     if both and relation.homogeneous and not relation.directed:
@@ -193,8 +195,9 @@ def igraph_arguments(graph: Graph) -> dict[str, Any]:
         edges += zip(sources.tolist(), targets.tolist(), strict=True)
         data = python_values(relation, table)
         if table.step is not None:
+            assert schema.time is not None  # a temporal schema has a grid
             for item, step in zip(data, table.step[rows].tolist(), strict=True):
-                item["time"] = step
+                item.update({"time": schema.time.times_of(step), STEP: step})
         if len(schema.edge_types) > 1:
             for item in data:
                 item["type"] = relation.name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.reports.catalogues.context import Context, description, keywords, limits, title
-from core.reports.model import Artifact, PublicPart
+from core.reports.model import PublicPart, ReleasedFile
 from core.reports.text import plain
 
 PREFIXES = {
@@ -54,7 +54,7 @@ def dcat(public: PublicPart, context: Context) -> dict[str, Any]:
     return document
 
 
-def _distribution(public: PublicPart, context: Context, file: Artifact) -> dict[str, Any]:
+def _distribution(public: PublicPart, context: Context, file: ReleasedFile) -> dict[str, Any]:
     url = context.file_url(public, file.name)
     distribution: dict[str, Any] = {
         "@id": f"{url}#distribution",

@@ -23,7 +23,7 @@ from core.reports.catalogues.context import (
     edges_of,
     limits,
 )
-from core.reports.model import Artifact, PublicPart
+from core.reports.model import PublicPart, ReleasedFile
 from core.reports.text import plain
 
 EVENT = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
@@ -79,7 +79,7 @@ def openlineage(public: PublicPart, context: Context) -> dict[str, Any]:
     }
 
 
-def _output(public: PublicPart, context: Context, namespace: str, file: Artifact) -> dict[str, Any]:
+def _output(public: PublicPart, context: Context, namespace: str, file: ReleasedFile) -> dict[str, Any]:
     rows = {NODES: sum(public.statistics.nodes.values()), EDGES: edges_of(public)}
     columns = {NODES: NODE_COLUMNS, EDGES: EDGE_COLUMNS}
     if fnmatch(file.name, PART):

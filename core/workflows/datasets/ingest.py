@@ -15,9 +15,10 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.datasets import lineage, objects, repository, service, vault
-from core.datasets.models import EDGES, INGESTS, NODES, Dataset, DatasetVersion, VersionState
+from core.datasets.models import EDGES, INGESTS, NODES, Dataset, DatasetPart, DatasetVersion, VersionState
 from core.datasets.service import Event
 from core.errors import InvalidInput, LeaseLost, NotFound
+from core.graphs.reading.mapping import Mapping as ReadingMapping
 from core.graphs.schema import GraphSchema
 from core.graphs.uploads.files import IngestLimits, UploadedFile
 from core.logging import get_logger
@@ -80,7 +81,10 @@ def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork
         dataset_id=dataset.id,
         attempt=version.attempt,
         folder=folder,
-        files={p.part: UploadedFile(folder / p.part, p.format, p.options) for p in parts},
+        files={
+            p.part: UploadedFile(folder / p.part, p.format, p.options, answered_later=declared is None)
+            for p in parts
+        },
         schema=None if declared is None else GraphSchema.model_validate(declared),
         limits=IngestLimits.of(settings, in_parts=dataset.in_parts),
         fingerprint_key=child_key,
@@ -158,15 +162,23 @@ def propose(
             version.ingest_report = _shown(report or {})
             if derived is not None:
                 session.add(derived)
-            if (report or {}).get("columns_ignored") or any(t.attributes for t in schema.edge_types):
-                # The proposal names them: to confirm it is to leave out what the confirmed schema does.
-                edges.options = {**edges.options, "extra_columns": "ignore"}
+            for part in (edges, nodes):
+                if part is not None:
+                    # To confirm the proposal is to read each file as its reading says, and to leave out what
+                    # the confirmed schema does.
+                    part.options = as_proposed(part, (report or {}).get("readings", {}).get(part.part))
     except LeaseLost:
         discard(services, [] if derived is None else [derived.object_key])
         raise
     discard_work(work)
     log.info("schema_proposed", dataset_id=work.dataset_id, version_id=work.version_id)
     return version
+
+
+def as_proposed(part: DatasetPart, reading: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the part's options with all that its reading decided."""
+    said = {} if reading is None else ReadingMapping.from_json(reading["mapping"]).options()
+    return {**part.options, **said, "extra_columns": "ignore"}
 
 
 def reject_ingest(

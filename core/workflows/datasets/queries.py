@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -27,6 +28,7 @@ from core.ledger.statement import entry_of
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.policies import policy_of, rules_of
+from core.workflows.datasets import readings
 from core.workflows.datasets.derivations import marks_on
 from graphveil.models.datasets import Dataset, Datasets, Part, ReadOff, Version
 from graphveil.models.ledger import Budget, LedgerPage
@@ -187,6 +189,10 @@ def _view(
     )
 
 
+def _without_readings(report: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if report is None else {name: value for name, value in report.items() if name != "readings"}
+
+
 def _version(dataset: Row, version: DatasetVersion, parts: Iterable[DatasetPart]) -> Version:
     own = [row for row in parts if row.version_id == version.id]
     seen = version.graph_schema or dataset.proposed_schema or dataset.graph_schema
@@ -206,7 +212,8 @@ def _version(dataset: Row, version: DatasetVersion, parts: Iterable[DatasetPart]
             )
             for row in own
         ),
-        ingest_report=version.ingest_report,
+        ingest_report=_without_readings(version.ingest_report),
+        readings=readings.shown(version.ingest_report),
         findings=version.findings,
         read_off=tuple(ReadOff(part=str(mark), text=words_for(mark, schema)) for mark in marks),
         created_at=version.created_at,

@@ -36,6 +36,7 @@ from core.workflows.common.schema_rules import check_partable, check_schema, che
 from core.workflows.datasets.dataset_policies import check_methods, keep_version
 from core.workflows.datasets.derivations import still_derived
 from core.workflows.datasets.grids import check_grid
+from core.workflows.datasets.readings import require_answers
 
 log = get_logger(__name__)
 
@@ -145,6 +146,7 @@ def confirm_schema(
         waiting = repository.in_state(session, dataset.id, VersionState.PROPOSED)
         if dataset.state == DatasetState.REGISTERED and waiting:
             version = waiting[-1]
+            require_answers(version)
             service.apply(Event.SCHEMA_CONFIRMED, dataset, version)
             service.grant_attempts(version, services.settings.max_attempts)
             version.findings = None

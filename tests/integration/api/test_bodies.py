@@ -18,7 +18,7 @@ from api.http.auth import Guarded
 from core.identity.models import Role
 from core.settings import Settings
 from core.workflows.common.context import Services
-from tests.integration.api.conftest import Tenant
+from tests.integration.api.conftest import EDGES, Tenant
 
 PIECE = 16 * 1024
 PIECES = 200  # 3 MiB, 50 times what the service takes as JSON
@@ -192,3 +192,14 @@ def test_json_is_utf_8(house: Tenant, encoding: str):
 
 def json_headers() -> dict[str, str]:
     return {"Content-Type": "application/json", "Idempotency-Key": secrets.token_hex(8)}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("PUT", "/datasets/{}/content"), ("PUT", "/datasets/{}/sensitive-links")]
+)
+def test_a_form_around_a_file_is_refused_with_the_way_out(tenant: Tenant, method: str, path: str):
+    dataset_id = tenant.register()["id"]
+    answer = tenant.call(method, path.format(dataset_id), files={"file": ("edges.csv", EDGES)})
+    assert answer.status_code == 415, answer.text
+    assert answer.json()["type"] == "/problems/unsupported-media-type"
+    assert "--upload-file" in answer.json()["detail"]

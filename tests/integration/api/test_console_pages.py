@@ -34,6 +34,7 @@ ALLOWED = {
     "POST /console/datasets/{dataset_id}/upload": {C},
     "GET /console/datasets/{dataset_id}/schema": {C},
     "POST /console/datasets/{dataset_id}/schema": {C},
+    "POST /console/datasets/{dataset_id}/reading": {C},
     "GET /console/datasets/{dataset_id}/release": {C, R},
     "GET /console/datasets/{dataset_id}/verify": {C, A},
     "POST /console/jobs": {C, R},

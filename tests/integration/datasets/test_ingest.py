@@ -152,6 +152,52 @@ def test_a_proposed_schema_waits_for_its_curator(curator: Curator, tmp_path: Pat
         confirm_schema(curator.services, curator.principal, dataset.id, schema)
 
 
+def test_a_proposal_takes_its_own_file(curator: Curator, tmp_path: Path) -> None:
+    """Dialect, roles and dates are kept with the parts: confirmed, they are read without a guess."""
+    dataset = curator.register(graph_schema=None, unit="event")
+    curator.send(dataset, "Id;full name;timeset\r1;Ann;\r2;Bob;\r3;Cy;\r".encode("utf-16"), part="nodes")
+    edges = "sep=;\nvon;nach;Tag;Betrag;leer\n1; 2;31.12.2023;0,5;\n2;3;01.01.2024;1,5;\n".encode("latin-1")
+    version = curator.send(dataset, edges)
+    proposed = curator.validate(version)
+    assert proposed.state == "proposed", proposed.findings
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    assert view.version is not None
+    reading = next(each for each in view.version.readings if each.part == "edges")
+    assert [column.called for column in reading.columns] == ["source", "target", "time", "Betrag", "-"]
+    assert all(column.why for column in reading.columns)
+    requester = replace(curator.principal, roles=frozenset({Role.REQUESTER}))
+    assert queries.get_dataset(curator.services, requester, dataset.id).version is None
+
+    schema = GraphSchema.model_validate(view.proposed_schema)
+    confirm_schema(curator.services, curator.principal, dataset.id, schema)
+    finished = curator.validate(version)
+    assert finished.state == "ready", finished.findings
+    ingest.fetch_graph(curator.services, dataset.id, version.id, tmp_path / "graph")
+    table = read_graph(tmp_path / "graph").edges["edge"]
+    assert table.values is not None
+    assert (table.count, sorted(table.values.columns["Betrag"].tolist())) == (2, [0.5, 1.5])
+
+
+def test_what_must_be_asked_is_told_to_curators_alone(curator: Curator) -> None:
+    dataset = curator.register(graph_schema=None)
+    version = curator.send(dataset, b"u,v\nv,w\n")
+    proposed = curator.validate(version)
+    assert proposed.state == "proposed", proposed.findings
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    assert view.version is not None
+    (reading,) = view.version.readings
+    (question,) = [each for each in reading.questions if each.must_be_answered]
+    assert {answer.mapping["header"] for answer in question.answers} == {"true", "false"}
+    requester = replace(curator.principal, roles=frozenset({Role.REQUESTER}))
+    seen = queries.get_dataset(curator.services, requester, dataset.id)
+    assert (seen.state, seen.version) == ("registered", None)
+    schema = GraphSchema.model_validate(view.proposed_schema)
+    with pytest.raises(InvalidInput, match="may be a header or a record"):
+        confirm_schema(curator.services, curator.principal, dataset.id, schema)
+    options = question.answers[0].mapping
+    assert curator.validate(curator.send(dataset, b"u,v\nv,w\n", options=options)).state == "proposed"
+
+
 def test_a_declared_universe_takes_the_place_of_the_derived_one(curator: Curator) -> None:
     dataset = curator.register(graph_schema=None)
     version = curator.send(dataset, b"source,target\n0,1\n1,3\n")

@@ -315,7 +315,8 @@ def test_neo4j_imports_the_files_that_the_command_names(which: str, tmp_path: Pa
             assert set(ends.values()) <= ids
             ((relation),) = [value for _, kind, _, value in row if kind == "TYPE"]
             told = {name: value for name, kind, _, value in row if name}
-            step, owner = told.pop("time", None), told.pop("graph_id", None)
+            step, owner = told.pop("step", None), told.pop("graph_id", None)
+            assert told.pop("time", None) == step  # its grid has steps 0, 1, ...
             keys = [
                 f"{space}/{key}" if several and space else key
                 for space, key in (ends["START_ID"], ends["END_ID"])
@@ -347,7 +348,8 @@ def test_dgl_has_types_times_and_values(tmp_path: Path) -> None:
         for row in rows(table["file_name"]):
             ends = names[kind, row.pop("src_id")], names[target, row.pop("dst_id")]
             told: dict[str, Any] = {name: float(value) for name, value in row.items()}
-            step = told.pop("time", None)
+            step = told.pop("step", None)
+            assert told.pop("time", None) == step
             if "mood" in told:
                 told["mood"] = codes["edges"]["rates"]["mood"][int(told["mood"])]
             found[relation, *ends, step, *sorted(told.items())] += 1

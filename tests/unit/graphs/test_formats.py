@@ -59,9 +59,11 @@ def test_importing_formats_loads_no_heavy_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_csv_names_nodes_by_id_and_time_by_step(tmp_path: Path) -> None:
+def test_csv_names_nodes_by_id_and_says_the_first_time_of_each_step(tmp_path: Path) -> None:
     formats.get("csv").write(timed_graph(), tmp_path / "g")
-    assert (tmp_path / "g").read_text() == 'source,target,time\n"#a","b""c",0\n"#a","b""c",2\n'
+    assert (tmp_path / "g").read_text() == (
+        'source,target,time,step\n"#a","b""c",1000,0\n"#a","b""c",1020,2\n'
+    )
 
 
 @pytest.mark.parametrize("name", ["matrix_market", "npz"])

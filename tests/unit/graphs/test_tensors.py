@@ -118,7 +118,8 @@ def test_igraph_is_given_what_it_documents(which: Any, monkeypatch: pytest.Monke
     found: Counter = Counter()
     for row, (u, v) in enumerate(made.edges):
         told = {name: values[row] for name, values in made.es.items() if values[row] is not None}
-        relation, step = told.pop("type", "edge"), told.pop("time", None)
+        relation, step = told.pop("type", "edge"), told.pop("step", None)
+        assert told.pop("time", None) == step  # its grid has steps 0, 1, ...
         if "hour" in told:
             hours, minutes, seconds = map(int, told["hour"].split(":"))
             told["hour"] = hours * 3600 + minutes * 60 + seconds

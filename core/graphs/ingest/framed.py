@@ -1,0 +1,75 @@
+"""Frames whose columns a person names: by the mapping that files take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from core.errors import InvalidInput
+from core.graphs.ingest.objects import arrow_of, is_frame
+from core.graphs.reading.mapping import LEFT, Columns, columns_of
+
+PARTS = ("edges", "nodes")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a caller says of a file or frame beside the schema.
+
+    ``columns``: of the edges alone, or of each part by its name. ``format``: of a file whose name does not
+    tell. ``options``: of the format.
+    """
+
+    columns: Any = None
+    format: str | None = None
+    options: Mapping[str, Any] | None = None
+
+
+def columns_by_part(said: Any) -> dict[str, Columns]:
+    """Read what columns are: of the edges alone, or of each part by its name."""
+    if isinstance(said, Mapping) and said and set(said) <= set(PARTS):
+        return {part: columns_of(each) for part, each in said.items()}
+    return {"edges": columns_of(said)}
+
+
+def renamed(frame: object, columns: Columns, part: str) -> object:
+    """Return the frame with its columns called as said, and as it is where nothing is said."""
+    if not columns:
+        return frame
+    if not is_frame(frame):
+        raise InvalidInput(
+            f"columns say what a frame or a file holds; leave them out of the {part} of an object",
+            field="columns",
+        )
+    table: pa.Table = arrow_of(frame)
+    names = list(table.column_names)
+    dropped = set()
+    for role, column in columns:
+        place = column - 1 if isinstance(column, int) else _place(table.column_names, column, part)
+        if not 0 <= place < len(names):
+            raise InvalidInput(
+                f"the frame of {part} has {len(names)} columns, no column {column}", field="columns"
+            )
+        if role == LEFT:
+            dropped.add(place)
+        elif role not in ("value", "attribute"):
+            names[place] = role
+    kept = [place for place in range(len(names)) if place not in dropped]
+    again = [names[place] for place in kept]
+    for name in again:
+        if again.count(name) > 1:
+            raise InvalidInput(
+                f"two columns of {part} would be called {name!r}; say {LEFT}={name} to leave one alone",
+                field="columns",
+            )
+    return table.select(kept).rename_columns(again)
+
+
+def _place(names: list[str], column: str, part: str) -> int:
+    if column not in names:
+        listed = ", ".join(names[:20])
+        raise InvalidInput(f"the frame of {part} has no column {column!r}; it has {listed}", field="columns")
+    return names.index(column)

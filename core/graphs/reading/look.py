@@ -1,0 +1,450 @@
+"""One look at the beginning of a text, which decides how all of it is read.
+
+Encoding and line ends are known by then. In this order: comments, delimiter, header, ends, the other columns,
+two sorts of nodes. What a person said is not guessed; what is guessed has its grounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.graphs.reading import asking, roles, sorts, times, words
+from core.graphs.reading.cells import COMMA, GROUPED, Cells, order_of_days, slashed
+from core.graphs.reading.delimiters import Separated, separated
+from core.graphs.reading.header import CERTAIN_ODDS, header_odds
+from core.graphs.reading.mapping import LEFT, REPEATED, Mapping
+from core.graphs.reading.model import CERTAIN, Column, Counts, Dialect, Question, Reading, Role
+from core.graphs.reading.naming import named
+from core.graphs.reading.sample import Sample, cells_of, sample_of
+from core.graphs.schema import GRAPH_ID
+from core.graphs.uploads.findings import reject, shown
+
+MOST_TYPES = 64
+_EXAMPLES, _SHOWN = 3, 40
+_ROLES = {"source": Role.SOURCE, "target": Role.TARGET, "time": Role.TIME, "type": Role.TYPE, "id": Role.ID}
+_DIRECTIONS = frozenset({"directed", "undirected", "mixed"})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is wanted of a file, and what is known of it before the look.
+
+    ``wanted`` are the schema's columns in their order; ``infer``: no person declared them, so the columns are
+    told by what is in them.
+    """
+
+    file: str
+    part: str
+    mapping: Mapping
+    usual: str
+    wanted: tuple[str, ...]
+    required: tuple[str, ...]
+    infer: bool
+    encoding: str = "utf-8"
+    line_end: str = "LF"
+    max_line_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True)
+class Looked:
+    """The reading, the line ``at`` which the first record stands, and where the rows begin.
+
+    ``forms`` are those of times that are not ISO 8601; ``keys`` those of dictionaries at the end of lines.
+    """
+
+    reading: Reading
+    at: int
+    start: int
+    line: int
+    forms: dict[str, str]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Records:
+    """The first record, what stands below, and whether the first is a header."""
+
+    first: list[str]
+    columns: list[Cells]
+    line: int
+    header: bool
+    probability: float
+    why: tuple[str, ...]
+    known: bool
+
+
+def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
+    """Look at the first chunk with a record, which begins with that ``line``; None where it has none."""
+    sample = sample_of(chunk, line)
+    if sample.unread is not None:
+        reject(asked.file, sample.unread[1], line=sample.unread[0])
+    if not sample.head:
+        return None
+    said = asked.mapping
+    split = separated(sample, asked.usual, said.delimiter, asked.part == "edges")
+    records = _records(sample, split, asked)
+    names = records.first if records.header else None
+    questions: list[Question] = []
+    chosen = _columns(records, names, split.keys, asked, questions)
+    if not records.known:
+        questions += asking.of_header(records.header, records.probability, records.first, records.line)
+    if split.rival is not None:
+        questions.append(asking.of_delimiter(split.delimiter, split.rival))
+    bipartite, why = _bipartite(chosen, names, records.columns, sample, asked, questions)
+    decimal, dates = _written(chosen, records.columns, asked, questions)
+    forms = {
+        each.called: form
+        for each in chosen
+        if each.role is Role.TIME
+        and (form := times.form_of(list(records.columns[each.place - 1].distinct), dates))
+    }
+    place = split.comments + split.titles
+    skipped = [shown(each.text) for each in sample.head[split.comments : place]]
+    reading = Reading(
+        asked.part,
+        Dialect(
+            asked.encoding,
+            split.delimiter,
+            asked.line_end,
+            decimal,
+            records.header,
+            sample.marks or (("#",) if split.comments else ()),
+            split.titles,
+            dates,
+        ),
+        tuple(chosen),
+        bipartite,
+        why,
+        Counts(comments=sample.comment_lines + split.comments),
+        tuple(
+            asking.warnings(
+                chosen,
+                asked.part,
+                skipped,
+                sorts.directed_by(sample.comments),
+                records.first,
+                records.header,
+                records.line,
+            )
+        ),
+        tuple(questions),
+    )
+    rows = sample.head[place]
+    start, number = (rows.end, rows.number + 1) if records.header else (rows.start, rows.number)
+    return Looked(reading, records.line, start, number, forms, split.keys)
+
+
+def _records(sample: Sample, split: Separated, asked: Asked) -> _Records:
+    """Split the sample, and tell whether its first record is a header."""
+    place = split.comments + split.titles
+    line = sample.head[place]
+    if len(line.text) > asked.max_line_bytes:
+        reject(asked.file, f"the line exceeds {asked.max_line_bytes} bytes; split it", line=line.number)
+    first = cells_of(line.text, split.delimiter, split.keys)
+    if first is None:
+        reject(
+            asked.file,
+            "the quotes of the line do not match; quote a whole field and double quotes inside it",
+            line=line.number,
+        )
+    texts = [each.text for each in sample.head[place + 1 :]] + list(sample.rest)
+    rest = [
+        cells
+        for text in texts
+        if (cells := cells_of(text, split.delimiter, split.keys)) is not None and len(cells) == split.width
+    ]
+    first = _fitted(first, split.width, rest)
+    columns = [
+        Cells([cells[number] for cells in rest if number < len(cells)]) for number in range(len(first))
+    ]
+    said = asked.mapping.header
+    mapped = [column for _, column in asked.mapping.columns if isinstance(column, str)]
+    if said is None and mapped:
+        said = True
+    if said is None:
+        said = _told(first, asked, bool(rest))
+    if said is not None:
+        return _Records(
+            _bare(first) if said else first, _with(first, columns, said), line.number, said, 1.0, (), True
+        )
+    odds, why = header_odds(first, columns)
+    header = odds > 0
+    known = abs(odds) >= CERTAIN_ODDS and not (odds < 0 and asking.all_new(first, columns))
+    if not asked.infer and not known:
+        # An id that no list has is found row by row; a line that names what the schema needs is asked about.
+        header = words.by_schema(first, asked.part, asked.wanted, asked.required)
+        known = not header or not asking.again(first, columns)
+    probability = 1 / (1 + math.exp(-abs(odds)))
+    return _Records(
+        _bare(first) if header else first,
+        _with(first, columns, header),
+        line.number,
+        header,
+        probability,
+        why,
+        known,
+    )
+
+
+def _told(first: list[str], asked: Asked, more: bool) -> bool | None:
+    """Tell a header by the very names that are wanted, a line that stands alone as data; else None."""
+    lowered = {each.lower() for each in first}
+    needed = {"source", "target"} if asked.part == "edges" else set(asked.required)
+    if needed <= (lowered if asked.part == "edges" else set(first)):
+        return True
+    by_name = words.by_schema(first, asked.part, asked.wanted, asked.required)
+    if asked.part == "nodes" and by_name:
+        return True
+    return None if more or by_name else False
+
+
+def _bare(first: list[str]) -> list[str]:
+    """Take the mark of a comment off a header."""
+    return [first[0].lstrip("#%").strip(), *first[1:]]
+
+
+def _with(first: list[str], columns: list[Cells], header: bool) -> list[Cells]:
+    """Count the first record among the rows where it is no header."""
+    if header:
+        return columns
+    return [Cells([cell, *column.values]) for cell, column in zip(first, columns, strict=True)]
+
+
+def _fitted(first: list[str], width: int, rest: Sequence[Sequence[str]]) -> list[str]:
+    """Give a first line as many fields as the others, where it differs by an empty one or the first."""
+    if len(first) == width + 1 and not first[-1]:
+        return first[:-1]
+    if rest and len(first) == width - 1:
+        return [*first, ""] if all(not cells[-1] for cells in rest) else ["", *first]
+    return first
+
+
+def _columns(
+    records: _Records,
+    names: list[str] | None,
+    keys: Sequence[str],
+    asked: Asked,
+    questions: list[Question],
+) -> list[Column]:
+    """Say what every column is: what was said, what the schema says, and the rest by what is in it."""
+    width = len(records.first)
+    called = _said(asked, records, names)
+    if not asked.infer and not called:
+        called = _by_schema(asked, records, names, width)
+    cells = records.columns
+    fixed = {
+        place: _ROLES.get(name, Role.LEFT if name == LEFT else Role.VALUE) for place, name in called.items()
+    }
+    guesses: dict[int, roles.Guess] = {
+        place: roles.Guess(role, 1.0, ("you said so",)) for place, role in fixed.items()
+    }
+    for place, key in enumerate(keys, start=width - len(keys)):
+        if place not in guesses:
+            guesses[place] = roles.role_of(key, cells[place])
+            fixed[place] = guesses[place].role
+    infer = asked.infer or (names is not None and not {"source", "target", "id"} & set(called.values()))
+    if infer and asked.part == "edges":
+        _guess_edges(names, cells, fixed, guesses, asked, questions)
+    elif infer:
+        _guess_nodes(names, cells, guesses)
+    made = []
+    taken = {name for name in called.values() if name not in REPEATED}
+    for place in range(width):
+        guess = guesses.get(place) or roles.Guess(Role.LEFT, 1.0, ("nothing asks for it",))
+        name = names[place] if names is not None else None
+        if place >= width - len(keys):
+            name = keys[place - width]
+        given = GRAPH_ID if name == GRAPH_ID else called.get(place)
+        if given in (None, "value", "attribute"):
+            given = named(guess.role, name, place, taken, asked.part)
+        if given == LEFT and guess.role is not Role.LEFT:
+            guess = replace(guess, role=Role.LEFT)
+        examples = [each[:_SHOWN] for each in cells[place].held[:_EXAMPLES]]
+        made.append(
+            Column(
+                place + 1, name, guess.role, given, guess.why, round(guess.probability, 3), tuple(examples)
+            )
+        )
+    if infer and asked.part == "edges":
+        questions += asking.of_roles(made, guesses)
+    return made
+
+
+def _said(asked: Asked, records: _Records, names: list[str] | None) -> dict[int, str]:
+    """Find the columns that the person named."""
+    found: dict[int, str] = {}
+    for role, column in asked.mapping.columns:
+        if isinstance(column, int):
+            place = column - 1
+        else:
+            held = [] if names is None else [each.casefold() for each in names]
+            exact = [] if names is None else [n for n, each in enumerate(names) if each == column]
+            near = exact or [n for n, each in enumerate(held) if each == column.strip().casefold()]
+            if len(near) != 1:
+                told = ", ".join(map(shown, records.first))
+                reject(
+                    asked.file, f"no column is named {shown(column)}; the line has {told}", line=records.line
+                )
+            place = near[0]
+        if place >= len(records.first):
+            reject(
+                asked.file,
+                f"the line has {len(records.first)} fields, but {place + 1} columns are named; "
+                "name each field",
+                line=records.line,
+            )
+        found[place] = role
+    return found
+
+
+def _by_schema(asked: Asked, records: _Records, names: list[str] | None, width: int) -> dict[int, str]:
+    """Take a declared schema's columns by their names, or without a header by their order."""
+    if names is not None:
+        meant = words.meant(names, asked.part, asked.wanted)
+        telling = {"source", "target"} if asked.part == "edges" else set(asked.required)
+        if telling <= set(meant) or not records.header:
+            return dict(enumerate(meant))
+        return {} if asked.part == "edges" else dict(enumerate(meant))
+    order = list(asked.wanted[:width])
+    return dict(enumerate(order + [LEFT] * (width - len(order))))
+
+
+def _guess_edges(
+    names: list[str] | None,
+    cells: list[Cells],
+    fixed: dict[int, Role],
+    guesses: dict[int, roles.Guess],
+    asked: Asked,
+    questions: list[Question],
+) -> None:
+    ends = roles.ends_of(names, cells, fixed)
+    if ends is not None:
+        for place, role in ((ends.source, Role.SOURCE), (ends.target, Role.TARGET)):
+            guesses[place] = roles.Guess(role, ends.probability, ends.why)
+        if ends.probability < CERTAIN:
+            questions.append(asking.of_ends(ends, names, cells))
+        elif names is None or not words.ends_among(names):
+            questions += asking.of_part(cells[ends.source], cells[ends.target], fixed)
+    for place, column in enumerate(cells):
+        if place in guesses:
+            continue
+        name = names[place] if names is not None else None
+        if (
+            name is not None
+            and {each.lower() for each in column.distinct} <= _DIRECTIONS
+            and not column.empty
+        ):
+            guesses[place] = roles.Guess(Role.LEFT, 1.0, ("its texts say the direction",))
+        else:
+            guesses[place] = roles.role_of(name, column)
+    _one_each(guesses, fixed)
+
+
+def _one_each(guesses: dict[int, roles.Guess], fixed: dict[int, Role]) -> None:
+    """Keep one time and one type: the likeliest, of equals the first."""
+    for role, instead in ((Role.TIME, Role.ATTRIBUTE), (Role.TYPE, Role.ATTRIBUTE)):
+        places = [place for place in sorted(guesses) if guesses[place].role is role]
+        best = max(places, key=lambda place: (place in fixed, guesses[place].probability), default=None)
+        for place in places:
+            if place == best:
+                continue
+            guess = guesses[place]
+            why = (f"another column is the {role}",)
+            if guess.probability >= CERTAIN or guess.rival is None:
+                guesses[place] = roles.Guess(instead, 1.0, why)
+            else:
+                guesses[place] = roles.Guess(guess.rival, guess.probability, why, role)
+
+
+def _guess_nodes(names: list[str] | None, cells: list[Cells], guesses: dict[int, roles.Guess]) -> None:
+    """Choose the column of the ids; ``type`` is one of node types where it has several."""
+    if not any(guess.role is Role.ID for guess in guesses.values()):
+        place, why = _ids(names, cells, guesses)
+        guesses[place] = roles.Guess(Role.ID, 1.0, (why,))
+    for place, column in enumerate(cells):
+        if place in guesses:
+            continue
+        if names is not None and names[place].lower() == "type":
+            several = 1 < len(column.distinct) <= MOST_TYPES
+            role = Role.TYPE if several else Role.LEFT
+            guesses[place] = roles.Guess(role, 1.0, (f"it holds {len(column.distinct)} types",))
+        elif column.empty:
+            guesses[place] = roles.Guess(Role.LEFT, 1.0, ("it is empty",))
+        else:
+            guesses[place] = roles.Guess(Role.ATTRIBUTE, 1.0, ("a further column of a node list",))
+
+
+def _ids(names: list[str] | None, cells: list[Cells], guesses: dict[int, roles.Guess]) -> tuple[int, str]:
+    able = [place for place in range(len(cells)) if place not in guesses] or [0]
+    if names is not None:
+        for exact in ("id", "nodeid", "node"):
+            for place in able:
+                if words.plain(names[place]) == exact:
+                    return place, "its name is that of an id"
+        for place in able:
+            if words.plain(names[place]) in words.IDS and len(cells[place].distinct) == len(
+                cells[place].held
+            ):
+                return place, "its name is that of an id"
+    for place in able:
+        column = cells[place]
+        if not column.fractions and len(column.distinct) == len(column.values):
+            return place, "the first column in which nothing occurs twice"
+    return able[0], "the first column"
+
+
+def _bipartite(
+    chosen: list[Column],
+    names: list[str] | None,
+    cells: list[Cells],
+    sample: Sample,
+    asked: Asked,
+    questions: list[Question],
+) -> tuple[bool, tuple[str, ...]]:
+    ends = {each.role: each for each in chosen if each.role in (Role.SOURCE, Role.TARGET)}
+    if asked.part != "edges" or len(ends) < 2:
+        return False, ()
+    if asked.mapping.bipartite is not None:
+        return asked.mapping.bipartite, ("you said so",)
+    source, target = ends[Role.SOURCE], ends[Role.TARGET]
+    pair = None if names is None else (names[source.place - 1], names[target.place - 1])
+    said, why = sorts.said_by(sample.comments, pair)
+    if said is not None:
+        return said, (why,)
+    reason = sorts.doubtful(cells[source.place - 1], cells[target.place - 1]) if asked.infer else None
+    if reason:
+        questions.append(asking.of_sorts(reason))
+    return False, ()
+
+
+def _written(
+    chosen: list[Column], cells: list[Cells], asked: Asked, questions: list[Question]
+) -> tuple[str, str | None]:
+    """Tell the decimal mark, and how dates are written where they are not ISO 8601."""
+    said = asked.mapping
+    decimal = said.decimal
+    values = [
+        cells[each.place - 1] for each in chosen if each.role in (Role.VALUE, Role.ATTRIBUTE, Role.TIME)
+    ]
+    if decimal is None:
+        commas = [column for column in values if column.numeric and column.share(COMMA) > 0]
+        points = any(column.share("number", GROUPED) > 0 for column in values if column.numeric)
+        decimal = "," if commas and not points else "."
+        if commas and asking.thousands(commas):
+            questions.append(asking.of_decimal(decimal))
+    dates = said.dates
+    if dates is None:
+        for each in chosen:
+            column = cells[each.place - 1]
+            if each.role is not Role.TIME or column.empty:
+                continue
+            if column.compact and asked.infer:
+                dates = "ymd"
+            elif slashed(list(column.distinct)):
+                dates = order_of_days(list(column.distinct))
+                if dates is None:
+                    dates = "dmy"
+                    questions.append(asking.of_dates(next(iter(column.distinct))))
+    return decimal, dates

@@ -1,0 +1,47 @@
+"""What a file is by its first bytes, where it is no delimited text, and what to do with it."""
+
+from __future__ import annotations
+
+import re
+
+_BYTES = (
+    (b"PK\x03\x04", "a zip archive or a spreadsheet (.xlsx)", "send the file inside it, a sheet as CSV"),
+    (b"PAR1", "a Parquet file", "send it with the format parquet"),
+    (b"ARROW1", "an Arrow file", "write it as Parquet, and send it with the format parquet"),
+    (b"SQLite format 3", "a SQLite database", "write its table as CSV"),
+    (b"\x89HDF", "an HDF5 file", "write its table as CSV or Parquet"),
+    (b"\xd0\xcf\x11\xe0", "an old Office file (.xls)", "save its sheet as CSV"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it, or pack it with gzip"),
+    (b"Rar!", "a RAR archive", "unpack it, or pack it with gzip"),
+    (b"\xfd7zXZ", "an xz archive", "unpack it, or pack it with gzip"),
+    (b"BZh", "a bzip2 archive", "unpack it, or pack it with gzip"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive", "unpack it, or pack it with gzip"),
+    (b"%PDF", "a PDF", "send the table itself, as CSV"),
+    (b"\x93NUMPY", "a NumPy array", "send a matrix as npz"),
+    (b"\x80\x04", "a Python pickle, which is not read", "write the graph as CSV or GraphML"),
+    (b"\x80\x05", "a Python pickle, which is not read", "write the graph as CSV or GraphML"),
+)
+_TEXTS = (
+    (rb"--[^\r\n]+\r?\nContent-Disposition:", "a multipart form", "send the file's bytes alone as the body"),
+    (rb"%{1,2}MatrixMarket\b", "MatrixMarket", "send it with the format matrix_market"),
+    (rb"(?s)(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<graphml\b", "GraphML", "send it with the format graphml"),
+    (rb"(?s)(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<gexf\b", "GEXF", "send it with the format gexf"),
+    (rb"<(\?xml|!doctype|html)\b", "an XML or HTML document", "send a list of edges, or GraphML"),
+    (rb"[{\[]\s*(\"|\{|\[)", "JSON", "send it with the format node_link, or a list of edges"),
+    (rb"(?s)((Creator|Version|comment|#)[^\n]*\n\s*)*graph\s*\[", "GML", "send it with the format gml"),
+    (rb"\*(Vertices|Network)\b", "Pajek", "send it with the format pajek"),
+)
+_LOOKED = 4096
+_COMPILED = tuple((re.compile(pattern, re.IGNORECASE), what, mend) for pattern, what, mend in _TEXTS)
+
+
+def otherwise(head: bytes) -> str | None:
+    """Say what the file is and what to do, where its first bytes are those of something else; else None."""
+    for mark, what, mend in _BYTES:
+        if head.startswith(mark):
+            return f"the file is {what}; {mend}"
+    text = head[:_LOOKED].removeprefix(b"\xef\xbb\xbf").lstrip()
+    for pattern, what, mend in _COMPILED:
+        if pattern.match(text):
+            return f"the file is {what}; {mend}"
+    return None
