@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-
 from core.graphs.reading.mapping import LEFT
 from core.graphs.reading.model import Role
+from core.graphs.schema import RESERVED_ATTRIBUTES
 from core.graphs.schema.edge_attributes import RESERVED, WEIGHT
+from core.graphs.schema.names import apart, is_plain, plain_name
 
-_USABLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _STRUCTURE = {
     Role.SOURCE: "source",
     Role.TARGET: "target",
@@ -17,7 +15,6 @@ _STRUCTURE = {
     Role.TYPE: "type",
     Role.ID: "id",
 }
-_LETTERS = str.maketrans({"ß": "ss", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "Ae", "đ": "d"})
 
 
 def named(role: Role, name: str | None, place: int, taken: set[str], part: str) -> str:
@@ -29,19 +26,10 @@ def named(role: Role, name: str | None, place: int, taken: set[str], part: str) 
     elif not name:
         made = WEIGHT if role is Role.VALUE and WEIGHT not in taken else f"column_{place + 1}"
     else:
-        made = safe(name)
-    if made in taken or (role not in _STRUCTURE and made in RESERVED):
+        made = name if is_plain(name) else plain_name(name)
+    if role not in _STRUCTURE and made in (RESERVED if part == "edges" else RESERVED_ATTRIBUTES):
+        made = apart(made)
+    if made in taken:
         made = f"{made[:58]}_{place + 1}"
     taken.add(made)
     return made
-
-
-def safe(name: str) -> str:
-    """Write a name in letters, digits, ``_`` and ``-``, a letter first; as it stands where it is so."""
-    if _USABLE.fullmatch(name):
-        return name
-    plain = unicodedata.normalize("NFKD", name.strip().translate(_LETTERS)).encode("ascii", "ignore").decode()
-    made = re.sub(r"[^A-Za-z0-9_-]+", "_", plain).strip("_-")
-    if not made[:1].isalpha():
-        made = f"c_{made}" if made else "column"
-    return made[:63]
