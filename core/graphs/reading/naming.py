@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.graphs.reading.mapping import LEFT
 from core.graphs.reading.model import Role
 from core.graphs.schema import RESERVED_ATTRIBUTES
 from core.graphs.schema.edge_attributes import RESERVED, WEIGHT
-from core.graphs.schema.names import apart, is_plain, plain_name
+from core.graphs.schema.names import column_names
 
 _STRUCTURE = {
     Role.SOURCE: "source",
@@ -17,8 +19,13 @@ _STRUCTURE = {
 }
 
 
-def named(role: Role, name: str | None, place: int, taken: set[str], part: str) -> str:
-    """Name a column by its role, or by its own name in letters that a schema takes; ``taken`` grows."""
+def of_values(names: Sequence[str], part: str) -> list[str]:
+    """Name columns that hold values by their own names, in letters that a schema takes."""
+    return column_names(names, RESERVED if part == "edges" else RESERVED_ATTRIBUTES)
+
+
+def named(role: Role, name: str | None, place: int, taken: set[str]) -> str:
+    """Name a column by its role, or else by ``name``; ``taken`` grows."""
     if role is Role.LEFT:
         return LEFT
     if role in _STRUCTURE:
@@ -26,9 +33,7 @@ def named(role: Role, name: str | None, place: int, taken: set[str], part: str) 
     elif not name:
         made = WEIGHT if role is Role.VALUE and WEIGHT not in taken else f"column_{place + 1}"
     else:
-        made = name if is_plain(name) else plain_name(name)
-    if role not in _STRUCTURE and made in (RESERVED if part == "edges" else RESERVED_ATTRIBUTES):
-        made = apart(made)
+        made = name
     if made in taken:
         made = f"{made[:58]}_{place + 1}"
     taken.add(made)

@@ -12,7 +12,7 @@ from core.errors import IngestRejected, InvalidInput
 from core.graphs.graph import Graph
 from core.graphs.ingest.assembled_objects import store
 from core.graphs.ingest.uploaded import UploadedFile, canonicalise
-from core.graphs.reading.model import About, Role
+from core.graphs.reading.model import About
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.stored.whole import read_graph
 from core.graphs.uploads.files import IngestReport
@@ -65,7 +65,8 @@ def carried(graph: Graph, name: str = "weight") -> list[float]:
 def test_a_column_that_is_empty_throughout_is_left_alone(folder: Folder) -> None:
     graph, report = folder.read("Source,Target\na,b\nb,c\n", "Id,Label,timeset\na,Ann,\nb,Bob,\nc,Cy,\n")
     assert size(graph) == (3, 2)
-    assert report.readings["nodes"].columns[2].role is Role.LEFT
+    assert [each.name for each in graph.schema.node_types[0].attributes] == ["Label"]
+    assert "Columns of the nodes that are not read: 'timeset', as it is empty." in report.warnings
 
 
 def test_a_type_of_one_value_is_a_relation(folder: Folder) -> None:
