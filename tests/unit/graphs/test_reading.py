@@ -356,3 +356,8 @@ def test_a_path_in_the_library_is_read_by_what_is_in_it(tmp_path: Path) -> None:
     (tmp_path / "two.csv").write_text("user,item\n1,1\n1,2\n2,1\n")
     with pytest.raises(InvalidInput, match="bipartite=false"):
         store(tmp_path / "two.csv", tmp_path / "other", nodes=4)
+
+
+def test_a_number_beyond_every_float_is_no_fault_of_the_reading(folder: Folder) -> None:
+    graph, _ = folder.read("source,target,weight\na,b,1e999\nb,c,2\nc,a,3\n")
+    assert size(graph) == (3, 3)
