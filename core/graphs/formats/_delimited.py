@@ -134,9 +134,9 @@ def _layout(request: ReadRequest, looked: Looked) -> _Layout:
             message = f"the column {name!r} is missing; add it, or name the fields by the option columns"
             reject(request.file, message, line=number, column=None)
     values = [
-        column.called
-        for column in reading.columns
-        if column.role in (Role.VALUE, Role.ATTRIBUTE, Role.TIME) and column.called in fields
+        name
+        for column, name in zip(reading.columns, names, strict=True)
+        if column.role in (Role.VALUE, Role.ATTRIBUTE, Role.TIME) and name in fields
     ]
     commas = tuple(values) if reading.dialect.decimal == "," else ()
     return _Layout(

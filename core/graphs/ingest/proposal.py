@@ -123,13 +123,10 @@ def propose(
     if any(carried.values()):
         warnings.append(_told(carried))
     derived = None
+    if reading is not None and reading.bipartite and (listed is None or _lists_both(listed, reading)):
+        _two_sorts(relations.values(), reading)
     sources, targets = ([getattr(each, end) for each in relations.values()] for end in ("sources", "targets"))
     if listed is None:
-        if reading is not None and reading.bipartite:
-            _two_sorts(relations.values(), reading)
-            sources, targets = (
-                [getattr(each, end) for each in relations.values()] for end in ("sources", "targets")
-            )
         listed = derived = listed_by_ends(sources, targets)
         warnings.append(DERIVED_NODES)
     nodes = proposed_nodes(listed, nodes_file)
@@ -169,6 +166,12 @@ def names_of_sorts(reading: Reading | None) -> tuple[str, str]:
     """Name the two sorts of nodes after the columns of the ends."""
     ends = [None if reading is None else reading.column(role) for role in (Role.SOURCE, Role.TARGET)]
     return names_of(*(None if each is None else each.name for each in ends))
+
+
+def _lists_both(listed: pa.Table, reading: Reading) -> bool:
+    """Tell whether the list of nodes names both sorts as its types."""
+    types = listed["type"].unique().to_pylist() if "type" in listed.column_names else []
+    return set(names_of_sorts(reading)) <= set(types)
 
 
 def _two_sorts(relations: Iterable[_Relation], reading: Reading) -> None:

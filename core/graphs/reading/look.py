@@ -310,7 +310,7 @@ def _said(asked: Asked, records: _Records, names: list[str] | None) -> dict[int,
 def _by_schema(asked: Asked, records: _Records, names: list[str] | None, width: int) -> dict[int, str]:
     """Take a declared schema's columns by their names, or without a header by their order."""
     if names is not None:
-        meant = words.meant(names, asked.part, asked.wanted)
+        meant = words.as_schema(names, asked.part, asked.wanted)
         telling = {"source", "target"} if asked.part == "edges" else set(asked.required)
         if telling <= set(meant) or not records.header:
             return dict(enumerate(meant))
