@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
 EPSILON_DIGITS = 9
 DELTA_DIGITS = 18
 
@@ -22,6 +26,27 @@ def format_delta(delta_atto: int) -> str:
     '0.000001'
     """
     return _format(delta_atto, DELTA_DIGITS)
+
+
+def plain(value: Any) -> Any:
+    """Make Python's own numbers of NumPy's, in mappings and lists too; all else stays as it is.
+
+    >>> plain({"window": 7, "names": ["a"]})
+    {'window': 7, 'names': ['a']}
+    """
+    if isinstance(value, (bool, str, bytes)) or type(value) in (int, float):
+        return value
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real) and hasattr(value, "dtype"):
+        return float(str(value))  # the shortest decimal, of float32 too
+    if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
+        return value.item()
+    return value
 
 
 def _format(amount: int, digits: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from numbers import Integral, Rational, Real
 
 from core.errors import InvalidInput
 from graphveil.amounts import DELTA_DIGITS, EPSILON_DIGITS
@@ -83,10 +84,12 @@ def _number(value: Number, field: str) -> Decimal:
             raise InvalidInput("a number is needed, not a truth value", field=field)
         case str() if _TEXT.fullmatch(value.strip()):
             number = Decimal(value.strip())
-        case int() | Decimal():
-            number = Decimal(value)
-        case float():
-            number = Decimal(repr(value))
+        case Decimal():
+            number = value
+        case Integral():
+            number = Decimal(int(value))
+        case Real() if isinstance(value, float) or not isinstance(value, Rational):
+            number = Decimal(str(value))  # NumPy's scalars have another repr, and float32 its own digits
         case _:
             raise InvalidInput("a non-negative decimal number is needed", field=field)
     if not number.is_finite():

@@ -176,8 +176,8 @@ def test_a_file_that_is_required_has_a_byte(app: FastAPI):
 
 def test_no_answer_shows_a_budget_as_a_floating_point_number(app: FastAPI):
     schemas = app.openapi()["components"]["schemas"]
-    # Measured or predicted of graphs: numbers, unless they are budgets by name.
-    figures = reached(schemas, "ServedReport") | {"Expected", "Reached"}
+    # Measured or predicted of graphs, and how sure a reading is: numbers, unless they are budgets by name.
+    figures = reached(schemas, "ServedReport") | {"Expected", "Reached", "ReadColumn", "Question"}
     for name, model in schemas.items():
         for field, shape in model.get("properties", {}).items():
             if name not in NO_FLOATS and (name not in figures or BUDGETS.search(field)):

@@ -38,6 +38,7 @@ DECLARED = GraphSchema(node_types=(NodeType(count=12),))
 VALUED = "+values"
 """Behind a format's name: its files' edges carry values."""
 _AMOUNT = EdgeAttribute(name="amount", kind="number", bounds=(-10, 10), aggregate="sum")
+_WEIGHT = _AMOUNT.model_copy(update={"name": "weight"})
 _OTHERS = (
     EdgeAttribute(name="sign", kind="category", categories=("minus", "=1+1", "p,lus"), aggregate="max"),
     EdgeAttribute(name="stars", kind="integer", bounds=(0, 5), clip=True, aggregate="mean"),
@@ -74,7 +75,8 @@ def declared(name: str) -> GraphSchema:
     if not name.endswith(VALUED):
         return DECLARED
     matrix = name.startswith(("npz", "matrix_market"))
-    kind = EdgeType(attributes=(_AMOUNT,) if matrix else (_AMOUNT, *_OTHERS))
+    held = (_AMOUNT,) if matrix else (_AMOUNT, *_OTHERS)
+    kind = EdgeType(attributes=(_WEIGHT,) if name.startswith("pajek") else held)
     return GraphSchema(node_types=DECLARED.node_types, edge_types=(kind,))
 
 
@@ -86,7 +88,7 @@ def seeds(name: str) -> tuple[bytes, ...]:
     graph = Graph.build(DECLARED, {}, {"edge": ends})
     if name.endswith(VALUED):
         codes = np.array([0, 1, 2, 0, 1], dtype=np.int32)
-        held = {"amount": codes / 4, "sign": codes, "stars": codes, "hour": codes * 3601}
+        held = {"amount": codes / 4, "weight": codes / 4, "sign": codes, "stars": codes, "hour": codes * 3601}
         schema = declared(name)
         names = [attribute.name for attribute in schema.edge_types[0].attributes]
         values = EdgeValues({each: held[each] for each in names})

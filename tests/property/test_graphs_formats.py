@@ -224,6 +224,11 @@ def _unlisted(name: str, path: Path, node: str) -> None:
         content["nodes"] = [each for each in content["nodes"] if each["id"] != node]
         path.write_text(json.dumps(content))
         return
+    if name == "pajek":  # whose vertices are counted: it is the last
+        count = len(re.findall(r'(?m)^\d+ "', text))
+        text = re.sub(rf'(?m)^{count} "{node}"\n', "", text)
+        path.write_text(text.replace(f"*Vertices {count}", f"*Vertices {count - 1}"))
+        return
     entry = {"graphml": rf'\s*<node id="{node}"\s*/>', "gml": rf'\s*node \[\s*id (\d+)\s*label "{node}"\s*\]'}
     changed, times = re.subn(entry[name], "", text)
     assert times == 1

@@ -72,7 +72,7 @@ def edges_of(graph: Graph) -> dict[str, set[tuple[str, str, int]]]:
         source = graph.nodes[edge_type.source].id_array().take(table.source).to_pylist()
         target = graph.nodes[edge_type.target].id_array().take(table.target).to_pylist()
         steps = [-1] * table.count if table.step is None else table.step.tolist()
-        found[edge_type.name] = set(zip(source, target, steps, strict=True))
+        found[edge_type.in_files] = set(zip(source, target, steps, strict=True))
     return found
 
 

@@ -140,6 +140,15 @@ def node_link(pairs: Pairs, folder: Path) -> dict[str, Path]:
     return {"edges": folder / "graph.json"}
 
 
+def pajek(pairs: Pairs, folder: Path) -> dict[str, Path]:
+    graph = made(pairs)
+    number = {each: place for place, each in enumerate(graph, start=1)}
+    lines = [f"*Vertices {len(number)}", *(f'{place} "{each}"' for each, place in number.items()), "*Edges"]
+    lines += [f"{number[one]} {number[two]}" for one, two in graph.edges()]
+    (folder / "graph.net").write_text("\n".join(lines) + "\n")
+    return {"edges": folder / "graph.net"}
+
+
 def matrix_market(pairs: Pairs, folder: Path) -> dict[str, Path]:
     rows = [f"{high + 1} {low + 1}" for low, high in np.sort(numbered(pairs))]
     head = ["%%MatrixMarket matrix coordinate pattern symmetric", f"6 6 {len(rows)}"]
@@ -161,6 +170,7 @@ FILES: dict[str, tuple[Callable[[Pairs, Path], dict[str, Path]], GraphSchema]] =
     "graphml": (graphml, declared()),
     "gml": (gml, declared()),
     "node_link": (node_link, declared()),
+    "pajek": (pajek, declared(attributes=False)),
     "matrix_market": (matrix_market, declared(counted=True)),
     "npz": (npz, declared(counted=True)),
 }

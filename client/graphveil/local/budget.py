@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from graphveil.amounts import format_delta, format_epsilon
+from graphveil.amounts import format_delta, format_epsilon, plain
 from graphveil.local import engine
 
 UNLIMITED = "<graphveil.Budget.unlimited()>"
@@ -49,7 +49,7 @@ class Budget:
     ) -> None:
         in_file, amounts = engine.part("ledger.in_file"), engine.part("ledger.amounts")
         self.path: Path | None = Path(fspath(path))
-        terms = None
+        terms, window = None, plain(window)
         if epsilon is not None:
             if unit is None:
                 known = self.path.exists() and self.path.stat().st_size

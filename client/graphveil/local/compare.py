@@ -72,6 +72,7 @@ def compare(
     schema: Schema = None,
     directed: bool | None = None,
     options: Mapping[str, Any] | None = None,
+    format: str | None = None,
     unit: str | None = None,
     window: int | None = None,
     delta: Amount = 0,

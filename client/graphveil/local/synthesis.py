@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from graphveil.amounts import format_delta, format_epsilon
+from graphveil.amounts import format_delta, format_epsilon, plain
 from graphveil.local import engine
 from graphveil.local.budget import Budget
 from graphveil.local.progress import shown
@@ -64,7 +65,8 @@ def synthesize(
 
     ``budget``: a :class:`~graphveil.Budget`, or ``Budget.unlimited()``. ``unit`` and ``window`` are the
     budget's unless given, else ``edge``, or ``event`` where there is time. ``epsilon``, ``delta``,
-    ``method``, ``parameters``, ``edge_types`` and ``formats`` are those of a job. ``public``: the graph is
+    ``method``, ``parameters``, ``edge_types`` and ``formats`` are those of a job. ``format`` names that of a
+    file whose name does not end with it, ``options`` are those of its format. ``public``: the graph is
     known to all: then the schema may be read off the data, ``seed`` and methods without a guarantee are
     taken, and no budget is needed.
 
@@ -176,7 +178,7 @@ def _told(task: Any, stored: Any, assume: Mapping[str, Any] | None) -> tuple[lis
     """Predict, from public facts, how near paid figures will be."""
     assumed = engine.part("workflows.jobs.assumed").Assume
     try:
-        guesses = None if assume is None else assumed.model_validate(assume)
+        guesses = None if assume is None else assumed.model_validate(plain(assume))
     except ValueError as error:
         raise InvalidInput(f"assume takes the sizes edges and nodes: {error}", field="assume") from error
     found = engine.part("workflows.jobs.expected").told(
@@ -206,6 +208,10 @@ class _Asked:
     formats: Sequence[str]
     seed: int | None
     public: bool
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            object.__setattr__(self, each.name, plain(getattr(self, each.name)))
 
     def settled(self, stored: Any, budget: Budget) -> Any:
         """Settle the release: what is left out follows from the budget and the schema."""
@@ -269,7 +275,7 @@ def _store(
     public: bool,
 ) -> Any:
     """Check the graph by the rules of uploads, and store it in ``folder``; what is public of it."""
-    return engine.part("graphs.ingest.assembled_objects").store(
+    stored = engine.part("graphs.ingest.assembled_objects").store(
         _path(graph),
         folder,
         schema=schema_of(schema),
@@ -278,6 +284,9 @@ def _store(
         public=public,
         said=said,
     )
+    for each in stored.remarks:
+        warnings.warn(each, stacklevel=3)
+    return stored
 
 
 def _path(value: object) -> object:
@@ -297,7 +306,7 @@ def schema_of(schema: Schema) -> Any:
     if isinstance(schema, model):
         return schema
     try:
-        return model.model_validate(schema)
+        return model.model_validate(plain(schema))
     except ValueError as error:
         first = error.errors()[0] if hasattr(error, "errors") else {"loc": (), "msg": str(error)}
         where = ".".join(["schema", *(str(each) for each in first["loc"])])

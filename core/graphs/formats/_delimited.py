@@ -27,6 +27,7 @@ from core.graphs.reading.sorts import Watch
 from core.graphs.reading.text import Text
 from core.graphs.reading.times import rewritten
 from core.graphs.schema import GRAPH_ID
+from core.graphs.schema.structure import columns_apart
 from core.graphs.uploads.batches import Batch, Careful, DelimitedOptions, RawGraph, ReadRequest
 from core.graphs.uploads.findings import reject, shown
 
@@ -114,7 +115,7 @@ def _layout(request: ReadRequest, looked: Looked) -> _Layout:
     _ask(request, reading, number)
     for text in reading.warnings:
         request.remark(text)
-    names = tuple(column.called for column in reading.columns)
+    names = _names(request, reading)
     fields: dict[str, int] = {}
     for place, name in enumerate(names, start=1):
         if name == LEFT:
@@ -133,14 +134,24 @@ def _layout(request: ReadRequest, looked: Looked) -> _Layout:
             message = f"the column {name!r} is missing; add it, or name the fields by the option columns"
             reject(request.file, message, line=number, column=None)
     values = [
-        column.called
-        for column in reading.columns
-        if column.role in (Role.VALUE, Role.ATTRIBUTE, Role.TIME) and column.called in fields
+        name
+        for column, name in zip(reading.columns, names, strict=True)
+        if column.role in (Role.VALUE, Role.ATTRIBUTE, Role.TIME) and name in fields
     ]
     commas = tuple(values) if reading.dialect.decimal == "," else ()
     return _Layout(
         reading.dialect.delimiter, names, fields, looked.forms, commas, looked.keys, request.part == "edges"
     )
+
+
+def _names(request: ReadRequest, reading: Reading) -> tuple[str, ...]:
+    """Name the columns as a schema can; what is left alone keeps its mark."""
+    called = [column.called for column in reading.columns]
+    read = [place for place, name in enumerate(called) if name != LEFT]
+    apart = columns_apart([called[place] for place in read], request.part, request.wanted, request.remark)
+    for place, name in zip(read, apart, strict=True):
+        called[place] = name
+    return tuple(called)
 
 
 def _refuse_surplus(request: ReadRequest, reading: Reading, number: int) -> None:

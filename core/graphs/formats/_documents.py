@@ -33,7 +33,7 @@ def raw_graph(made: nx.Graph, request: ReadRequest) -> RawGraph:
     """Read nodes and edges of the document; a finding's line is the ordinal of the node or edge."""
     from core.graphs.uploads.networkx_tables import networkx_tables
 
-    nodes, edges = networkx_tables(made)
+    nodes, edges = networkx_tables(made, request.remark)
     extra = [name for name in edges.column_names if name not in END_TYPES and request.refuses_column(name)]
     if request.attributes is not None and request.options.extra_columns == "refuse":
         known = request.attributes | {"id", "type"}
@@ -43,8 +43,14 @@ def raw_graph(made: nx.Graph, request: ReadRequest) -> RawGraph:
             f"the document carries {shown(extra[0])}, which is not in the schema; declare it, remove it, "
         )
         reject(request.file, message + "or set extra_columns to ignore")
+    if not request.any_columns and request.part == "edges":
+        edges = _only(edges, {*request.wanted, *END_TYPES})
     size = request.path.stat().st_size
     return RawGraph(_once(edges, size), _once(nodes, size), made.is_directed())
+
+
+def _only(table: pa.Table, wanted: set[str]) -> pa.Table:
+    return table.select([name for name in table.column_names if name in wanted])
 
 
 def _once(table: pa.Table, size: int) -> Iterator[Batch]:

@@ -11,13 +11,14 @@ from core.graphs.reading.magic import otherwise
 from core.graphs.reading.sample import fields_of
 from core.graphs.reading.text import Text, in_utf8, looks_utf_16, not_utf8, text_of
 from core.graphs.uploads.batches import (
-    DAMAGED,
     DelimitedOptions,
     ReadRequest,
+    damaged,
     open_bytes,
     unpacked_limit,
 )
 from core.graphs.uploads.findings import reject
+from core.graphs.uploads.packed import DAMAGED
 
 _RECORD = re.compile(rb"(?m)^\r*+[^\r\n]")
 _HEAD_BYTES = 1 << 16
@@ -49,12 +50,12 @@ def opened(request: ReadRequest) -> tuple[Text, Iterator[bytes]]:
 def _blocks(request: ReadRequest) -> Iterator[bytes]:
     limits = request.limits
     most, total = unpacked_limit(request, limits.max_bytes), 0
-    with open_bytes(request.path) as file:
+    with open_bytes(request) as file:
         while True:
             try:
                 block = file.read(limits.chunk_bytes)
             except DAMAGED as error:
-                reject(request.file, f"the gzip file is damaged ({error}); compress it again")
+                damaged(request, error)
             if not block:
                 return
             total += len(block)

@@ -13,8 +13,9 @@ from pydantic import Field
 
 from core.errors import NotAccepted
 from core.graphs.schema import GraphSchema
+from core.graphs.schema.edge_attributes import WEIGHT
 from core.graphs.schema.names import Name
-from core.graphs.uploads.batches import Batch, Options, RawGraph, ReadRequest, columnar
+from core.graphs.uploads.batches import END_TYPES, Batch, Options, RawGraph, ReadRequest, columnar
 from core.graphs.uploads.findings import reject
 
 if TYPE_CHECKING:
@@ -35,21 +36,44 @@ class MatrixOptions(Options):
 
 @dataclass(frozen=True)
 class Entries:
-    """What a matrix stores: for each entry its row and column (int64, from 0) and its value."""
+    """What a matrix of ``shape`` stores: for each entry its row and column (int64, from 0) and its value."""
 
     rows: np.ndarray
     columns: np.ndarray
     values: np.ndarray
+    shape: tuple[int, int]
+
+    @property
+    def square(self) -> bool:
+        """Whether rows and columns may be one sort of nodes."""
+        return self.shape[0] == self.shape[1]
 
 
 def raw_graph(entries: Entries, request: ReadRequest) -> RawGraph:
     """Turn the non-zero entries into edges. Both triangles of a symmetric matrix come; ingest merges them.
 
     Where entries are values, every stored one is an edge, and of an undirected relation one triangle comes.
+    Rows and columns of a matrix that is not square are two sorts of nodes.
     """
-    name = _value_name(request)
-    # Of a proposal: with values, what is not symmetric has a direction.
-    directed = True if request.any_columns and name is not None and not _symmetric(entries) else None
+    if request.homogeneous and not entries.square:
+        rows, columns = entries.shape
+        reject(
+            request.file,
+            f"the matrix has {rows} rows and {columns} columns, which are two sorts of nodes, but the schema "
+            "has edges within one: declare two node types and a relation between them, or write a square "
+            "matrix",
+        )
+    name = _value_name(request, entries)
+    directed = None
+    # With values, what is not symmetric has a direction: an edge without one has one value.
+    split = name is not None and request.proposes and not _symmetric(entries)
+    if request.proposes and entries.square and (split or not _mirrored(entries)):
+        directed = True if split else None
+        request.remark(
+            "The matrix is not symmetric, and nobody said whether its edges have a direction: they are "
+            f"proposed {'with' if directed else 'without'} one. Declare the relation otherwise where that is "
+            "wrong."
+        )
     return RawGraph(edges=_batches(entries, request, name), directed=directed)
 
 
@@ -73,17 +97,27 @@ def _batches(entries: Entries, request: ReadRequest, name: str | None) -> Iterat
                 reject(request.file, message)
             if (entries.rows < entries.columns).any():
                 table = table.filter(pa.array(entries.rows <= entries.columns))
+    if request.proposes and not entries.square:
+        for end, sort in zip(END_TYPES, ("row", "column"), strict=True):
+            table = table.append_column(end, pa.repeat(sort, table.num_rows))
     yield columnar(table, bytes_done=request.path.stat().st_size)
 
 
-def _value_name(request: ReadRequest) -> str | None:
-    """Name the attribute that the entries hold; None where they only say which edges there are."""
+def _value_name(request: ReadRequest, entries: Entries) -> str | None:
+    """Name the attribute that the entries hold; None where they only say which edges there are.
+
+    Numbers that differ are proposed as weights.
+    """
     assert isinstance(request.options, MatrixOptions)
     named, declared = request.options.value, request.values
     if not declared and request.options.extra_columns == "ignore":
         return None
-    if request.any_columns or (not declared and named is None):
-        return named
+    if request.any_columns:
+        numbers = entries.values.dtype.kind in "iuf" and len(entries.values)
+        differ = numbers and bool((entries.values != entries.values[0]).any())
+        return named or (WEIGHT if differ else None)
+    if not declared and named is None:
+        return None
     if named is None and len(declared) == 1:
         return declared[0]
     if named is None or (named,) != declared:
@@ -102,6 +136,17 @@ def _numbers(request: ReadRequest, name: str, values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "f" or (values.dtype.kind == "u" and values.dtype.itemsize == 8):
         return values.astype(np.float64)
     return values.astype(np.int64)
+
+
+def _mirrored(entries: Entries) -> bool:
+    """Tell whether every entry that is not zero has one across the diagonal. O(m log m)."""
+    import numpy as np
+
+    present = entries.values != 0
+    rows, columns = entries.rows[present], entries.columns[present]
+    order, turned = np.lexsort((columns, rows)), np.lexsort((rows, columns))
+    same = np.array_equal(rows[order], columns[turned]) and np.array_equal(columns[order], rows[turned])
+    return bool(same)
 
 
 def _symmetric(entries: Entries) -> bool:

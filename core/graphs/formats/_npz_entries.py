@@ -66,7 +66,7 @@ def entries_of(request: ReadRequest) -> Entries:
     except DAMAGED as error:
         message = f"the file is no sparse matrix of scipy ({error}); write it with scipy.sparse.save_npz"
         reject(request.file, message)
-    return Entries(rows, columns, values)
+    return Entries(rows, columns, values, shape)
 
 
 class _Arrays:

@@ -68,7 +68,7 @@ def edge_tables(
             if graph_ids:
                 columns.insert(0, pa.repeat(graph_ids[edge_type.name], len(source)))
             elif len(graph.schema.edge_types) > 1:
-                columns.append(pa.repeat(edge_type.name, len(source)))
+                columns.append(pa.repeat(edge_type.in_files, len(source)))
             columns += value_columns(edge_type, table, records, carried)
             yield pa.Table.from_arrays(columns, schema=fields)
 
@@ -87,7 +87,7 @@ def node_tables(graph: Graph) -> Iterator[pa.Table]:
         if graph_ids:
             columns = {GRAPH_ID: pa.repeat(graph_ids[kind.name], table.count), **columns}
         elif len(kinds) > 1:
-            columns["type"] = pa.repeat(kind.name, table.count)
+            columns["type"] = pa.repeat(kind.in_files, table.count)
         for name in names:
             column = table.attributes.get(name)
             columns[name] = pa.nulls(table.count, pa.string()) if column is None else _texts(column)

@@ -46,7 +46,8 @@ def write(graph: Graph, path: Path) -> None:
     for kind, table in typed_node_tables(graph).items():
         if several:
             table = table.rename_columns({"id": "node_id"}).add_column(0, "id", keys[kind])
-            table = table.add_column(1, "type", pa.repeat(kind, table.num_rows))
+            shown = graph.schema.node_type(kind).in_files
+            table = table.add_column(1, "type", pa.repeat(shown, table.num_rows))
         rows.append(table)
     with _archives.archived(path) as folder:
         vertices = pa.concat_tables(rows, promote_options="permissive")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.graphs.formats._documents import BROKEN, DocumentOptions, exported, raw_graph
 from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, read_document, refuses_none
-from core.graphs.uploads.findings import reject
+from core.graphs.uploads.findings import reject, shown
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -21,6 +22,9 @@ parts: frozenset[Part] = frozenset({"edges"})
 OptionsModel = DocumentOptions
 refuses = refuses_none
 
+_BOOLEANS = re.compile(rb"(?i)>\s*(true|false)\s*</(?=data\b|default\b)")
+"""NetworkX reads no boolean with spaces around it, as indented documents have."""
+
 
 def read(request: ReadRequest) -> RawGraph:
     """Read nodes and edges of the only graph in the document; IngestRejected where it is not GraphML."""
@@ -29,7 +33,9 @@ def read(request: ReadRequest) -> RawGraph:
     data = read_document(request)
     listed = _listed(request, data)
     try:
-        made = nx.read_graphml(io.BytesIO(data), node_type=str, force_multigraph=True)
+        made = nx.read_graphml(
+            io.BytesIO(_BOOLEANS.sub(rb">\1</", data)), node_type=str, force_multigraph=True
+        )
     except (nx.NetworkXException, *BROKEN) as error:
         reject(request.file, f"the document is no GraphML graph ({error}); check its keys and graph element")
     if listed != made.number_of_nodes():
@@ -80,7 +86,9 @@ def _listed(request: ReadRequest, data: bytes) -> int:
         reject(request.file, message, line=error.lineno, column=error.offset + 1)
     for line, end, key in ends:
         if key not in nodes:
-            reject(request.file, f"the {end} of an edge is no listed node; list it", line=line)
+            such = sum(other not in nodes for _, _, other in ends)
+            message = f"the {end} {shown(key)} of an edge is no listed node ({such} such ends); list it"
+            reject(request.file, message, line=line)
     return len(nodes)
 
 

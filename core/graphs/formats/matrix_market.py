@@ -22,7 +22,7 @@ OptionsModel = _matrices.MatrixOptions
 refuses = _matrices.refuses
 
 _BANNER = re.compile(
-    rb"%%MatrixMarket[ \t]+matrix[ \t]+(?P<layout>coordinate|array)[ \t]+"
+    rb"%{1,2}MatrixMarket[ \t]+matrix[ \t]+(?P<layout>coordinate|array)[ \t]+"
     rb"(?P<field>real|double|integer|pattern|complex)[ \t]+"
     rb"(?P<symmetry>general|symmetric|skew-symmetric|hermitian)[ \t]*\r?\n",
     re.IGNORECASE,
@@ -87,7 +87,8 @@ def _entries(request: ReadRequest, data: bytes) -> _matrices.Entries:
         ends = (np.concatenate(ends), np.concatenate(ends[::-1]))
         skew = banner["symmetry"].lower() == b"skew-symmetric" and weights.dtype != bool
         weights = np.concatenate([weights, -weights if skew else weights])
-    return _matrices.Entries(*ends, weights)
+    shape = (int(sizes["rows"]), int(sizes["columns"]))
+    return _matrices.Entries(*ends, weights, shape)
 
 
 def _head(request: ReadRequest, data: bytes) -> tuple[re.Match[bytes], re.Match[bytes]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.graphs.formats._documents import BROKEN, DocumentOptions, exported, raw_graph
 from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, read_document, refuses_none
-from core.graphs.uploads.findings import reject
+from core.graphs.uploads.findings import reject, shown
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -49,19 +49,55 @@ def _check(request: ReadRequest, content: Any) -> str:
     edges_name = next((key for key in ("edges", "links") if isinstance(content.get(key), list)), None)
     if edges_name is None:
         reject(request.file, "the document has no list 'edges' or 'links'; write a node-link document")
+    nodes, edges = content["nodes"], content[edges_name]
+    for what, each, listed in (("node", "a", nodes), ("edge", "an", edges)):
+        if bad := next((number for number, item in enumerate(listed, 1) if not isinstance(item, dict)), None):
+            reject(
+                request.file,
+                f"{each} {what} is no object such as {{...}}; write a node-link document",
+                line=bad,
+            )
+    _by_number(nodes, edges, request)
     declared = set()
-    for number, node in enumerate(content["nodes"], start=1):
-        if not isinstance(node, dict) or not isinstance(node.get("id"), (str, int)):
+    for number, node in enumerate(nodes, start=1):
+        if not isinstance(node.get("id"), (str, int)):
             reject(request.file, "a node has no string or integer 'id'; give it one", line=number)
         if node["id"] in declared:
-            reject(request.file, "a node id is listed twice; remove one", line=number)
+            message = f"the node id {shown(node['id'])} is listed twice; remove one"
+            reject(request.file, message, line=number)
         declared.add(node["id"])
-    for number, edge in enumerate(content[edges_name], start=1):
-        for end in ("source", "target"):
-            key = edge.get(end) if isinstance(edge, dict) else None
-            if not isinstance(key, (str, int)) or key not in declared:
-                reject(request.file, f"the {end} of an edge is no listed node; list it", line=number)
+    strange = [
+        (number, end, edge.get(end))
+        for number, edge in enumerate(edges, start=1)
+        for end in ("source", "target")
+        if not isinstance(edge.get(end), (str, int)) or edge[end] not in declared
+    ]
+    if strange:
+        number, end, key = strange[0]
+        message = f"the {end} {shown(key)} of an edge is no listed node ({len(strange)} such ends); list it"
+        reject(request.file, message, line=number)
     return edges_name
+
+
+def _by_number(nodes: list[Any], edges: list[Any], request: ReadRequest) -> None:
+    """Name nodes and ends where edges name nodes by their place in the list, as older D3 documents do."""
+    ends = [edge.get(end) for edge in edges for end in ("source", "target")]
+    ids = {node["id"] for node in nodes if isinstance(node.get("id"), (str, int))}
+    if not ids and any("id" in node for node in nodes):
+        return
+    places = all(type(end) is int and 0 <= end < len(nodes) for end in ends)
+    if not places or any(end in ids for end in ends) or (ids and not ends):
+        return
+    names = [node.get("name") for node in nodes]
+    named = all(isinstance(each, str) and each for each in names) and len(set(names)) == len(names)
+    if not ids:
+        for place, node in enumerate(nodes):
+            node["id"] = node.pop("name") if named else place
+    for edge in edges:
+        for end in ("source", "target"):
+            edge[end] = nodes[edge[end]].get("id")
+    what = "their id" if ids else "their name" if named else "their place"
+    request.remark(f"Edges name nodes by their place in the list, from 0; nodes are named by {what}.")
 
 
 def write(graph: Graph, path: Path) -> None:

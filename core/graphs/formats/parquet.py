@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from core.graphs.reading.words import meant
 from core.graphs.schema import GRAPH_ID
+from core.graphs.schema.structure import columns_apart
 from core.graphs.uploads.batches import (
     Batch,
     Options,
@@ -54,6 +55,7 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
         with pq.ParquetFile(request.path) as file:
             schema = file.schema_arrow
             names = meant(schema.names, request.part, request.wanted)
+            names = columns_apart(names, request.part, request.wanted, request.remark)
             columns = _columns(request, names, [field.type for field in schema])
             stored = dict(zip(names, schema.names, strict=True))
             kinds = {column: schema.field(stored[column]).type for column in columns}

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from core.errors import InvalidInput, UnknownFormat
 from core.graphs import formats
+from core.graphs.columns.arrays import is_text, is_time, times_of
 from core.graphs.graph import Graph
 from core.graphs.ingest.assemble import Sources, assemble_batches
 from core.graphs.ingest.framed import Said, columns_by_part, renamed
-from core.graphs.ingest.objects import UNIVERSE, Tables, numbered, positive, tables_of
+from core.graphs.ingest.objects import UNIVERSE, Tables, numbered, tables_of, universe
 from core.graphs.ingest.proposal import propose
 from core.graphs.ingest.read_off import marks_of
 from core.graphs.ingest.uploaded import canonicalise, value_names
 from core.graphs.reading.mapping import Columns
+from core.graphs.reading.variants import alike_ids
 from core.graphs.schema import GRAPH_ID, Derived, EdgeType, GraphSchema, NodeType
+from core.graphs.schema.grids import in_dates, proposed_grid
 from core.graphs.stored.whole import write_graph
-from core.graphs.uploads.batches import Batch, Notes, RawGraph, columnar
+from core.graphs.uploads.batches import END_TYPES, Batch, Notes, RawGraph, columnar
 from core.graphs.uploads.files import IngestLimits, UploadedFile
+from core.graphs.uploads.packed import PACKED
 
 ROWS = 1 << 20
+_LOOSE = {"extra_columns": "ignore"}  # what a schema does not declare is not read
 
 
 @dataclass(frozen=True)
 class Made:
-    """The graph; ``derived``: what of its public schema was read off the data; ``warnings`` about that."""
+    """The graph; ``derived``: what of its public schema was read off the data; ``warnings`` about that;
+    ``remarks`` on how the object was understood, for whoever gave it."""
 
     graph: Graph
     derived: tuple[Derived, ...] = ()
     warnings: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,7 @@ class Stored:
     nodes: Mapping[str, int]
     derived: tuple[Derived, ...] = ()
     warnings: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def store(
@@ -62,8 +74,10 @@ def store(
     """
     columns = columns_by_part(said.columns)
     if isinstance(graph, str | Path):
-        file = UploadedFile(Path(graph), said.format or format_of(Path(graph)), dict(said.options or {}))
-        return _store_file(file, folder, schema, nodes, directed, public, columns)
+        path = Path(graph)
+        file = UploadedFile(path, format_of(path, said.format), dict(said.options or {}))
+        with tempfile.TemporaryDirectory(prefix="graphveil-nodes-") as beside:
+            return _store_file(file, folder, schema, nodes, directed, public, columns, Path(beside))
     for name in ("options", "format"):
         if getattr(said, name):
             raise InvalidInput(f"{name} says how a file is read; leave it out of an object", field=name)
@@ -72,39 +86,51 @@ def store(
     made = graph_of(tables_of(graph, nodes, directed=directed), schema, public=public)
     write_graph(made.graph, folder)
     counts = {name: table.count for name, table in made.graph.nodes.items()}
-    return Stored(made.graph.schema, counts, made.derived, made.warnings)
+    return Stored(made.graph.schema, counts, made.derived, made.warnings, made.remarks)
 
 
 def _store_file(
-    edges: UploadedFile,
+    file: UploadedFile,
     folder: Path,
     schema: GraphSchema | None,
     nodes: object,
     directed: bool | None,
     public: bool,
     said: Mapping[str, Columns],
+    beside: Path,
 ) -> Stored:
-    """Store an edge list or document; without a schema its columns beyond the ends are left alone."""
-    form = edges.format
-    options = {**edges.options, **({"columns": said["edges"]} if said.get("edges") else {})}
-    files = {"edges": replace(edges, options=options)}
-    count = None
+    """Store an edge list or document; without a schema its columns beyond the ends are left alone.
+
+    ``said``: what columns are, of each part. ``beside``: a folder for the list of nodes, where that is none
+    on the disk.
+    """
+    if said.get("edges"):
+        file = replace(file, options={**file.options, "columns": said["edges"]})
+    files, count = {"edges": file}, None
     if isinstance(nodes, str | Path):
         named = {"columns": said["nodes"]} if said.get("nodes") else {}
-        files["nodes"] = UploadedFile(Path(nodes), format_of(Path(nodes)), named)
-    elif said.get("nodes"):
-        raise InvalidInput("columns of nodes are said of a file of them beside this one", field="columns")
-    elif nodes is not None:
-        count = positive(nodes)
+        listed = UploadedFile(Path(nodes), format_of(Path(nodes), field="nodes"), {**_LOOSE, **named})
+    else:
+        table, counted = universe(renamed(nodes, said.get("nodes", ()), "nodes"))
+        count = counted.get("node")
+        if count is not None and schema is not None and not schema.counted:
+            table, count = numbered(count), None
+        if table is not None:
+            pq.write_table(table, beside / "nodes.parquet")
+            listed = UploadedFile(beside / "nodes.parquet", "parquet", _LOOSE)
+    if nodes is not None and count is None:
+        files["nodes"] = listed
     if schema is None and not (public and count is None and directed is None):
-        if count is None and "nodes" not in files and not formats.reader(form).carries_nodes:
+        if count is None and "nodes" not in files and not formats.reader(file.format).carries_nodes:
             raise InvalidInput(UNIVERSE, field="nodes")
         schema = GraphSchema(
             node_types=(NodeType(count=count),), edge_types=(EdgeType(directed=bool(directed)),)
         )
-        files["edges"] = replace(edges, options={"extra_columns": "ignore", **options}, infer=True)
+        files["edges"] = replace(file, infer=True)
     elif count is not None or directed is not None:
         raise InvalidInput("the schema says who is there, and the direction of edges", field="nodes")
+    if schema is not None:
+        files["edges"] = replace(files["edges"], options={**_LOOSE, **file.options})
     report = canonicalise(files, schema, folder)
     read = report.readings.get("edges")
     if files["edges"].infer and read is not None and read.bipartite:
@@ -120,15 +146,25 @@ def _store_file(
     return Stored(report.schema, report.nodes, derived, tuple(report.warnings))
 
 
-def format_of(path: Path) -> str:
-    """Tell a file's format by the end of its name; UnknownFormat, InvalidInput without such a file."""
+def format_of(path: Path, given: str | None = None, field: str = "graph") -> str:
+    """Tell a file's format by the end of its name, unless it is ``given``; UnknownFormat, InvalidInput
+    without such a file."""
     if not path.is_file():
-        raise InvalidInput(f"there is no file {path.name}", field="graph")
+        raise InvalidInput(f"there is no file {path.name}", field=field)
+    if given is not None:
+        return formats.reader(given).name
+    ending = path.name.lower()
+    for packed in PACKED:
+        ending = ending.removesuffix(packed)
     for name in formats.read_names():
-        if any(path.name.lower().endswith(f".{ending}") for ending in formats.get(name).extensions):
+        if any(ending.endswith(f".{each}") for each in formats.get(name).extensions):
             return name
     endings = ", ".join(sorted({formats.get(name).extensions[0] for name in formats.read_names()}))
-    raise UnknownFormat(f"the name {path.name} tells no format; it ends with one of {endings}", field="graph")
+    raise UnknownFormat(
+        f"the name {path.name} tells no format; it ends with one of {endings}, or the format is named: "
+        f"format={formats.read_names()[0]!r}",
+        field=field,
+    )
 
 
 def graph_of(tables: Tables, schema: GraphSchema | None = None, *, public: bool = False) -> Made:
@@ -144,7 +180,12 @@ def graph_of(tables: Tables, schema: GraphSchema | None = None, *, public: bool 
     declared = inferred(tables) if schema is None else schema
     built = assemble_batches(declared, Sources(lambda: _raw(tables, declared)), limits, _silent)
     told = tables.declared_nodes or (schema is not None and schema.counted)
-    return Made(built.graph, () if told else (Derived.NODE_LIST,))
+    return Made(built.graph, () if told else (Derived.NODE_LIST,), remarks=_remarks(tables, built.graph))
+
+
+def _remarks(tables: Tables, graph: Graph) -> tuple[str, ...]:
+    alike = [alike_ids(table.ids) for table in graph.nodes.values() if table.ids is not None]
+    return (*tables.warnings, *(each for each in alike if each))
 
 
 def inferred(tables: Tables) -> GraphSchema:
@@ -152,8 +193,8 @@ def inferred(tables: Tables) -> GraphSchema:
     if tables.timed:
         raise InvalidInput(
             "edges have times, and the snapshots that they fall into are public: give a schema with a grid, "
-            'such as {"edge_types": [{"temporal": true}], "time": {"start": 0, "width": 7, "count": 52}}, or '
-            "leave the column out",
+            f'such as {{"edge_types": [{{"temporal": true}}], "time": {_a_grid(tables.edges)}}}, or leave '
+            "the column out",
             field="schema.time",
         )
     kinds, edges = tables.declared()
@@ -162,19 +203,48 @@ def inferred(tables: Tables) -> GraphSchema:
     return GraphSchema(node_types=kinds, edge_types=edges)
 
 
+def _a_grid(edges: pa.Table) -> str:
+    """Write a grid that holds the times of the edges, as a schema takes it; of dates by dates."""
+    kind = edges["time"].type
+    held = np.empty(0, dtype=np.int64)
+    if is_time(kind) or is_text(kind):
+        values, valid, _ = times_of(edges["time"])
+        held = values[valid]
+    if not len(held):
+        return '{"start": 0, "width": 7, "count": 52}'
+    dated = not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    grid = proposed_grid(int(held.min()), int(held.max()), int(np.gcd.reduce(held)))
+    return json.dumps(in_dates(grid) if dated else grid.model_dump())
+
+
 def _raw(tables: Tables, schema: GraphSchema) -> RawGraph:
     wanted = {"source", "target", *value_names(schema)}
     if schema.temporal:
         wanted.add("time")
     if len(schema.edge_types) > 1:
-        wanted |= {"type", "source_type", "target_type"}
-    listed = {"id", "type", *(a.name for kind in schema.node_types for a in kind.attributes)}
+        wanted.add("type")
+    if len(schema.node_types) > 1:
+        wanted |= set(END_TYPES)
+    listed = {
+        "id",
+        *(["type"] if len(schema.node_types) > 1 else []),
+        *(a.name for kind in schema.node_types for a in kind.attributes),
+    }
     if schema.collection is not None:
         wanted, listed = wanted | {GRAPH_ID}, listed | {GRAPH_ID}
     edges = _only(tables.edges, wanted)
     for column in ("source", "target", *(["time"] if schema.temporal else [])):
         if column not in edges.column_names:
             raise InvalidInput(f"the edges have no {column}", field="graph")
+    declared = [a.name for edge in schema.edge_types for a in edge.attributes]
+    declared += [a.name for node in schema.node_types for a in node.attributes]
+    for name in declared:
+        if name in tables.unread:
+            raise InvalidInput(
+                f"the schema declares {name!r}, whose values are of several kinds ({tables.unread[name]}); "
+                "make them all texts, or all numbers",
+                field=f"graph.{name}",
+            )
     for attribute in (a for kind in schema.edge_types for a in kind.attributes):
         if attribute.needs_column and attribute.name not in edges.column_names:
             raise InvalidInput(
@@ -214,7 +284,7 @@ def _proposed(tables: Tables, limits: IngestLimits) -> Made:
     schema = proposal.schema
     built = assemble_batches(schema, Sources(lambda: _raw(whole, schema)), limits, _silent)
     told = nodes is not None and tables.declared_nodes
-    return Made(built.graph, marks_of(schema, nodes=not told), proposal.warnings)
+    return Made(built.graph, marks_of(schema, nodes=not told), proposal.warnings, tables.warnings)
 
 
 def _silent(stage: str, done: int) -> None:

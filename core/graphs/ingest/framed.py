@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from core.errors import InvalidInput
 from core.graphs.ingest.objects import arrow_of, is_frame
 from core.graphs.reading.mapping import LEFT, Columns, columns_of
@@ -44,11 +42,12 @@ def renamed(frame: object, columns: Columns, part: str) -> object:
             f"columns say what a frame or a file holds; leave them out of the {part} of an object",
             field="columns",
         )
-    table: pa.Table = arrow_of(frame)
-    names = list(table.column_names)
+    table, unread = arrow_of(frame)
+    held = list(map(str, frame.columns)) if unread and hasattr(frame, "columns") else table.column_names
+    names = list(held)
     dropped = set()
     for role, column in columns:
-        place = column - 1 if isinstance(column, int) else _place(table.column_names, column, part)
+        place = column - 1 if isinstance(column, int) else _place(held, column, part)
         if not 0 <= place < len(names):
             raise InvalidInput(
                 f"the frame of {part} has {len(names)} columns, no column {column}", field="columns"
@@ -57,6 +56,13 @@ def renamed(frame: object, columns: Columns, part: str) -> object:
             dropped.add(place)
         elif role not in ("value", "attribute"):
             names[place] = role
+    for place, name in enumerate(held):
+        if name in unread and place not in dropped:
+            raise InvalidInput(
+                f"the column {name!r} of {part} cannot be read ({unread[name]}); say {LEFT}={name} to leave "
+                "it alone",
+                field="columns",
+            )
     kept = [place for place in range(len(names)) if place not in dropped]
     again = [names[place] for place in kept]
     for name in again:
@@ -65,7 +71,7 @@ def renamed(frame: object, columns: Columns, part: str) -> object:
                 f"two columns of {part} would be called {name!r}; say {LEFT}={name} to leave one alone",
                 field="columns",
             )
-    return table.select(kept).rename_columns(again)
+    return table.select([held[place] for place in kept]).rename_columns(again)
 
 
 def _place(names: list[str], column: str, part: str) -> int:

@@ -7,10 +7,10 @@ at. Libraries are asked for only where the object is theirs.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,11 @@ import pyarrow.compute as pc
 from core.errors import InvalidInput
 from core.graphs.columns.tables import NodeTable
 from core.graphs.reading.words import meant
-from core.graphs.schema import EdgeType, NodeType
+from core.graphs.schema import RESERVED_ATTRIBUTES, EdgeType, NodeType
+from core.graphs.schema.edge_attributes import RESERVED
+from core.graphs.schema.names import MAX_SHOWN, column_names, is_shown, type_names
+from core.graphs.schema.structure import columns_apart
+from core.graphs.uploads.batches import END_TYPES
 from core.graphs.uploads.findings import shown
 
 TAKEN = (
@@ -31,7 +35,8 @@ UNIVERSE = (
     "who is there cannot be told from edges without publishing who has one: give the nodes as a count, "
     "a list of ids or a frame (nodes=...)"
 )
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+_SORTS = {False: "false", True: "true"}
+"""How the two sorts of a bipartite igraph are named: by the values of its attribute type."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,8 @@ class Tables:
 
     ``counts`` are the sizes of node types whose nodes are numbered. ``timed``: the edges have a column time.
     ``declared_nodes``: somebody said who is there; False where the object knows, which may have been made of
-    its edges.
+    its edges. ``unread``: columns that no Arrow column can hold, and why; they are looked at only where a
+    schema declares them. ``warnings``: what is not said of the object, for whoever gave it.
     """
 
     edges: pa.Table
@@ -51,21 +57,32 @@ class Tables:
     directed: bool = False
     timed: bool = False
     declared_nodes: bool = True
+    unread: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     def declared(self) -> tuple[tuple[NodeType, ...], tuple[EdgeType, ...]]:
         """Declare what the type of the object says; nothing that nodes or edges carry."""
-        kinds = tuple(NodeType(name=name, count=self.counts.get(name)) for name in self.node_types)
+        named, related = type_names(self.node_types), type_names([name for name, _, _ in self.relations])
+        kinds = tuple(
+            NodeType(name=name, shown=_unless(own, name), count=self.counts.get(own))
+            for own, name in ((each, named[each]) for each in self.node_types)
+        )
         edges = tuple(
             EdgeType(
-                name=name,
-                source=source,
-                target=target,
+                name=related[name],
+                shown=_unless(name, related[name]),
+                source=named[source],
+                target=named[target],
                 directed=self.directed and source == target,
                 temporal=self.timed,
             )
             for name, source, target in self.relations
         )
         return kinds, edges
+
+
+def _unless(own: str, name: str) -> str | None:
+    return None if own == name else own
 
 
 def tables_of(graph: object, nodes: object = None, *, directed: bool | None = None) -> Tables:
@@ -126,20 +143,66 @@ def _igraph(graph: Any, nodes: object, directed: bool | None) -> Tables:
     _said_twice(directed, "an igraph graph")
     count = graph.vcount()
     ends = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
-    edges = {"source": ends[:, 0], "target": ends[:, 1]}
-    for name in graph.es.attributes():
-        edges.setdefault(name, pa.array(graph.es[name]))
-    table = pa.table(edges)
     attributes = list(graph.vs.attributes())
+    carried, unread = _carried({name: graph.es[name] for name in graph.es.attributes()}, RESERVED)
     if not attributes:
-        return _own_nodes(
-            Tables(table, counts={"node": positive(count)}, directed=graph.is_directed()), nodes
-        )
+        table = pa.table({"source": ends[:, 0], "target": ends[:, 1], **carried})
+        counted = Tables(table, counts={"node": positive(count)}, directed=graph.is_directed(), unread=unread)
+        return _own_nodes(counted, nodes)
     ids = pa.array([_name(each) for each in (graph.vs["name"] if "name" in attributes else range(count))])
-    columns = {"id": ids} | {name: pa.array(graph.vs[name]) for name in attributes if name != "name"}
-    for place, end in enumerate(("source", "target")):
-        table = table.set_column(place, end, ids.take(pa.array(ends[:, place])))
-    return _own_nodes(Tables(table, pa.table(columns), directed=graph.is_directed()), nodes)
+    own, left = _carried(
+        {name: graph.vs[name] for name in attributes if name not in ("name", "type")}, RESERVED_ATTRIBUTES
+    )
+    table = pa.table({"source": ids.take(pa.array(ends[:, 0])), "target": ids.take(pa.array(ends[:, 1]))})
+    for name, column in carried.items():
+        table = table.append_column(name, pa.chunked_array([column]))
+    kinds = list(graph.vs["type"]) if "type" in attributes else []
+    found = Tables(
+        table, pa.table({"id": ids, **own}), directed=graph.is_directed(), unread={**left, **unread}
+    )
+    if kinds and all(each is None or isinstance(each, str) for each in kinds):
+        types = pa.array(kinds, type=pa.string())
+        found = replace(found, nodes=pa.table({"id": ids, "type": types, **own}))
+    elif {True, False} == set(kinds):
+        found = _two_sorts(found, pa.array([_SORTS[each] for each in kinds], type=pa.string()), ends)
+    return _own_nodes(found, nodes)
+
+
+def _two_sorts(found: Tables, types: pa.Array, ends: np.ndarray) -> Tables:
+    """Take the booleans that igraph tells two sorts of nodes apart by as node types.
+
+    InvalidInput where an edge joins two of one sort.
+    """
+    kinds = [types.take(pa.array(ends[:, place])) for place in (0, 1)]
+    inside = np.flatnonzero(pc.equal(*kinds).to_numpy(zero_copy_only=False))
+    if len(inside):
+        first = found.edges.slice(int(inside[0]), 1).to_pylist()[0]
+        raise InvalidInput(
+            f"the vertex attribute 'type' is true or false, which is two sorts of nodes to igraph, but "
+            f"{len(inside)} edges join two of one sort; the first is {shown(first['source'])} to "
+            f"{shown(first['target'])}. Rename the attribute where it means something else",
+            field="graph.type",
+        )
+    assert found.nodes is not None
+    edges = found.edges
+    for name, column in zip(END_TYPES, kinds, strict=True):
+        edges = edges.append_column(name, pa.chunked_array([column]))
+    nodes = found.nodes.append_column("type", pa.chunked_array([types]))
+    one, two = _SORTS.values()
+    return replace(found, edges=edges, nodes=nodes, node_types=(one, two), relations=(("edge", one, two),))
+
+
+def _carried(
+    given: Mapping[str, Sequence[Any]], structural: Iterable[str]
+) -> tuple[dict[str, pa.Array], dict[str, str]]:
+    """Make a column of each attribute, by a name that no structure has; and say of which there is none."""
+    found, unread = {}, {}
+    for name, values in zip(column_names(list(given), frozenset(structural)), given.values(), strict=True):
+        try:
+            found[name] = pa.array(values)
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            unread[name] = str(error)
+    return found, unread
 
 
 def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
@@ -151,7 +214,8 @@ def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
     ends = {"source": entries.row[present].astype(np.int64), "target": entries.col[present].astype(np.int64)}
     table = pa.table({**ends, "weight": entries.data[present]})
     if rows == columns:
-        square = Tables(table, counts={"node": positive(rows)}, directed=bool(directed))
+        warnings = _one_way(ends["source"], ends["target"], directed, "The matrix is not symmetric")
+        square = Tables(table, counts={"node": positive(rows)}, directed=bool(directed), warnings=warnings)
         return _own_nodes(square, nodes)
     if nodes is not None:
         raise InvalidInput(
@@ -172,17 +236,32 @@ def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
     )
 
 
+def _one_way(source: np.ndarray, target: np.ndarray, directed: bool | None, what: str) -> tuple[str, ...]:
+    """Warn where some edge stands in one direction alone, and nobody said whether that means something."""
+    if directed is not None or not len(source):
+        return ()
+    pairs = np.unique(np.stack([source, target], axis=1), axis=0)
+    turned = np.unique(pairs[:, ::-1], axis=0)
+    if np.array_equal(pairs, turned):
+        return ()
+    return (
+        f"{what}, and nobody said whether its edges have a direction: they were taken as having none. Give "
+        "directed=True where they have one, directed=False where they have none.",
+    )
+
+
 def _frame(graph: Any, nodes: object, directed: bool | None) -> Tables:
-    table = arrow_of(graph)
+    table, unread = arrow_of(graph)
     names = meant(table.column_names, "edges", ("source", "target", "time", "type"))
-    table = table.rename_columns(names)
+    table = table.rename_columns(columns_apart(names, "edges", ("source", "target", "time", "type")))
     for column in ("source", "target"):
         if column not in names:
+            why = f" ({unread[column]})" if column in unread else ""
             raise InvalidInput(
-                f"the frame has no column {column!r}; name the ends source and target", field="graph"
+                f"the frame has no column {column!r}{why}; name the ends source and target", field="graph"
             )
-    listed, counts = _universe(nodes)
-    return Tables(table, listed, counts, directed=bool(directed), timed="time" in names)
+    listed, counts = universe(nodes)
+    return Tables(table, listed, counts, directed=bool(directed), timed="time" in names, unread=unread)
 
 
 def _data(graph: Any, nodes: object, directed: bool | None) -> Tables:
@@ -190,17 +269,19 @@ def _data(graph: Any, nodes: object, directed: bool | None) -> Tables:
     count = _count(graph, nodes)
     edges = {**ends, **_columns(graph, len(ends["source"]), {"edge_index"})}
     listed, given = _listed(graph, count), nodes is not None
+    what = "Some edges of edge_index stand in one direction alone"
     return Tables(
         pa.table(edges),
         listed,
         {} if listed else {"node": count},
         directed=bool(directed),
         declared_nodes=given,
+        warnings=_one_way(ends["source"], ends["target"], directed, what),
     )
 
 
 def _temporal(graph: Any, nodes: object, directed: bool | None) -> Tables:
-    listed, counts = _universe(nodes)
+    listed, counts = universe(nodes)
     count = len(graph.src)
     edges = {
         "source": _numbers(graph.src),
@@ -223,9 +304,9 @@ def _hetero(graph: Any, nodes: object, directed: bool | None) -> Tables:
     for source, relation, target in triples:
         name = relation if names.count(relation) == 1 else f"{source}-{relation}-{target}"
         for each in (source, name, target):
-            if not _PLAIN.fullmatch(each):
+            if not is_shown(each):
                 raise InvalidInput(
-                    f"the type {shown(each)} is no plain name: letters, digits, _ and -, at most 63",
+                    f"the type {shown(each)} is no name: printable letters, {MAX_SHOWN} at most",
                     field="graph",
                 )
         relations.append((name, source, target))
@@ -277,8 +358,11 @@ def numbered(count: int) -> pa.Table:
 
 def positive(count: object) -> int:
     """Return the count; InvalidInput for anything but a number of nodes."""
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise InvalidInput("a graph has at least one node", field="nodes")
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        raise InvalidInput(
+            f"a count of nodes is at least one, an integer, and this is {shown(count)}; {NODES}",
+            field="nodes",
+        )
     return int(count)
 
 
@@ -292,7 +376,8 @@ def _listed(store: Any, count: int, kind: str | None = None) -> pa.Table | None:
 
 
 def _columns(store: Any, rows: int, but: set[str], *, of_nodes: bool = False) -> dict[str, Any]:
-    """Take the tensors that have a value for each row: of one number, and of nodes also vectors."""
+    """Take the tensors that have a value for each row, of one number, and of nodes also vectors, by names
+    that no structure has."""
     found: dict[str, Any] = {}
     tensors = sys.modules["torch"].Tensor
     is_of_nodes = getattr(store, "is_node_attr", None)
@@ -305,26 +390,31 @@ def _columns(store: Any, rows: int, but: set[str], *, of_nodes: bool = False) ->
             found[name] = pa.array(_numbers(value))
         elif value.dim() == 2 and of_nodes:
             found[name] = pa.array(_numbers(value).tolist(), type=pa.list_(pa.float32()))
-    return found
+    structural = RESERVED_ATTRIBUTES if of_nodes else RESERVED
+    return dict(zip(column_names(list(found), structural), found.values(), strict=True))
 
 
-def _universe(nodes: object) -> tuple[pa.Table | None, dict[str, int]]:
+NODES = "nodes are a count, a list of ids, a frame with the column id, or beside a file another file"
+
+
+def universe(nodes: object) -> tuple[pa.Table | None, dict[str, int]]:
     """Read who is there: numbered nodes, a list of ids, or a frame."""
     if nodes is None:
         return None, {}
-    if isinstance(nodes, int | np.integer) and not isinstance(nodes, bool):
+    if isinstance(nodes, Integral) and not isinstance(nodes, bool):
         return None, {"node": positive(nodes)}
     if isinstance(nodes, Mapping | str | bytes):
-        raise InvalidInput("nodes are a count, a list of ids, or a frame with the column id", field="nodes")
+        raise InvalidInput(NODES, field="nodes")
     if is_frame(nodes):
-        table = arrow_of(nodes)
-        table = table.rename_columns(meant(table.column_names, "nodes", ("id", "type")))
+        table, _ = arrow_of(nodes)
+        names = meant(table.column_names, "nodes", ("id", "type"))
+        table = table.rename_columns(columns_apart(names, "nodes", ("id", "type")))
         if "id" not in table.column_names:
             raise InvalidInput("the frame of nodes has no column 'id'", field="nodes")
         return table, {}
     if isinstance(nodes, Iterable):
         return pa.table({"id": pa.array([_name(each) for each in nodes], type=pa.string())}), {}
-    raise InvalidInput("nodes are a count, a list of ids, or a frame with the column id", field="nodes")
+    raise InvalidInput(NODES, field="nodes")
 
 
 def is_frame(value: object) -> bool:
@@ -332,15 +422,26 @@ def is_frame(value: object) -> bool:
     return isinstance(value, tuple(kind for kind in classes if kind is not None))
 
 
-def arrow_of(frame: Any) -> pa.Table:
+def arrow_of(frame: Any) -> tuple[pa.Table, dict[str, str]]:
+    """Convert the frame; of a column that holds several kinds of values only say why it was not."""
     if isinstance(frame, pa.Table):
-        return frame
+        return frame, {}
     if hasattr(frame, "to_arrow"):
-        return frame.to_arrow()
-    try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, TypeError) as error:
-        raise InvalidInput(f"a column of the frame cannot be read: {error}", field="graph") from error
+        return frame.to_arrow(), {}
+    columns: dict[str, Any] = {}
+    unread: dict[str, str] = {}
+    for place, name in enumerate(map(str, frame.columns)):
+        if name in columns:
+            raise InvalidInput(f"two columns of the frame are named {shown(name)}; rename one", field="graph")
+        values = frame.iloc[:, place]
+        try:
+            columns[name] = pa.Array.from_pandas(values)
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            if all(isinstance(each, str | Integral) and not isinstance(each, bool) for each in values):
+                columns[name] = pa.array([str(each) for each in values], type=pa.string())
+            else:
+                unread[name] = str(error)
+    return pa.table(columns), unread
 
 
 def _own_nodes(found: Tables, nodes: object) -> Tables:
@@ -351,7 +452,7 @@ def _own_nodes(found: Tables, nodes: object) -> Tables:
     """
     if nodes is None:
         return replace(found, declared_nodes=False)
-    listed, counts = _universe(nodes)
+    listed, counts = universe(nodes)
     own = found.nodes
     if own is None:
         (size,) = found.counts.values()

@@ -7,17 +7,24 @@ follows from it until a person confirms it, and its warnings say so.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.graphs.columns.arrays import as_text, integers_of, is_text, numbers_of, times_of
+from core.graphs.columns.arrays import as_text, times_of
+from core.graphs.ingest.proposed_nodes import (
+    Ends,
+    ProposedNodes,
+    end_types,
+    listed_by_ends,
+    of_one_sort,
+    proposed_nodes,
+    require_listed,
+)
 from core.graphs.ingest.relations import no_time
 from core.graphs.ingest.value_proposal import Seen, proposed_values
 from core.graphs.reading.model import Reading, Role
@@ -25,23 +32,22 @@ from core.graphs.reading.sorts import names_of
 from core.graphs.reading.variants import told_of_ids, told_of_times
 from core.graphs.schema import (
     MAX_TIME,
-    Attribute,
-    AttributeKind,
+    MAX_TYPES,
     EdgeType,
     GraphSchema,
-    NodeType,
-    Protection,
     TimeGrid,
 )
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.graphs.schema.grids import proposed_grid, width_in_words
+from core.graphs.schema.names import MAX_SHOWN, is_shown, type_names
 from core.graphs.uploads.batches import END_TYPES, Batch, Notes, RawGraph
 from core.graphs.uploads.files import IngestLimits
 from core.graphs.uploads.findings import Findings, reject, shown
 from core.graphs.uploads.rows import Fault, Resolved, at_most, drain, note
 
 _STRUCTURE = frozenset({"source", "target", "time", "type", *END_TYPES})
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+_DIRECTIONS = {"directed": True, "undirected": False}
+"""What Gephi writes into the column type of edges: no relation, but whether they have a direction."""
 
 READS_DATA = (
     "This proposal was read off the data. Once confirmed, it is public: node types, edge types and the time "
@@ -53,6 +59,10 @@ DERIVED_NODES = (
 )
 UNDIRECTED = "Direction cannot be read off the rows; every edge type is proposed as undirected."
 DIRECTED = "The document says that its edges are directed, and so is every edge type within one node type."
+BOTH_DIRECTIONS = (
+    "The column type says of some edges that they are directed, and of others that they are not: all are "
+    "proposed as directed, once. Write an undirected edge in both directions where that matters."
+)
 
 
 @dataclass(frozen=True)
@@ -70,8 +80,9 @@ class SchemaProposal:
 
 @dataclass
 class _Relation:
-    sources: list[pl.Series] = field(default_factory=list)
-    targets: list[pl.Series] = field(default_factory=list)
+    sources: Ends = field(default_factory=dict)
+    targets: Ends = field(default_factory=dict)
+    pairs: set[tuple[str | None, str | None]] = field(default_factory=set)
     low: int | None = None
     high: int | None = None
     grain: int = 0
@@ -94,9 +105,13 @@ def propose(
     listed = None if raw.nodes is None else _table(raw.nodes, nodes_file, limits)
     if raw.edges is None:
         reject("edges", "the file holds no edges; upload an edge list as the part edges")
-    relations = _relations(raw.edges, limits)
+    found, directions = _relations(raw.edges, limits)
     reading = reading_of_edges()
-    warnings = [READS_DATA, DIRECTED if raw.directed else UNDIRECTED, *notes.remarks]
+    directed = any(directions) or bool(raw.directed)
+    names = type_names(list(found))
+    relations = {names[shown_as]: each for shown_as, each in found.items()}
+    warnings = [READS_DATA, DIRECTED if directed else UNDIRECTED, *notes.remarks]
+    warnings += [BOTH_DIRECTIONS] if len(directions) > 1 else []
     carried, unread = proposed_values(
         {name: dict(sorted(each.values.items())) for name, each in sorted(relations.items())},
         {name: each.low is not None for name, each in relations.items()},
@@ -108,23 +123,31 @@ def propose(
     if any(carried.values()):
         warnings.append(_told(carried))
     derived = None
+    if reading is not None and reading.bipartite and (listed is None or _lists_both(listed, reading)):
+        _two_sorts(relations.values(), reading)
+    sources, targets = ([getattr(each, end) for each in relations.values()] for end in ("sources", "targets"))
     if listed is None:
-        ends = [series for relation in relations.values() for series in relation.sources + relation.targets]
-        ids = pl.concat(ends).unique().sort() if ends else pl.Series([], dtype=pl.String)
-        derived = pa.table({"id": ids.to_arrow().cast(pa.string())})
-        if reading is not None and reading.bipartite:
-            derived = _two_sorts(relations.values(), reading)
-        warnings += [DERIVED_NODES, *told_of_ids(ids)]
-    sorts = names_of_sorts(reading) if derived is not None and "type" in derived.column_names else None
-    if reading is not None and reading.bipartite and sorts is None:
+        listed = derived = listed_by_ends(sources, targets)
+        warnings.append(DERIVED_NODES)
+    nodes = proposed_nodes(listed, nodes_file)
+    ends = {name: _ends(nodes, name, each) for name, each in relations.items()}
+    if not all(ends.values()):
+        require_listed(lambda: open_parts(Notes()).edges, nodes, [*sources, *targets], limits)
+        nodes = of_one_sort(nodes, nodes_file)
+        ends = {name: _ends(nodes, name, each) for name, each in relations.items()}
+    one_sort = any(each is not None and each[0] == each[1] for each in ends.values())
+    if reading is not None and reading.bipartite and one_sort:
         warnings.append(
             "The ends may be two sorts of nodes, but the node list names one: give it a column type with "
             "both, where one id stands for two."
         )
-    node_types = _node_types(derived if listed is None else listed, nodes_file)
-    members = _members(derived if listed is None else listed, node_types)
+    if nodes.unread:
+        told = "; ".join(f"{shown(name)}, as {why}" for name, why in nodes.unread.items())
+        warnings.append(f"Columns of the nodes that are not read: {told}.")
+    warnings += told_of_ids(listed["id"])
+    in_files = {name: each for each, name in names.items() if name != each}
     edge_types = tuple(
-        _edge_type(name, each, members, bool(raw.directed), carried[name], sorts)
+        _edge_type(name, in_files.get(name), each, ends[name], directed, carried[name])
         for name, each in sorted(relations.items())
     )
     grid = _grid(list(relations.values()))
@@ -135,7 +158,7 @@ def propose(
             f"are that large: the proposed grid has {grid.count} steps of {width_in_words(grid)}. Declare "
             "another grid where you mean other steps."
         )
-    schema = GraphSchema(node_types=node_types, edge_types=edge_types, time=grid)
+    schema = GraphSchema(node_types=nodes.types, edge_types=edge_types, time=grid)
     return SchemaProposal(schema, derived, tuple(warnings), ignored)
 
 
@@ -145,14 +168,20 @@ def names_of_sorts(reading: Reading | None) -> tuple[str, str]:
     return names_of(*(None if each is None else each.name for each in ends))
 
 
-def _two_sorts(relations: Iterable[_Relation], reading: Reading) -> pa.Table:
-    """List the nodes of two sorts: an id that stands at both ends is two nodes."""
-    parts = []
-    for name, side in zip(names_of_sorts(reading), ("sources", "targets"), strict=True):
-        gathered = [series for relation in relations for series in getattr(relation, side)]
-        ids = pl.concat(gathered).unique().sort() if gathered else pl.Series([], dtype=pl.String)
-        parts.append(pa.table({"id": ids.to_arrow().cast(pa.string()), "type": pa.repeat(name, len(ids))}))
-    return pa.concat_tables(parts)
+def _lists_both(listed: pa.Table, reading: Reading) -> bool:
+    """Tell whether the list of nodes names both sorts as its types."""
+    types = listed["type"].unique().to_pylist() if "type" in listed.column_names else []
+    return set(names_of_sorts(reading)) <= set(types)
+
+
+def _two_sorts(relations: Iterable[_Relation], reading: Reading) -> None:
+    """Say of every end which sort it is: an id that stands at both ends is two nodes."""
+    source, target = names_of_sorts(reading)
+    for each in relations:
+        if each.pairs:
+            each.sources = {source: [ids for parts in each.sources.values() for ids in parts]}
+            each.targets = {target: [ids for parts in each.targets.values() for ids in parts]}
+            each.pairs = {(source, target)}
 
 
 def _told(carried: Mapping[str, tuple[EdgeAttribute, ...]]) -> str:
@@ -187,33 +216,56 @@ def _checked(batch: Batch, file: str, limits: IngestLimits) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-Gathered = list[tuple[str, pa.Table, np.ndarray | None]]
+Gathered = list[tuple[str | None, pa.Table, np.ndarray | None]]
 
 
-def _relations(batches: Iterator[Batch], limits: IngestLimits) -> dict[str, _Relation]:
-    """Gather what the rows say of each relation; findings name the lines of unusable types and times."""
-    relations: dict[str, _Relation] = {}
+def _relations(batches: Iterator[Batch], limits: IngestLimits) -> tuple[dict[str, _Relation], set[bool]]:
+    """Gather what the rows say of each relation, by how files name it, and which directions they name.
+
+    Findings name the lines of unusable types and times.
+    """
+    relations: dict[str | None, _Relation] = {}
+    directions: set[bool] = set()
 
     def resolve(table: pa.Table) -> Resolved[Gathered]:
         faults: list[Fault] = []
         names = as_text(table["type"]) if "type" in table.column_names else None
         gathered: Gathered = []
-        for name in ["edge"] if names is None else sorted(set(names.unique().to_pylist()), key=str):
+        for name in [None] if names is None else sorted(set(names.unique().to_pylist()), key=str):
             chosen = np.arange(table.num_rows) if names is None else np.flatnonzero(_are(names, name))
-            if not _usable(name):
-                faults.append(Fault(chosen, "type", partial(_unusable, "edge type")))
+            if name and not is_shown(name):
+                faults.append(Fault(chosen, "type", _unusable))
                 continue
             part = table if names is None else table.take(pa.array(chosen))
-            gathered.append((name, part, _times(part, chosen, faults)))
+            gathered.append((name or None, part, _times(part, chosen, faults)))
         return Resolved(gathered, table.num_rows, faults)
 
     def keep(found: Gathered) -> None:
         for name, part, times in found:
+            if name is not None and (says := _DIRECTIONS.get(name.lower())) is not None:
+                directions.add(says)
+                name = None
             _gather(relations.setdefault(name, _Relation()), part, times, limits)
 
     bounded = at_most(limits.max_rows, "edges", "the file", "rows", mend=limits.mend_rows)
     drain(batches, resolve, keep, Findings("edges", limits.max_findings), bounded)
-    return relations or {"edge": _Relation()}
+    named = {name: each for name, each in relations.items() if name is not None}
+    if len(named) > MAX_TYPES:
+        reject(
+            "edges",
+            f"the column type has {len(named)} different values, and a graph has {MAX_TYPES} relations at "
+            "most; if it holds something else, give the column another name",
+        )
+    if not named:
+        return {"edge": relations.get(None, _Relation())}, directions
+    if None in relations and relations[None].sources:
+        what = "say a direction in the column type" if directions else "have no type"
+        reject(
+            "edges",
+            f"some rows {what}, and others name relations there, such as {shown(min(named))}: give every row "
+            "a type, or leave the column out",
+        )
+    return named, directions
 
 
 def _are(names: pa.ChunkedArray, name: str | None) -> np.ndarray:
@@ -223,12 +275,12 @@ def _are(names: pa.ChunkedArray, name: str | None) -> np.ndarray:
     return same
 
 
-def _usable(name: str | None) -> bool:
-    return name is not None and _NAME.fullmatch(name) is not None
-
-
-def _unusable(what: str, name: object) -> str:
-    return f"the {what} {shown(name)} is no usable name; begin with a letter and use letters, digits, _ and -"
+def _unusable(name: object) -> str:
+    return (
+        f"the edge type {shown(name)} is no name: printable letters, {MAX_SHOWN} at most, without spaces "
+        "around them. If the column holds something else, give it another name, or say what the fields are "
+        "by the option columns"
+    )
 
 
 def _times(part: pa.Table, rows: np.ndarray, faults: list[Fault]) -> np.ndarray | None:
@@ -250,11 +302,19 @@ def _times(part: pa.Table, rows: np.ndarray, faults: list[Fault]) -> np.ndarray 
 
 
 def _gather(relation: _Relation, part: pa.Table, times: np.ndarray | None, limits: IngestLimits) -> None:
-    for name, gathered in (("source", relation.sources), ("target", relation.targets)):
-        gathered.append(pl.Series(as_text(part[name]).unique(), dtype=pl.String))
-    if sum(len(series) for series in relation.sources + relation.targets) > limits.max_nodes:
-        relation.sources = [pl.concat(relation.sources).unique()]
-        relation.targets = [pl.concat(relation.targets).unique()]
+    if not part.num_rows:
+        return
+    for source_type, target_type, own in _by_end_types(part):
+        relation.pairs.add((source_type, target_type))
+        for end, kind, gathered in (
+            ("source", source_type, relation.sources),
+            ("target", target_type, relation.targets),
+        ):
+            gathered.setdefault(kind, []).append(pl.Series(as_text(own[end]).unique(), dtype=pl.String))
+    both = (relation.sources, relation.targets)
+    if sum(len(ids) for ends in both for parts in ends.values() for ids in parts) > limits.max_nodes:
+        for ends in both:
+            ends.update({kind: [pl.concat(parts).unique()] for kind, parts in ends.items()})
     for name in part.column_names:
         if name not in _STRUCTURE:
             relation.values.setdefault(name, Seen()).add(part[name])
@@ -265,72 +325,36 @@ def _gather(relation: _Relation, part: pa.Table, times: np.ndarray | None, limit
         relation.grain = math.gcd(relation.grain, int(np.gcd.reduce(times)))
 
 
-def _node_types(listed: pa.Table, file: str) -> tuple[NodeType, ...]:
-    names = ["node"]
-    if "type" in listed.column_names:
-        names = sorted(set(as_text(listed["type"]).unique().to_pylist()), key=str) or names
-    types = []
-    for name in names:
-        _check_name(name, "node type", file)
-        part = listed
-        if "type" in listed.column_names:
-            part = listed.filter(pc.equal(as_text(listed["type"]), name))
-        columns = sorted(set(listed.column_names) - {"id", "type", *END_TYPES})  # in no order of the data
-        attributes = tuple(
-            _attribute(column, part[column], file) for column in columns if _held(part[column])
+def _by_end_types(part: pa.Table) -> Iterator[tuple[str | None, str | None, pa.Table]]:
+    """Split the rows by the types of their ends, where a document says them."""
+    if not set(END_TYPES) <= set(part.column_names):
+        yield None, None, part
+        return
+    types = [as_text(part[end]) for end in END_TYPES]
+    pairs = pa.table(types, names=END_TYPES).group_by(list(END_TYPES)).aggregate([]).to_pylist()
+    for pair in pairs:
+        rows = np.logical_and.reduce(
+            [_are(column, pair[end]) for column, end in zip(types, END_TYPES, strict=True)]
         )
-        types.append(NodeType(name=name, attributes=attributes))
-    return tuple(types)
+        yield pair[END_TYPES[0]], pair[END_TYPES[1]], part.filter(pa.array(rows))
 
 
-def _held(column: pa.ChunkedArray) -> bool:
-    return not bool(integers_of(column)[2].all()) if is_text(column.type) else column.null_count < len(column)
-
-
-def _check_name(name: str | None, what: str, file: str) -> None:
-    if not _usable(name):
-        reject(file, _unusable(what, name))
-
-
-def _attribute(name: str, column: pa.ChunkedArray, file: str) -> Attribute:
-    _check_name(name, "attribute", file)
-    kind = AttributeKind.CATEGORY
-    if pa.types.is_nested(column.type):
-        kind = AttributeKind.VECTOR
-    elif not bool(numbers_of(column)[1].any()):
-        kind = AttributeKind.NUMBER
-    return Attribute(name=name, kind=kind, protection=Protection.WITHHELD)
-
-
-def _members(listed: pa.Table, node_types: tuple[NodeType, ...]) -> dict[str, pl.Series]:
-    ids = as_text(listed["id"])
-    if len(node_types) == 1:
-        return {node_types[0].name: pl.Series(ids, dtype=pl.String)}
-    types = as_text(listed["type"])
-    return {t.name: pl.Series(ids.filter(pc.equal(types, t.name)), dtype=pl.String) for t in node_types}
+def _ends(nodes: ProposedNodes, name: str, relation: _Relation) -> tuple[str, str] | None:
+    return end_types(nodes, name, relation.pairs, (relation.sources, relation.targets))
 
 
 def _edge_type(
     name: str,
+    in_files: str | None,
     relation: _Relation,
-    members: dict[str, pl.Series],
+    ends: tuple[str, str] | None,
     directed: bool,
     attributes: tuple[EdgeAttribute, ...],
-    sorts: tuple[str, str] | None,
 ) -> EdgeType:
-    ends = [] if sorts is None else [*sorts]
-    for end, gathered in () if ends else (("source", relation.sources), ("target", relation.targets)):
-        ids = pl.concat(gathered).unique() if gathered else pl.Series([], dtype=pl.String)
-        holding = [
-            type_name for type_name, known in members.items() if bool(ids.is_in(known.implode()).all())
-        ]
-        if len(holding) > 1 and len(ids):
-            reject("edges", f"the {end}s of {name!r} may be of several node types; declare the schema")
-        if not holding:
-            reject("edges", f"the {end}s of {name!r} belong to no single node type; declare the schema")
-        ends.append(holding[0])
+    assert ends is not None  # nodes of one sort hold every end
     return EdgeType(
         name=name,
+        shown=in_files,
         source=ends[0],
         target=ends[1],
         directed=directed and ends[0] == ends[1],  # elsewhere the types of the ends tell them apart

@@ -67,11 +67,11 @@ def _grid_words(schema: GraphSchema) -> list[str]:
 
 
 def _node_types(schema: GraphSchema) -> Facts:
-    return frozenset({(kind.name,) for kind in schema.node_types} - {("node",)})
+    return frozenset({(kind.in_files,) for kind in schema.node_types} - {("node",)})
 
 
 def _relations(schema: GraphSchema) -> Facts:
-    return frozenset({(kind.name,) for kind in schema.edge_types} - {("edge",)})
+    return frozenset({(kind.in_files,) for kind in schema.edge_types} - {("edge",)})
 
 
 def _named(facts: Callable[[GraphSchema], Facts]) -> Callable[[GraphSchema], list[str]]:

@@ -126,8 +126,9 @@ class EdgeCollector:
         faults: list[Fault],
     ) -> tuple[np.ndarray, np.ndarray]:
         source, target = found["source", edge_type.source][rows], found["target", edge_type.target][rows]
-        if "source_type" in table.column_names:
-            names = pa.array(list(self.universe), type=pa.string())
+        if "source_type" in table.column_names and len(self.universe) > 1:
+            shown_as = [self.schema.node_type(each).in_files for each in self.universe]
+            names = pa.array(shown_as, type=pa.string())
             source_types, target_types = (codes_of(table[end], names)[rows] for end in END_TYPES)
             wanted_source, wanted_target = (
                 list(self.universe).index(t) for t in (edge_type.source, edge_type.target)

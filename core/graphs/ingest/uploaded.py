@@ -202,6 +202,7 @@ def request_of(
         integer_ids=schema.counted,
         attributes=frozenset(a.name for t in schema.node_types for a in t.attributes),
         values=values,
+        homogeneous=all(t.homogeneous for t in schema.edge_types),
         undirected=all(t.homogeneous and not t.directed for t in schema.edge_types),
         limits=limits,
         name=name,

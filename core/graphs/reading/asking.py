@@ -11,6 +11,7 @@ from core.graphs.reading.mapping import LEFT, Mapping
 from core.graphs.reading.model import CERTAIN, About, Answer, Column, Question, Role
 from core.graphs.reading.roles import Ends, Guess
 from core.graphs.reading.words import ends_among
+from core.graphs.schema.names import renamed
 from core.graphs.uploads.findings import shown
 
 _THOUSANDS = re.compile(r"[-+]?\d{1,3},\d{3}")
@@ -211,14 +212,15 @@ def warnings(
     for each in columns:
         if each.role is Role.LEFT and each.name and each.why:
             found.append(f"The column {shown(each.name)} is not read: {each.why[0]}.")
-        if each.role in (Role.VALUE, Role.ATTRIBUTE) and each.examples:
-            if all(kind_of(example) == MONEY for example in each.examples):
-                found.append(
-                    f"The texts of {shown(each.name or each.place)} look like numbers ({each.examples[0]}): "
-                    "write them without signs of money or percent to have them read so."
-                )
-            if each.name and each.called != each.name:
-                found.append(f"The column {shown(each.name)} is called {each.called}.")
+        money = each.examples and all(kind_of(example) == MONEY for example in each.examples)
+        if each.role in (Role.VALUE, Role.ATTRIBUTE) and money:
+            found.append(
+                f"The texts of {shown(each.name or each.place)} look like numbers ({each.examples[0]}): "
+                "write them without signs of money or percent to have them read so."
+            )
+    values = [each for each in columns if each.name and each.role in (Role.VALUE, Role.ATTRIBUTE)]
+    if told := renamed([each.name or "" for each in values], [each.called for each in values]):
+        found.append(told)
     if directed is not None:
         found.append(f"A comment says that the edges are {'directed' if directed else 'undirected'}.")
     return found

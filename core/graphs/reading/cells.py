@@ -117,7 +117,7 @@ class Cells:
     @cached_property
     def fractions(self) -> bool:
         """Some of the numbers have a fraction that is not zero."""
-        return self.numeric and any(each != int(each) for each in self.numbers)
+        return self.numeric and any(each % 1 != 0 for each in self.numbers)
 
     @cached_property
     def dated(self) -> bool:

@@ -16,14 +16,14 @@ from core.graphs.reading.delimiters import Separated, separated
 from core.graphs.reading.header import CERTAIN_ODDS, header_odds
 from core.graphs.reading.mapping import LEFT, REPEATED, Mapping
 from core.graphs.reading.model import CERTAIN, Column, Counts, Dialect, Question, Reading, Role
-from core.graphs.reading.naming import named
+from core.graphs.reading.naming import named, of_values
 from core.graphs.reading.sample import Sample, cells_of, sample_of
 from core.graphs.schema import GRAPH_ID
 from core.graphs.uploads.findings import reject, shown
 
-MOST_TYPES = 64
 _EXAMPLES, _SHOWN = 3, 40
 _ROLES = {"source": Role.SOURCE, "target": Role.TARGET, "time": Role.TIME, "type": Role.TYPE, "id": Role.ID}
+_SAYS_DIRECTION = "its texts say the direction"
 _DIRECTIONS = frozenset({"directed", "undirected", "mixed"})
 
 
@@ -251,14 +251,22 @@ def _columns(
         _guess_nodes(names, cells, guesses)
     made = []
     taken = {name for name in called.values() if name not in REPEATED}
-    for place in range(width):
+    own = [*([None] * (width - len(keys)) if names is None else names[: width - len(keys)]), *keys]
+    usable = dict(enumerate(own))
+    held = [
+        place
+        for place, name in enumerate(own)
+        if name
+        and called.get(place) in (None, "value", "attribute")
+        and place in guesses
+        and guesses[place].role in (Role.VALUE, Role.ATTRIBUTE)
+    ]
+    usable |= zip(held, of_values([own[place] or "" for place in held], asked.part), strict=True)
+    for place, name in enumerate(own):
         guess = guesses.get(place) or roles.Guess(Role.LEFT, 1.0, ("nothing asks for it",))
-        name = names[place] if names is not None else None
-        if place >= width - len(keys):
-            name = keys[place - width]
         given = GRAPH_ID if name == GRAPH_ID else called.get(place)
         if given in (None, "value", "attribute"):
-            given = named(guess.role, name, place, taken, asked.part)
+            given = named(guess.role, usable[place], place, taken)
         if given == LEFT and guess.role is not Role.LEFT:
             guess = replace(guess, role=Role.LEFT)
         examples = [each[:_SHOWN] for each in cells[place].held[:_EXAMPLES]]
@@ -302,7 +310,7 @@ def _said(asked: Asked, records: _Records, names: list[str] | None) -> dict[int,
 def _by_schema(asked: Asked, records: _Records, names: list[str] | None, width: int) -> dict[int, str]:
     """Take a declared schema's columns by their names, or without a header by their order."""
     if names is not None:
-        meant = words.meant(names, asked.part, asked.wanted)
+        meant = words.as_schema(names, asked.part, asked.wanted)
         telling = {"source", "target"} if asked.part == "edges" else set(asked.required)
         if telling <= set(meant) or not records.header:
             return dict(enumerate(meant))
@@ -336,9 +344,14 @@ def _guess_edges(
             and {each.lower() for each in column.distinct} <= _DIRECTIONS
             and not column.empty
         ):
-            guesses[place] = roles.Guess(Role.LEFT, 1.0, ("its texts say the direction",))
+            guesses[place] = roles.Guess(Role.LEFT, 1.0, (_SAYS_DIRECTION,))
         else:
             guesses[place] = roles.role_of(name, column)
+    if names is not None and not any(guess.role is Role.TYPE for guess in guesses.values()):
+        for place, guess in list(guesses.items()):
+            gephis = names[place].lower() == "type" and "mixed" not in map(str.lower, cells[place].distinct)
+            if gephis and guess.why == (_SAYS_DIRECTION,):
+                guesses[place] = replace(guess, role=Role.TYPE)  # a proposal takes it for what it says
     _one_each(guesses, fixed)
 
 
@@ -359,19 +372,15 @@ def _one_each(guesses: dict[int, roles.Guess], fixed: dict[int, Role]) -> None:
 
 
 def _guess_nodes(names: list[str] | None, cells: list[Cells], guesses: dict[int, roles.Guess]) -> None:
-    """Choose the column of the ids; ``type`` is one of node types where it has several."""
+    """Choose the column of the ids; what of the others is empty, or no type, all rows together tell."""
     if not any(guess.role is Role.ID for guess in guesses.values()):
         place, why = _ids(names, cells, guesses)
         guesses[place] = roles.Guess(Role.ID, 1.0, (why,))
-    for place, column in enumerate(cells):
+    for place in range(len(cells)):
         if place in guesses:
             continue
         if names is not None and names[place].lower() == "type":
-            several = 1 < len(column.distinct) <= MOST_TYPES
-            role = Role.TYPE if several else Role.LEFT
-            guesses[place] = roles.Guess(role, 1.0, (f"it holds {len(column.distinct)} types",))
-        elif column.empty:
-            guesses[place] = roles.Guess(Role.LEFT, 1.0, ("it is empty",))
+            guesses[place] = roles.Guess(Role.TYPE, 1.0, ("its name is that of the types",))
         else:
             guesses[place] = roles.Guess(Role.ATTRIBUTE, 1.0, ("a further column of a node list",))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _BYTES = (
-    (b"PK\x03\x04", "a zip archive or a spreadsheet (.xlsx)", "send the file inside it, a sheet as CSV"),
+    (b"PK\x03\x04", "a zip archive or a spreadsheet, packed again", "send the file inside, a sheet as CSV"),
     (b"PAR1", "a Parquet file", "send it with the format parquet"),
     (b"ARROW1", "an Arrow file", "write it as Parquet, and send it with the format parquet"),
     (b"SQLite format 3", "a SQLite database", "write its table as CSV"),
@@ -14,8 +14,9 @@ _BYTES = (
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it, or pack it with gzip"),
     (b"Rar!", "a RAR archive", "unpack it, or pack it with gzip"),
     (b"\xfd7zXZ", "an xz archive", "unpack it, or pack it with gzip"),
-    (b"BZh", "a bzip2 archive", "unpack it, or pack it with gzip"),
-    (b"\x28\xb5\x2f\xfd", "a Zstandard archive", "unpack it, or pack it with gzip"),
+    (b"BZh", "a bzip2 file, packed again", "pack it once"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file, packed again", "pack it once"),
+    (b"\x1f\x8b", "a gzip file, packed again", "pack it once"),
     (b"%PDF", "a PDF", "send the table itself, as CSV"),
     (b"\x93NUMPY", "a NumPy array", "send a matrix as npz"),
     (b"\x80\x04", "a Python pickle, which is not read", "write the graph as CSV or GraphML"),

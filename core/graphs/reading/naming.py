@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
+from collections.abc import Sequence
 
 from core.graphs.reading.mapping import LEFT
 from core.graphs.reading.model import Role
+from core.graphs.schema import RESERVED_ATTRIBUTES
 from core.graphs.schema.edge_attributes import RESERVED, WEIGHT
+from core.graphs.schema.names import column_names
 
-_USABLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _STRUCTURE = {
     Role.SOURCE: "source",
     Role.TARGET: "target",
@@ -17,11 +17,15 @@ _STRUCTURE = {
     Role.TYPE: "type",
     Role.ID: "id",
 }
-_LETTERS = str.maketrans({"ß": "ss", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "Ae", "đ": "d"})
 
 
-def named(role: Role, name: str | None, place: int, taken: set[str], part: str) -> str:
-    """Name a column by its role, or by its own name in letters that a schema takes; ``taken`` grows."""
+def of_values(names: Sequence[str], part: str) -> list[str]:
+    """Name columns that hold values by their own names, in letters that a schema takes."""
+    return column_names(names, RESERVED if part == "edges" else RESERVED_ATTRIBUTES)
+
+
+def named(role: Role, name: str | None, place: int, taken: set[str]) -> str:
+    """Name a column by its role, or else by ``name``; ``taken`` grows."""
     if role is Role.LEFT:
         return LEFT
     if role in _STRUCTURE:
@@ -29,19 +33,8 @@ def named(role: Role, name: str | None, place: int, taken: set[str], part: str) 
     elif not name:
         made = WEIGHT if role is Role.VALUE and WEIGHT not in taken else f"column_{place + 1}"
     else:
-        made = safe(name)
-    if made in taken or (role not in _STRUCTURE and made in RESERVED):
+        made = name
+    if made in taken:
         made = f"{made[:58]}_{place + 1}"
     taken.add(made)
     return made
-
-
-def safe(name: str) -> str:
-    """Write a name in letters, digits, ``_`` and ``-``, a letter first; as it stands where it is so."""
-    if _USABLE.fullmatch(name):
-        return name
-    plain = unicodedata.normalize("NFKD", name.strip().translate(_LETTERS)).encode("ascii", "ignore").decode()
-    made = re.sub(r"[^A-Za-z0-9_-]+", "_", plain).strip("_-")
-    if not made[:1].isalpha():
-        made = f"c_{made}" if made else "column"
-    return made[:63]

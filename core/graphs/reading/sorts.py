@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.graphs.reading.cells import Cells
-from core.graphs.reading.naming import safe
 from core.graphs.reading.words import are_sorts, tokens
+from core.graphs.schema.names import plain_name
 
 LOOPS = 0.3
 """Of the loops that independent ends would have: more of them make two sorts likely."""
@@ -27,7 +27,7 @@ def names_of(source: str | None, target: str | None) -> tuple[str, str]:
         words = tokens(name or "")
         if len(words) > 1 and words[-1] in ("id", "ids", "key", "name", "no"):
             words = words[:-1]
-        made = safe("_".join(words)) if words else ""
+        made = plain_name("_".join(words)) if words else ""
         found.append(made.removesuffix("id") if len(words) == 1 and len(made) > 3 else made)
     return (found[0], found[1]) if all(found) and found[0] != found[1] else ("left", "right")
 

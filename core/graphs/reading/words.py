@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from core.graphs.schema.structure import columns_apart
+
 _PAIRS = """
 source target; src dst; src dest; from to; u v; u i; i j; a b; x y; ego alter; head tail; subject object;
 sourceid targetid; fromid toid; fromnodeid tonodeid; srcid dstid; node1 node2; id1 id2; nodea nodeb;
@@ -219,4 +221,9 @@ def meant(names: Sequence[str], part: str, wanted: Sequence[str]) -> list[str]:
 def by_schema(names: Sequence[str], part: str, wanted: Sequence[str], required: Sequence[str]) -> bool:
     """Tell whether a first line names what a schema needs: the ends, or of a node list all of it."""
     telling = {"source", "target"} if part == "edges" else set(required)
-    return telling <= set(meant(names, part, wanted))
+    return telling <= set(as_schema(names, part, wanted))
+
+
+def as_schema(names: Sequence[str], part: str, wanted: Sequence[str]) -> list[str]:
+    """Name columns by what a declared schema calls them: in its words, and in letters that it takes."""
+    return columns_apart(meant(names, part, wanted), part, wanted)

@@ -33,13 +33,14 @@ from core.graphs.schema.edge_attributes import (
     merging_problem,
     range_problem,
 )
-from core.graphs.schema.names import Frozen, Name
+from core.graphs.schema.names import Frozen, Name, Shown
+from core.graphs.schema.time_grid import MAX_STEPS as MAX_STEPS
+from core.graphs.schema.time_grid import MAX_TIME as MAX_TIME
+from core.graphs.schema.time_grid import TimeGrid as TimeGrid
 
 MAX_NODES = 200_000_000
-MAX_STEPS = 100_000
 MAX_DEGREE_BOUND = 1_000_000
 MAX_EDGE_BOUND = 2**62
-MAX_TIME = 2**62  # differences of times then fit 64 bits
 MAX_TYPES = 4096  # node types, and edge types; the service's own limit is a setting
 RESERVED_ATTRIBUTES = frozenset({"id", "type", "node_id"})  # columns of a node list
 GRAPH_ID = "graph_id"  # the column that names the graph of a collection to which a row belongs
@@ -136,19 +137,26 @@ class NodeType(Frozen):
     a format that carries nodes). The uploaded list is then the public universe. ``protected``: the unit
     ``node`` protects every node of this type, with all of its edges. ``degree_bound`` declares that no node
     of this type has more edges than that in the protected relations, all of them and all steps together:
-    checked at ingest, never repaired. Both are written only where they are set.
+    checked at ingest, never repaired. ``shown`` is how files name the type, where that is no plain name. All
+    three are written only where they are set.
     """
 
     name: Name = "node"
+    shown: Shown | None = None
     count: Annotated[int, Field(ge=1, le=MAX_NODES)] | None = None
     attributes: tuple[Attribute, ...] = ()
     protected: bool = False
     degree_bound: Annotated[int, Field(ge=1, le=MAX_DEGREE_BOUND)] | None = None
 
+    @property
+    def in_files(self) -> str:
+        """The name of the type in files."""
+        return self.shown or self.name
+
     @model_serializer(mode="wrap")
     def _compact(self, write: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # so that it keeps its JSON Schema
         written: dict[str, Any] = write(self)
-        for name in ("protected", "degree_bound"):
+        for name in ("shown", "protected", "degree_bound"):
             if not written.get(name):
                 written.pop(name, None)
         return written
@@ -177,10 +185,12 @@ class EdgeType(Frozen):
     ``attributes`` are what its edges carry. Several rows of one edge (in one snapshot) are merged into one
     value of each attribute by its ``aggregate``, or with ``multiplicity`` ``each`` kept beside one another,
     at most ``records_per_slot``; more are refused, unless ``overflow`` says which are kept. Either is decided
-    by the rows of that edge alone. All four are written only where attributes are declared.
+    by the rows of that edge alone. All four are written only where attributes are declared, and ``shown``,
+    how files name the relation, only where that is no plain name.
     """
 
     name: Name = "edge"
+    shown: Shown | None = None
     source: Name = "node"
     target: Name = "node"
     directed: bool = False
@@ -194,6 +204,11 @@ class EdgeType(Frozen):
     multiplicity: Multiplicity | None = None
     records_per_slot: Annotated[int, Field(ge=1, le=MAX_RECORDS)] | None = None
     overflow: Overflow = Overflow.REFUSE
+
+    @property
+    def in_files(self) -> str:
+        """The name of the relation in files."""
+        return self.shown or self.name
 
     @property
     def homogeneous(self) -> bool:
@@ -226,6 +241,8 @@ class EdgeType(Frozen):
                 written.pop(name, None)
         if self.overflow is Overflow.REFUSE:
             written.pop("overflow", None)
+        if self.shown is None:
+            written.pop("shown", None)
         return written
 
     @model_validator(mode="after")
@@ -254,21 +271,6 @@ class EdgeType(Frozen):
 
 
 _CARRIED = ("attributes", "multiplicity", "records_per_slot", "overflow")
-
-
-class TimeGrid(Frozen):
-    """Public snapshots: step ``t`` covers times ``start + t*width <= time < start + (t+1)*width``.
-
-    Times are integers in one unit (seconds, days, a running number). An event outside the grid is refused.
-    """
-
-    start: Annotated[int, Field(ge=-MAX_TIME, le=MAX_TIME)] = 0
-    width: Annotated[int, Field(ge=1, le=MAX_TIME)] = 1
-    count: Annotated[int, Field(ge=1, le=MAX_STEPS)]
-
-    def times_of(self, steps: Any) -> Any:
-        """Compute the first time of each step, as an upload would say it; of a number or an int64 array."""
-        return steps * self.width + self.start
 
 
 class CollectionGraph(Frozen):
@@ -424,6 +426,9 @@ class GraphSchema(Frozen):
         edge_names = [t.name for t in self.edge_types]
         if len(set(edge_names)) != len(edge_names):
             raise ValueError("edge type names must be unique")
+        for what, types in (("node", self.node_types), ("edge", self.edge_types)):
+            if len({each.in_files for each in types}) != len(types):
+                raise ValueError(f"two {what} types have one name in files; show them by different names")
         for edge in self.edge_types:
             for end in (edge.source, edge.target):
                 if end not in names:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from core.graphs.schema import MAX_TIME, TimeGrid
+from datetime import UTC, datetime
+
+from core.graphs.schema.time_grid import MAX_TIME, WIDTHS, TimeGrid
 
 MAX_SINGLE_STEPS = 366  # beyond that many distinct times, steps are widened
 MAX_WIDE_STEPS = 53  # a year of weeks
@@ -44,6 +46,14 @@ def proposed_grid(low: int, high: int, grain: int) -> TimeGrid:
         if unit >= finest and count <= MAX_WIDE_STEPS:
             return TimeGrid(start=start, width=width, count=count)
     raise AssertionError("the widest steps cover every time")
+
+
+def in_dates(grid: TimeGrid) -> dict[str, str | int]:
+    """Write a grid of seconds as a schema takes it: a date, and a width such as ``1d``."""
+    begin = datetime.fromtimestamp(grid.start, UTC)
+    start = begin.date().isoformat() if grid.start % DAY == 0 else begin.strftime("%Y-%m-%dT%H:%M:%SZ")
+    letter, size = next((each, size) for each, size in WIDTHS.items() if grid.width % size == 0)
+    return {"start": start, "width": f"{grid.width // size}{letter}", "count": grid.count}
 
 
 def width_in_words(grid: TimeGrid) -> str:

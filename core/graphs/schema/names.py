@@ -2,14 +2,106 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
+PLAIN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}$"
+Name = Annotated[str, Field(pattern=PLAIN)]
+MAX_SHOWN = 128
+"""How many letters the name of a type may have in files."""
+_LETTERS = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "Ae", "đ": "d"})
+_LENGTH = 63
+_APART = "_attribute"
+_TOLD = 8  # columns that a remark names
 
 
 class Frozen(BaseModel):
     """A part of a schema: an unknown field is refused, and none changes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _printable(text: str) -> str:
+    if not is_shown(text):
+        raise ValueError("a type is shown by printable letters, without spaces around them")
+    return text
+
+
+Shown = Annotated[str, Field(min_length=1, max_length=MAX_SHOWN), AfterValidator(_printable)]
+"""How files name a type."""
+
+
+def is_plain(text: object) -> bool:
+    """Tell whether the text is a name as it stands: a letter, then letters, digits, ``_`` and ``-``."""
+    return isinstance(text, str) and re.fullmatch(PLAIN, text) is not None
+
+
+def is_shown(text: object) -> bool:
+    """Tell whether files may name a type so: printable, without spaces around it, of 128 letters at most."""
+    return (
+        isinstance(text, str) and 0 < len(text) <= MAX_SHOWN and text.isprintable() and text == text.strip()
+    )
+
+
+def plain_name(text: str) -> str:
+    """Make a plain name of any text: ``Größe`` is ``Grosse``, ``2020 votes`` is ``x2020_votes``.
+
+    A letter that has no plain form is written as its number. The same text has the same name everywhere.
+    """
+    letters = "".join(_plain_letter(each) for each in unicodedata.normalize("NFKD", text.translate(_LETTERS)))
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", letters).strip("_-")
+    return (name if name[:1].isalpha() else f"x{name}")[:_LENGTH]
+
+
+def _plain_letter(letter: str) -> str:
+    if letter.isascii() or unicodedata.combining(letter):
+        return letter if letter.isascii() else ""
+    folded = letter.casefold()
+    if folded.isascii():
+        return folded
+    return f"u{ord(letter):x}" if letter.isalnum() else "_"
+
+
+def apart(name: str) -> str:
+    """Name a column that is called as structure is, which it is not."""
+    return plain_name(f"{name}{_APART}")
+
+
+def column_names(given: Sequence[str], structural: Collection[str] = ()) -> list[str]:
+    """Name columns of values plainly; those that would share a name keep their own, which no schema can hold.
+
+    A column that has the name of what is ``structural`` is called its attribute: ``id`` is ``id_attribute``.
+    """
+    made = [
+        apart(each) if each in structural else each if is_plain(each) else plain_name(each) for each in given
+    ]
+    often = Counter(made)
+    return [name if often[name] == 1 else own for own, name in zip(given, made, strict=True)]
+
+
+def renamed(given: Sequence[str], names: Sequence[str]) -> str | None:
+    """Tell a curator which columns are called otherwise than in their file; None where none is."""
+    told = [f"{own!r} is {name}" for own, name in zip(given, names, strict=True) if own != name]
+    if not told:
+        return None
+    more = f" and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+    return f"Columns are called otherwise here, in schemas and in releases: {', '.join(told[:_TOLD])}{more}."
+
+
+def type_names(shown: Sequence[str]) -> dict[str, str]:
+    """Name types plainly, by how files name them; what would share a name is numbered, in sorted order."""
+    taken = {each for each in shown if is_plain(each)}
+    named = {each: each for each in taken}
+    for each in sorted(set(shown) - taken):
+        name, number = plain_name(each), 2
+        while name in taken:
+            ending = f"-{number}"
+            name, number = plain_name(each)[: _LENGTH - len(ending)] + ending, number + 1
+        taken.add(name)
+        named[each] = name
+    return named

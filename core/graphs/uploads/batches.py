@@ -6,8 +6,6 @@ edges: ``source``, ``target``, ``time``, ``type`` and attributes; of nodes: ``id
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Map
 from dataclasses import dataclass, field
@@ -20,9 +18,9 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    NoReturn,
     Protocol,
     Self,
-    cast,
     runtime_checkable,
 )
 
@@ -32,7 +30,9 @@ from core.errors import InvalidInput
 from core.graphs.reading.mapping import Columns, Mapping, columns_of, delimiter_of, encoding_of
 from core.graphs.reading.model import Reading
 from core.graphs.schema import GRAPH_ID, STEP, GraphSchema
+from core.graphs.schema.names import apart
 from core.graphs.uploads.findings import reject, shown
+from core.graphs.uploads.packed import DAMAGED, NotOne, container_of, open_packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 Part = Literal["edges", "nodes"]
 # Documents may also say which node type an end has: undirected documents keep no orientation.
 END_TYPES = ("source_type", "target_type")
-DAMAGED = (EOFError, OSError, zlib.error)  # what a broken gzip file raises
 
 
 def _columns(said: Any) -> Columns | None:
@@ -153,9 +152,10 @@ class ReadRequest:
     ``wanted`` are the columns the schema asks for, in positional order; ``required`` must be there. A column
     outside ``wanted`` is refused unless ``any_columns``; where there are ``notes`` it is skipped, and they
     name it. ``attributes`` are the node attributes that a document may hold (None: any). ``values`` are the
-    columns of what edges carry; ``undirected``: no edge has a direction. ``infer``: nobody declared the
-    columns, so what is in them tells what they are. How the file was read is added to ``readings``, by part.
-    ``answered_later``: a person answers the reading's questions before anything is computed.
+    columns of what edges carry; ``undirected``: no edge has a direction; ``homogeneous``: each is within one
+    node type. ``infer``: nobody declared the columns, so what is in them tells what they are. How the file
+    was read is added to ``readings``, by part. ``answered_later``: a person answers the reading's questions
+    before anything is computed.
     """
 
     path: Path
@@ -168,6 +168,7 @@ class ReadRequest:
     attributes: frozenset[str] | None = None
     values: tuple[str, ...] = ()
     undirected: bool = False
+    homogeneous: bool = False
     notes: Notes | None = None
     limits: ReadLimits = field(default_factory=ReadLimits)
     name: str | None = None
@@ -180,12 +181,19 @@ class ReadRequest:
         """Name of the file in findings: the part, unless it is one of several with a ``name``."""
         return self.name or self.part
 
+    @property
+    def proposes(self) -> bool:
+        """Whether the edges are read for a proposal: no schema says anything of them."""
+        return self.part == "edges" and self.attributes is None
+
     def refuses_column(self, name: str) -> bool:
         """Tell whether a column of that name must not be in the file."""
         if name in self.wanted or self.options.extra_columns == "ignore":
             return False
-        if name == STEP and "time" in self.wanted:
+        if name in (STEP, apart(STEP)) and "time" in self.wanted:
             return False  # of our own exports: the time says it too
+        if self.part == "nodes" and name == "type" and not self.any_columns:
+            return False  # of a single node type, which needs no name
         if self.any_columns and (self.part == "nodes" or name not in ("", GRAPH_ID)):
             return False
         if self.notes is not None and name and name != GRAPH_ID:
@@ -277,11 +285,20 @@ def refuses_none(schema: GraphSchema) -> str | None:
     return None
 
 
-def open_bytes(path: Path) -> IO[bytes]:
-    """Open the file's bytes, gunzipped when it starts as gzip does; the name does not matter."""
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    return cast("IO[bytes]", gzip.open(path, "rb")) if zipped else path.open("rb")
+def open_bytes(request: ReadRequest) -> IO[bytes]:
+    """Open the file's bytes, unpacked where they are those of a container of one file."""
+    try:
+        return open_packed(request.path)
+    except NotOne as error:
+        reject(request.file, str(error))
+    except DAMAGED as error:
+        damaged(request, error)
+
+
+def damaged(request: ReadRequest, error: Exception) -> NoReturn:
+    """Say that the container's bytes are broken."""
+    what = container_of(request.path)
+    reject(request.file, f"the {what} is damaged ({error}); pack it again")
 
 
 def refuses_names(schema: GraphSchema, form: str, nodes: frozenset[str], edges: frozenset[str]) -> str | None:
@@ -310,18 +327,21 @@ def read_document(request: ReadRequest) -> bytes:
     """Read a whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark."""
     limit = unpacked_limit(request, request.limits.max_document_bytes)
     try:
-        with open_bytes(request.path) as file:
+        with open_bytes(request) as file:
             data = file.read(limit + 1)
     except DAMAGED as error:
-        reject(request.file, f"the gzip file is damaged ({error}); compress it again")
+        damaged(request, error)
     if len(data) > limit:
         reject(request.file, f"the file exceeds {limit} bytes when unpacked; use csv or parquet")
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            reject(request.file, "the file is UTF-16; save it as UTF-8")
         line = data.count(b"\n", 0, error.start) + 1
-        reject(request.file, "the file is not UTF-8; save it as UTF-8", line=line)
+        message = f"the file is not UTF-8 (the byte {data[error.start]:#x}); save it as UTF-8"
+        reject(request.file, message, line=line)
     if not data.strip():
         reject(request.file, "the file is empty; upload the file that holds the graph")
     return data

@@ -20,6 +20,7 @@ from core.graphs.uploads.files import THE_OPERATORS
 from core.graphs.uploads.findings import Findings, reject, shown
 
 T = TypeVar("T")
+_UNNAMED = pa.array(["node"], type=pa.string())
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class Kinds:
         if schema.collection is not None:
             return cls(thing, GRAPH_ID, pa.array([g.id for g in schema.collection.graphs], type=pa.string()))
         types = schema.node_types if thing == "node" else schema.edge_types
-        return cls(thing, "type", pa.array([each.name for each in types], type=pa.string()))
+        return cls(thing, "type", pa.array([each.in_files for each in types], type=pa.string()))
 
     def unknown(self, value: object) -> str:
         """Say what is wrong with a value that is none of them, and how to mend it."""
@@ -156,9 +157,11 @@ class Kinds:
 def type_codes(table: pa.Table, kinds: Kinds, faults: list[Fault]) -> np.ndarray:
     """Find the position of each row's type in the schema; int64, -1 with a fault where it is undeclared.
 
-    Without a column for it every row is of the only type there is.
+    Without a column for it every row is of the only type there is; so is every node where that type has no
+    name of its own.
     """
-    if kinds.column not in table.column_names:
+    unnamed = kinds.thing == "node" and kinds.values.equals(_UNNAMED)
+    if kinds.column not in table.column_names or unnamed:
         codes = np.zeros(table.num_rows, dtype=np.int64)
         if len(kinds.values) > 1 and table.num_rows:
             codes -= 1

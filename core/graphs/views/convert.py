@@ -18,8 +18,8 @@ def node_keys(graph: Graph) -> dict[str, list[str]]:
     several = len(graph.nodes) > 1
     keys = {}
     for name, table in graph.nodes.items():
-        ids = table.id_array().to_pylist()
-        keys[name] = [f"{name}/{each}" for each in ids] if several else ids
+        ids, kind = table.id_array().to_pylist(), graph.schema.node_type(name).in_files
+        keys[name] = [f"{kind}/{each}" for each in ids] if several else ids
     return keys
 
 
@@ -45,7 +45,8 @@ def to_networkx(graph: Graph) -> nx.Graph:
     }[directed, multiple]()
     keys = node_keys(graph)
     for name, table in graph.nodes.items():
-        made.add_nodes_from(zip(keys[name], _node_data(name, table, len(graph.nodes) > 1), strict=True))
+        data = _node_data(schema.node_type(name).in_files, table, len(graph.nodes) > 1)
+        made.add_nodes_from(zip(keys[name], data, strict=True))
     for edge_type in schema.edge_types:
         made.add_edges_from(_edge_data(graph, edge_type, keys))
     return made
@@ -75,7 +76,7 @@ def _edge_data(
             item.update({"time": graph.schema.time.times_of(step), STEP: step})
     if len(graph.schema.edge_types) > 1:
         for item in data:
-            item["type"] = edge_type.name
+            item["type"] = edge_type.in_files
     sources, targets = keys[edge_type.source], keys[edge_type.target]
     ends = zip(table.source[rows].tolist(), table.target[rows].tolist(), strict=True)
     return [(sources[s], targets[t], item) for (s, t), item in zip(ends, data, strict=True)]

@@ -181,7 +181,8 @@ def igraph_arguments(graph: Graph) -> dict[str, Any]:
     for name in names:
         vertices[name] = [value for table in graph.nodes.values() for value in _plain(table, name)]
     if several:
-        vertices["type"] = [kind for kind, table in graph.nodes.items() for _ in range(table.count)]
+        shown = {kind.name: kind.in_files for kind in schema.node_types}
+        vertices["type"] = [shown[kind] for kind, table in graph.nodes.items() for _ in range(table.count)]
         vertices["node_id"] = [
             each for table in graph.nodes.values() for each in table.id_array().to_pylist()
         ]
@@ -200,7 +201,7 @@ def igraph_arguments(graph: Graph) -> dict[str, Any]:
                 item.update({"time": schema.time.times_of(step), STEP: step})
         if len(schema.edge_types) > 1:
             for item in data:
-                item["type"] = relation.name
+                item["type"] = relation.in_files
         told += data
     keys = list(dict.fromkeys(name for item in told for name in item))
     return {

@@ -76,6 +76,9 @@ def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork
         declared = dataset.graph_schema
         folder = settings.work_folder / f"ingest-{version.id}-{version.attempt}"
         parts = repository.parts(session, [version.id])
+        if declared is not None and GraphSchema.model_validate(declared).counted:
+            # The declared universe takes the place of a list that was read off the edges.
+            parts = [part for part in parts if not objects.derived(part.object_key)]
     work = IngestWork(
         version_id=version.id,
         dataset_id=dataset.id,
@@ -184,11 +187,13 @@ def as_proposed(part: DatasetPart, reading: Mapping[str, Any] | None) -> dict[st
 def reject_ingest(
     services: Services, work: IngestWork, findings: Sequence[Mapping[str, Any]], message: str
 ) -> DatasetVersion:
-    """The version is rejected; curators see the message and the findings. Its bytes are deleted."""
+    """The version is rejected; curators see the message and the findings. Its bytes are deleted, unless they
+    are those of a proposal: its curator may confirm another schema, under which they are validated again."""
     with held(services, work) as (session, dataset, version):
+        proposed = version.ingest_report is not None
         kept = [dict(finding) for finding in findings[: services.settings.max_findings]]
         _reject(session, dataset, version, kept, message)
-    return _ended(services, work, version, "version_rejected")
+    return _ended(services, work, version, "version_rejected", keep=proposed)
 
 
 def fail_ingest(services: Services, work: IngestWork, message: str = GAVE_UP, *, retry: bool = True) -> None:
@@ -270,9 +275,12 @@ def _retry_or_give_up(
         _reject(session, dataset, version, [], message)
 
 
-def _ended(services: Services, work: IngestWork, version: DatasetVersion, event: str) -> DatasetVersion:
-    """The uploaded bytes have served: neither they nor the work folder remain."""
-    _discard_uploads(services, work.version_id)
+def _ended(
+    services: Services, work: IngestWork, version: DatasetVersion, event: str, *, keep: bool = False
+) -> DatasetVersion:
+    """The uploaded bytes have served: neither they nor the work folder remain; ``keep``: they do."""
+    if not keep:
+        _discard_uploads(services, work.version_id)
     discard_work(work)
     log.info(event, dataset_id=work.dataset_id, version_id=work.version_id)
     return version

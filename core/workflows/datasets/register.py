@@ -11,8 +11,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.datasets import objects, repository, service, vault
-from core.datasets.models import Dataset, DatasetState, VersionState
+from core.datasets import repository, service, vault
+from core.datasets.models import Dataset, DatasetState, DatasetVersion, VersionState
 from core.datasets.service import Event
 from core.db.base import ROW_LOCK
 from core.errors import Conflict, InvalidInput, InvalidTransition
@@ -143,16 +143,13 @@ def confirm_schema(
             check_partable(schema)
         check_schema(schema, Unit(account.unit), account.window, services.settings)
         check_grid(session, account, schema, but=dataset.id)
-        waiting = repository.in_state(session, dataset.id, VersionState.PROPOSED)
-        if dataset.state == DatasetState.REGISTERED and waiting:
-            version = waiting[-1]
+        waiting = _waiting(session, dataset)
+        if waiting is not None:
+            version = waiting
             require_answers(version)
             service.apply(Event.SCHEMA_CONFIRMED, dataset, version)
             service.grant_attempts(version, services.settings.max_attempts)
-            version.findings = None
-            if schema.counted:
-                # The declared universe takes the place of the list that was read off the edges.
-                repository.delete_parts(session, [version.id], only=objects.derived)
+            version.findings = version.finished_at = None
             outbox.ring(session, Topic.INGEST, version.id)
         else:
             if dataset.current_version_id is not None:
@@ -162,6 +159,18 @@ def confirm_schema(
         dataset.graph_schema, dataset.proposed_schema = schema.model_dump(mode="json"), None
     log.info("schema_confirmed", dataset_id=dataset_id)
     return dataset
+
+
+def _waiting(session: Session, dataset: Dataset) -> DatasetVersion | None:
+    """Find the upload that waits for a schema: a proposal, or one that the schema before refused."""
+    if dataset.state == DatasetState.REGISTERED:
+        found = repository.in_state(session, dataset.id, VersionState.PROPOSED)
+    elif dataset.state == DatasetState.REJECTED:
+        refused = repository.in_state(session, dataset.id, VersionState.REJECTED)
+        found = [version for version in refused if repository.parts(session, [version.id])]
+    else:
+        found = []
+    return found[-1] if found else None
 
 
 def _keep_marks(

@@ -293,6 +293,10 @@ def _completed(services: Services, upload: Upload, row: DatasetPart) -> tuple[Da
                 repository.delete_parts(session, [proposal.id])
                 service.apply(Event.SUPERSEDED, dataset, proposal)
                 dataset.proposed_schema = None
+            for refused in repository.in_state(session, dataset.id, VersionState.REJECTED):
+                # What was kept of it in case of another schema is needed no more.
+                superseded += [p.object_key for p in repository.parts(session, [refused.id])]
+                repository.delete_parts(session, [refused.id])
             outbox.ring(session, Topic.INGEST, version.id)
         return version, superseded
 

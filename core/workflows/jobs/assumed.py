@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from core.errors import InvalidInput
 from core.graphs.schema import MAX_TYPES, EdgeType, GraphSchema
 from core.privacy.queries import Shape, slot_count
 
-Size = Annotated[int, Field(ge=1, le=10**12, strict=True)]
+
+def _whole(said: Any) -> Any:
+    """Take 5.0 for 5, as JSON does; texts and truth values stay no sizes."""
+    return int(said) if isinstance(said, float) and said.is_integer() else said
+
+
+Size = Annotated[int, Field(ge=1, le=10**12, strict=True), BeforeValidator(_whole)]
 Sizes = Size | Annotated[dict[str, Size], Field(min_length=1, max_length=MAX_TYPES)]
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import func, update
 from structlog.testing import capture_logs
 
 from core.datasets import repository
-from core.datasets.models import DatasetVersion
+from core.datasets.models import Dataset, DatasetVersion
 from core.errors import InvalidInput, InvalidTransition, LeaseLost, NotFound, StorageError
 from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
@@ -208,6 +208,39 @@ def test_a_declared_universe_takes_the_place_of_the_derived_one(curator: Curator
     assert finished.state == "ready", finished.findings
     assert finished.ingest_report is not None
     assert finished.ingest_report["nodes"] == {"node": 5}
+
+
+def refused_after_its_proposal(curator: Curator) -> tuple[Dataset, DatasetVersion, GraphSchema]:
+    """An upload whose proposal was confirmed with too few nodes."""
+    dataset = curator.register(graph_schema=None)
+    version = curator.send(dataset, b"source,target\n0,1\n1,3\n")
+    curator.validate(version)
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    fewer = GraphSchema(node_types=(NodeType(count=2),))
+    confirm_schema(curator.services, curator.principal, dataset.id, fewer)
+    assert curator.validate(version).state == "rejected"
+    return dataset, version, GraphSchema.model_validate(view.proposed_schema)
+
+
+def test_another_schema_validates_the_kept_file_again(curator: Curator) -> None:
+    dataset, version, schema = refused_after_its_proposal(curator)
+    confirmed = confirm_schema(curator.services, curator.principal, dataset.id, schema)
+    assert confirmed.state == "validating"
+    finished = curator.validate(version)
+    assert finished.state == "ready", finished.findings
+    assert finished.ingest_report is not None
+    assert finished.ingest_report["nodes"] == {"node": 3}
+    assert len(curator.objects()) == 1
+
+
+def test_a_newer_upload_takes_the_place_of_a_kept_file(curator: Curator) -> None:
+    dataset, version, _ = refused_after_its_proposal(curator)
+    assert len(curator.objects()) == 2
+    second = curator.send(dataset, b"source,target\n0,1\n")
+    assert len(curator.objects()) == 1
+    assert curator.validate(second).state == "ready"
+    with curator.services.db.transaction() as session:
+        assert not repository.parts(session, [version.id])
 
 
 def test_a_newer_upload_takes_the_place_of_a_proposal(curator: Curator) -> None:

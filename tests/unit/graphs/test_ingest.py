@@ -410,10 +410,10 @@ def test_undirected_documents_may_turn_mixed_edges_around(bench: Bench) -> None:
         node_types=(NodeType(name="user"), NodeType(name="item")),
         edge_types=(EdgeType(name="edge", source="user", target="item"),),
     )
-    nodes = [{"id": "1u", "node_id": "1", "type": "user"}, {"id": "1i", "node_id": "1", "type": "item"}]
-    content = {"nodes": nodes, "edges": [{"source": "1i", "target": "1u"}]}
+    nodes = [{"id": f"{kind}/1", "node_id": "1", "type": kind} for kind in ("user", "item")]
+    content = {"nodes": nodes, "edges": [{"source": "item/1", "target": "user/1"}]}
     graph, _ = bench.ingest(json.dumps(content), schema, form="node_link")
     assert pairs(graph) == [(0, 0)]
     (bench.folder / "bad").mkdir()
-    content["edges"] = [{"source": "1u", "target": "1u"}]
+    content["edges"] = [{"source": "user/1", "target": "user/1"}]
     assert Bench(bench.folder / "bad").findings(json.dumps(content), schema, form="node_link")

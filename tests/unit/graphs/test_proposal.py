@@ -67,7 +67,7 @@ def test_wide_spans_get_wide_steps(tmp_path: Path) -> None:
     "contents",
     [
         {"edges": "source,target,time\na,b,1\na,b,x\n"},
-        {"edges": "source,target,type\na,b,1st\n"},
+        {"edges": "source,target,type\na,b,\x07\n"},
         {"edges": "a,u\n", "nodes": "id,type\na,user\nu,item\na,item\n"},
         {"edges": "a,b\nb,zz\n", "nodes": "id\na\nb\n"},
         {"edges": ""},
@@ -123,7 +123,7 @@ def test_common_headers_are_no_nodes(tmp_path: Path, header: str) -> None:
     graph, report = proposed(tmp_path, f"{header}\nann,ben{rest}\nben,cy{rest}\n")
     assert names_and_edges(graph) == (["ann", "ben", "cy"], 2)
     assert graph.schema.time is None
-    ignored = header.split(",")[2:]
+    ignored = [name for name in header.split(",")[2:] if name != "Type"]  # which says the direction
     assert list(report.columns_ignored) == ignored
     assert any("not read" in warning for warning in report.warnings) == bool(ignored)
 
@@ -221,5 +221,9 @@ def test_weights_of_a_document_are_left_out_and_named(tmp_path: Path) -> None:
 
 def test_a_documents_own_node_list_is_named_in_findings(tmp_path: Path) -> None:
     with pytest.raises(IngestRejected) as caught:
-        proposed(tmp_path, json.dumps({"nodes": [{"id": "a", "1st": 2}], "edges": []}), "node_link")
+        proposed(
+            tmp_path,
+            json.dumps({"nodes": [{"id": "a", "type": each} for each in "xy"], "edges": []}),
+            "node_link",
+        )
     assert caught.value.members["findings"][0]["file"] == "edges"

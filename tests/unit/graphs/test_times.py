@@ -185,7 +185,7 @@ def test_the_width_is_said(tmp_path: Path) -> None:
         ("source,time,target\na,1,b\n\na,,b\n", (4, 2), "empty"),
         ("source,target,time\na,b,99999999999999999999\n", (2, 3), "no integer of 64 bits"),
         ("source,target,time\na,b,9223372036854775807\n", (2, 3), "2**62"),
-        ("source,target,type\na,b,ok\na,b,1st\n", (3, 3), "no usable name"),
+        ("source,target,type\na,b,ok\na,b,\x07\n", (3, 3), "is no name"),
     ],
 )
 def test_refusals_of_proposals_name_the_line(

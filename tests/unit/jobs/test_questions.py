@@ -122,3 +122,12 @@ def test_triangles_are_told_where_degrees_are_bounded() -> None:
 
 def test_the_largest_degrees_of_a_dense_graph_are_no_ties() -> None:
     assert hubs_found(40, 120, 0.5) > 0.9
+
+
+def test_sizes_are_whole_numbers_however_json_writes_them() -> None:
+    assert Assume.model_validate_json('{"edges": {"edge": 500.0}, "nodes": 20.0}') == Assume(
+        edges={"edge": 500}, nodes=20
+    )
+    for said in ("1.5", '"5"', "true"):
+        with pytest.raises(ValueError, match="valid integer"):
+            Assume.model_validate_json(f'{{"edges": {said}}}')

@@ -1,0 +1,153 @@
+"""Pajek's networks: a list of vertices, then arcs (directed) and edges (not), by vertex number from 1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from core.errors import NotAccepted
+from core.graphs.formats._documents import DocumentOptions, raw_graph
+from core.graphs.schema import GraphSchema
+from core.graphs.schema.edge_attributes import WEIGHT
+from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, read_document
+from core.graphs.uploads.findings import reject, shown
+
+if TYPE_CHECKING:
+    from core.graphs.graph import Graph
+
+name = "pajek"
+media_type = "text/x-pajek"
+extensions = ("net",)
+carries_nodes = True
+parts: frozenset[Part] = frozenset({"edges"})
+OptionsModel = DocumentOptions
+
+_FIELDS = re.compile(r'"([^"]*)"|(\S+)')
+_NUMBERED = re.compile(r"&#([0-9]{1,6});")
+FREE_VERTICES = 1 << 20
+"""How many vertices any document may declare, however small it is."""
+_SECTIONS = frozenset({"vertices", "arcs", "edges", "arcslist", "edgeslist"})
+
+
+def read(request: ReadRequest) -> RawGraph:
+    """Read vertices, arcs and edges with their weights; IngestRejected where the document is damaged.
+
+    Vertices are named by their label where each has one of its own, else by their number. Where there is an
+    arc, edges count in both directions.
+    """
+    import networkx as nx
+
+    labels: dict[str, str | None] = {}
+    pairs: list[tuple[str, str, float | None, bool]] = []
+    section, sorts = "", ""
+    for line, text in enumerate(read_document(request).decode("utf-8").splitlines(), start=1):
+        fields = [_unescaped(quoted) or plain for quoted, plain in _FIELDS.findall(text)]
+        if not fields or text.lstrip().startswith("%"):
+            continue
+        if text.lstrip().startswith("*"):
+            section = fields[0].lstrip("*").rstrip(":").lower()
+            if section == "vertices":
+                labels, sorts = _numbered(request, fields, line, bool(labels))
+            elif section not in {"network", *_SECTIONS}:
+                _refuse(request, f"the section {shown(fields[0])} is not read; leave it out", line)
+        elif section == "vertices":
+            if fields[0] not in labels:
+                _refuse(request, f"{shown(fields[0])} is no number from 1 to {len(labels)}", line)
+            labels[fields[0]] = fields[1] if len(fields) > 1 else None
+        elif section in _SECTIONS:
+            for pair in _pairs(request, section, fields, line):
+                if strange := next((end for end in pair[:2] if end not in labels), None):
+                    _refuse(request, f"the end {shown(strange)} is no vertex from 1 to {len(labels)}", line)
+                pairs.append((*pair, section.startswith("arcs")))
+        else:
+            _refuse(request, "the line stands before the section *Vertices; begin with that", line)
+    if not labels:
+        _refuse(request, "the document has no section *Vertices; write one with their number", 1)
+    directed = any(each[3] for each in pairs)
+    made = nx.MultiDiGraph() if directed else nx.MultiGraph()
+    names = _names(labels, request)
+    for number in labels:
+        kind = {} if not sorts else {"type": "first" if int(number) <= int(sorts) else "second"}
+        made.add_node(names[number], **kind)
+    for source, target, weight, arc in pairs:
+        held = {} if weight is None else {"weight": weight}
+        made.add_edge(names[source], names[target], **held)
+        if directed and not arc:
+            made.add_edge(names[target], names[source], **held)
+    return raw_graph(made, request)
+
+
+def _unescaped(label: str) -> str:
+    """Read letters that labels write by their number."""
+    return _NUMBERED.sub(lambda found: chr(int(found[1])), label)
+
+
+def _refuse(request: ReadRequest, message: str, line: int) -> NoReturn:
+    reject(request.file, message, line=line)
+
+
+def _numbered(
+    request: ReadRequest, fields: list[str], line: int, again: bool
+) -> tuple[dict[str, str | None], str]:
+    """Number the vertices; and say how many are of the first of two sorts, where there are two."""
+    counts = fields[1:3]
+    if again or not counts or not all(re.fullmatch("[0-9]{1,9}", each) for each in counts):
+        _refuse(request, "the line is not '*Vertices 10', once; a second number counts the first sort", line)
+    if int(counts[0]) > FREE_VERTICES + request.path.stat().st_size:
+        _refuse(request, f"a document of this size does not list {counts[0]} vertices", line)
+    labels: dict[str, str | None] = dict.fromkeys(map(str, range(1, int(counts[0]) + 1)))
+    return labels, counts[1] if len(counts) > 1 else ""
+
+
+def _pairs(
+    request: ReadRequest, section: str, fields: list[str], line: int
+) -> Iterator[tuple[str, str, float | None]]:
+    if section.endswith("list"):
+        yield from ((fields[0], other, None) for other in fields[1:])
+        return
+    if len(fields) < 2:
+        _refuse(request, "the line is not two vertices and perhaps a weight", line)
+    try:
+        yield fields[0], fields[1], float(fields[2]) if len(fields) > 2 else None
+    except ValueError:
+        _refuse(request, f"the weight {shown(fields[2])} is no number", line)
+
+
+def _names(labels: dict[str, str | None], request: ReadRequest) -> dict[str, str]:
+    named = [each for each in labels.values() if each]
+    if len(set(named)) == len(labels):
+        return {number: str(label) for number, label in labels.items()}
+    if named:
+        request.remark("Vertices are named by their number, as labels are missing or repeated.")
+    return {number: number for number in labels}
+
+
+def refuses(schema: GraphSchema) -> str | None:
+    """Say why the schema cannot be written, or None."""
+    if len(schema.node_types) > 1 or len(schema.edge_types) > 1 or schema.temporal:
+        return "pajek holds one static relation within one node type; take csv, parquet or graphml"
+    relation = schema.edge_types[0]
+    others = [each.name for each in relation.attributes if each.name != WEIGHT]
+    if schema.node_types[0].attributes or others or not relation.merged:
+        return f"pajek holds no attributes, but a {WEIGHT} of edges; take csv, parquet or graphml"
+    return None
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write every node by its id, and every edge."""
+    if reason := refuses(graph.schema):
+        raise NotAccepted(reason, field="format")
+    (relation,) = graph.schema.edge_types
+    ids, table = graph.nodes[relation.source].id_array().to_pylist(), graph.edges[relation.name]
+    with path.open("w", encoding="utf-8") as file:
+        file.write(f"*Vertices {len(ids)}\n")
+        labels = (each.replace("&#", "&#38;#").replace('"', "&#34;") for each in ids)
+        file.writelines(f'{number} "{each}"\n' for number, each in enumerate(labels, start=1))
+        file.write("*Arcs\n" if relation.directed else "*Edges\n")
+        ends = [table.source + 1, table.target + 1]
+        if table.values is not None:
+            ends += [column for name, column in table.values.columns.items() if name == WEIGHT]
+        rows = zip(*(column.tolist() for column in ends), strict=True)
+        file.writelines(" ".join(map(repr, row)) + "\n" for row in rows)
