@@ -23,7 +23,7 @@ def said_in(form: Form, reading: Reading) -> Mapping:
     said = {name: form[name] for name in DIALECT if form.get(name)}
     roles = {each.place: form.get(f"role-{each.place}", _role(each)) for each in reading.columns}
     if unsaid := [place for place, role in roles.items() if not role]:
-        raise InvalidInput("say what this column is", field=f"role-{unsaid[0]}")
+        raise InvalidInput("a column has no role; choose what it is", field=f"role-{unsaid[0]}")
     for number, question in enumerate(reading.questions):
         if question.about == ROLE or form.get(f"answer-{number}") == TABLE:
             continue  # its answer stands in the table

@@ -262,6 +262,3 @@ def archive(
     with service(context) as graphveil:
         graphveil.archive(dataset_id)
     notes.print(f"Dataset {dataset_id} is archived.")
-
-
-COMMANDS = (register, upload, read_again, confirm_schema, dataset, datasets, archive)

@@ -15,7 +15,7 @@ from typer.main import get_command, get_group
 HERE = Path(__file__).parent
 
 COMMANDS = {
-    "datasets": ("register", "upload", "confirm-schema", "dataset", "datasets", "archive"),
+    "datasets": ("register", "upload", "read-again", "confirm-schema", "dataset", "datasets", "archive"),
     "sensitive_links": ("put-sensitive-links", "sensitive-links", "delete-sensitive-links"),
     "budget": ("budget", "unblock", "ledger", "verify", "health", "grant", "quotas", "quota", "adjust"),
     "governance": ("policy", "set-policy", "proposals", "proposal", "approve", "reject", "withdraw"),

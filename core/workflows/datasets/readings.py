@@ -47,7 +47,7 @@ def read_again(services: Services, principal: Principal, dataset_id: str, part: 
         version = waiting[-1]
         row = repository.part(session, version.id, part)
         if row is None or objects.derived(row.object_key):
-            raise InvalidInput(f"this upload has no file {part}", field="part")
+            raise InvalidInput(f"this upload has no file {part}; name edges or nodes", field="part")
         forgotten = NO_LONGER_SAID if "columns" in options else NO_LONGER_SAID | {"columns", "bipartite"}
         kept = {name: value for name, value in row.options.items() if name not in forgotten}
         check_file(part, row.format, kept | options)
@@ -67,7 +67,11 @@ def require_answers(version: DatasetVersion) -> None:
     for part, reading in _readings(version.ingest_report).items():
         for question in reading.questions:
             if question.destroys:
-                raise InvalidInput(f"of {part}: {asking.told(question)}", field="reading")
+                raise InvalidInput(
+                    f"of {part}: {asking.told(question)}",
+                    field="reading",
+                    how_to_mend="Have the file read again with the mapping that says what is so.",
+                )
 
 
 def shown(report: Mapping[str, Any] | None) -> tuple[models.Reading, ...]:

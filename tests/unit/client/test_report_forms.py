@@ -14,6 +14,7 @@ from core.reports.model import Report
 from graphveil import ClientError, Graphveil, WaitTimeout
 from graphveil.cli import jobs as jobs_commands
 from graphveil.cli.console import Session
+from graphveil.cli.lazy import COMMANDS
 from graphveil.sdk.forms import PATHS, REPORTS, ReportForm
 from tests.support import reports
 
@@ -58,8 +59,8 @@ def test_an_unknown_form_and_a_running_job_are_errors():
 
 def run(*arguments: str, code: int = 0, as_json: bool = False) -> str:
     app = typer.Typer()
-    for command in jobs_commands.COMMANDS:
-        app.command()(command)
+    for name in COMMANDS["jobs"]:
+        app.command(name)(getattr(jobs_commands, name))
     result = CliRunner().invoke(
         app, ["report", *arguments], obj=Session(connected, as_json), env={"COLUMNS": "140"}
     )
