@@ -197,7 +197,10 @@ def ingest(folder: Path, channel: Channel) -> None:
     spec = json.loads((folder / "spec.json").read_bytes())
     files = {
         part: UploadedFile(
-            Path(file["path"]), file["format"], file["options"], answered_later=file["answered_later"]
+            Path(file["path"]),
+            file["format"],
+            file["options"],
+            answered_later=file.get("answered_later", False),  # none is said by the version before
         )
         for part, file in spec["files"].items()
     }

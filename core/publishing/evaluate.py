@@ -47,7 +47,8 @@ def run_evaluation(
     carried = any(each.attributes and not each.public for each in synthetic.schema.edge_types)
     stored = read_graph(graph_folder, protected_values=carried)
     # The order of nodes that the release's fit saw.
-    original = restricted(stored if spec.release.step is not None else in_id_order(stored), synthetic.schema)
+    kept = spec.release.step is not None or spec.release.named_links
+    original = restricted(stored if kept else in_id_order(stored), synthetic.schema)
     progress("load", 2, 2)
     comparison = suite.compare(original, synthetic, spec.suite, progress)
     shadows = shadow_releases(synthetic, spec, progress)

@@ -73,7 +73,8 @@ def publish(
     progress("load", 0, 1)
     # What edges of protected relations carry is not even read where the method does not synthesise it.
     graph = read_graph(graph_folder, protected_values=carries_values(generator, agreed.params))
-    if spec.step is None:  # a stream's snapshots have one order, that of its first
+    # Snapshots of a stream have the order of its first; a list of links numbers nodes as they are stored.
+    if spec.step is None and not spec.named_links:
         graph = in_id_order(graph)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)

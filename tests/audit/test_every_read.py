@@ -106,7 +106,7 @@ def charging_unnamed(modules: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def test_whoever_charges_says_what_for():
-    texts = {each.name: each.read_text() for each in PRIVACY.glob("*.py") if each.name != METER}
+    texts = {each.name: each.read_text() for each in PRIVACY.rglob("*.py") if each.name != METER}
     assert charging_unnamed(texts) == [UNPROTECTED]
     hidden = "class R:\n    def stars(self):\n        self._meter.charge('edge', None, event, 'stars')\n"
     aside = "class R:\n    def stars(self):\n        return self._noisy('stars')\n"

@@ -192,7 +192,7 @@ def registered_reads() -> set[str]:
     A named query is one for each kind of noise, and so are the reads of values and of numbers of records.
     """
     reads: set[str] = set()
-    for module in pkgutil.iter_modules(core.privacy.__path__, "core.privacy."):
+    for module in pkgutil.walk_packages(core.privacy.__path__, "core.privacy."):
         for kind in vars(importlib.import_module(module.name)).values():
             if inspect.isclass(kind) and kind.__module__ == module.name and kind not in NOT_READS:
                 reads |= {name for each in _metered(kind) for name in _apart(kind, each)}

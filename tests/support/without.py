@@ -139,8 +139,14 @@ def _answer(write: int) -> None:
     os._exit(0)
 
 
+def _mapped(finder: Any) -> Iterable[str]:
+    return getattr(sys.modules.get(getattr(finder, "__module__", "")), "MAPPING", ())
+
+
 def main(spare: Path, results: Path) -> None:
     """The product whole (by the name ""), and without each method in turn."""
+    # An editable installation finds in its own tree what was taken out of this one.
+    sys.meta_path[:] = [each for each in sys.meta_path if "core" not in _mapped(each)]
     for name in LOADED_ONCE:
         importlib.import_module(name)
     assert "core.methods" not in sys.modules, "every process has to look for the methods itself"

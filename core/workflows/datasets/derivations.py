@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlalchemy.orm import Session
 
@@ -36,13 +36,15 @@ def marked_universe(
     return [str(Derived.NODE_LIST), *marks]
 
 
-def marks_on(version: DatasetVersion, parts: Iterable[DatasetPart]) -> tuple[Derived, ...]:
-    """List the marks of a version with these ``parts``; that of a document's own node list is looked for.
+def marks_on(version: DatasetVersion, parts: Callable[[], Iterable[DatasetPart]]) -> tuple[Derived, ...]:
+    """List the marks of a version; that of a document's own node list is looked for in its ``parts``.
 
-    A version may have been accepted before such lists were marked.
+    A version may have been accepted before such lists were marked: its report says no reading then.
     """
-    own = {part.part: part for part in parts if part.version_id == version.id}
     marks: Sequence[str] = version.derived
+    if "readings" in (version.ingest_report or {}):
+        return tuple(map(Derived, marks))
+    own = {part.part: part for part in parts() if part.version_id == version.id}
     if version.graph_schema is not None and EDGES in own:
         schema = GraphSchema.model_validate(version.graph_schema)
         marks = marked_universe(marks, schema, own[EDGES], own.get(NODES))

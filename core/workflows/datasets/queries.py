@@ -196,7 +196,7 @@ def _without_readings(report: dict[str, Any] | None) -> dict[str, Any] | None:
 def _version(dataset: Row, version: DatasetVersion, parts: Iterable[DatasetPart]) -> Version:
     own = [row for row in parts if row.version_id == version.id]
     seen = version.graph_schema or dataset.proposed_schema or dataset.graph_schema
-    marks = marks_on(version, own) if seen is not None else ()
+    marks = marks_on(version, lambda: own) if seen is not None else ()
     schema = GraphSchema.model_validate(seen) if marks else GraphSchema()
     return Version(
         id=version.id,

@@ -264,7 +264,7 @@ def prepare(
             # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
             named_links=isinstance(generator, LinkHidingGenerator) and not dataset.public,
             measurements=policy_of(dataset).measurements,
-            derived=marks_on(version, datasets.parts(session, [version.id])),
+            derived=marks_on(version, lambda: datasets.parts(session, [version.id])),
         ),
         # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the
         # graph.

@@ -19,6 +19,7 @@ EVERY_ROUTE = [
     ("POST", "/datasets"),
     ("GET", "/datasets/{dataset}"),
     ("PUT", "/datasets/{dataset}/schema"),
+    ("POST", "/datasets/{dataset}/reading"),
     ("PUT", "/datasets/{dataset}/content"),
     ("POST", "/datasets/{dataset}/uploads"),
     ("POST", "/datasets/{dataset}/uploads/up_1/complete"),

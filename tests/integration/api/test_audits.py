@@ -19,6 +19,7 @@ from core.outbox.models import OutboxMessage, Topic
 from core.workflows.audits import requests as audits
 from core.workflows.common.context import Services
 from core.workflows.operations import leased, recover
+from graphveil import Graphveil
 from graphveil.cli import app as cli
 from tests.integration.api.conftest import Tenant
 from tests.support.patience import PATIENCE_SECONDS
@@ -204,7 +205,7 @@ def test_the_command_asks_and_shows(address: str, tenant: Tenant):
     assert asked.exit_code == 0, asked.output
     audit_id = json.loads(asked.stdout)["id"]
     tenant.work(Topic.AUDIT, audit_id)
-    with cli.Graphveil(address, environment["GRAPHVEIL_TOKEN"]) as sdk:
+    with Graphveil(address, environment["GRAPHVEIL_TOKEN"]) as sdk:
         found = sdk.wait_audit(audit_id, timeout_seconds=PATIENCE_SECONDS)
         assert found.state == "done"
         assert found.result is not None

@@ -148,7 +148,8 @@ def test_a_document_that_was_accepted_before_marks_is_marked_all_the_same(
     version = curator.send(dataset, document, format="node_link")
     assert curator.validate(version).state == "ready"
     with services.db.transaction() as session:
-        session.get_one(DatasetVersion, version.id).derived = []
+        row = session.get_one(DatasetVersion, version.id)
+        row.derived, row.ingest_report = [], {k: v for k, v in row.ingest_report.items() if k != "readings"}
     shown = queries.get_dataset(services, principal, dataset.id).version
     assert shown is not None
     assert [each.part for each in shown.read_off] == ["node_list"]

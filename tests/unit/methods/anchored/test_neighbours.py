@@ -146,7 +146,7 @@ def test_an_undirected_edge_that_is_said_to_have_one_end_is_caught(monkeypatch, 
 
 @pytest.mark.parametrize("options", EVIDENCE, ids=str)
 def test_a_pair_that_is_said_to_be_linked_one_way_is_caught(options, monkeypatch, tmp_path):
-    for place in ("private_graph", "counted"):
+    for place in ("session.private_graph", "session.counted"):
         monkeypatch.setattr(f"core.privacy.{place}.edges_of_unit", lambda unit, relation: 1)
     with pytest.raises(AssertionError):
         every_pair(schema_of(TIMED[1]), tmp_path, options)
