@@ -15,6 +15,7 @@ from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.stored.whole import read_graph
 from core.graphs.views.pseudonyms import in_id_order
+from core.graphs.views.sensitive import FILE as SENSITIVE
 from core.graphs.views.sensitive import stored_links
 from core.methods.base import Progress
 from core.publishing import bundle
@@ -47,7 +48,7 @@ def run_evaluation(
     carried = any(each.attributes and not each.public for each in synthetic.schema.edge_types)
     stored = read_graph(graph_folder, protected_values=carried)
     # The order of nodes that the release's fit saw.
-    kept = spec.release.step is not None or spec.release.named_links
+    kept = spec.release.step is not None or (graph_folder / SENSITIVE).exists()
     original = restricted(stored if kept else in_id_order(stored), synthetic.schema)
     progress("load", 2, 2)
     comparison = suite.compare(original, synthetic, spec.suite, progress)

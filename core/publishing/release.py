@@ -74,7 +74,7 @@ def publish(
     # What edges of protected relations carry is not even read where the method does not synthesise it.
     graph = read_graph(graph_folder, protected_values=carries_values(generator, agreed.params))
     # Snapshots of a stream have the order of its first; a list of links numbers nodes as they are stored.
-    if spec.step is None and not spec.named_links:
+    if spec.step is None and not (graph_folder / SENSITIVE).exists():
         graph = in_id_order(graph)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)

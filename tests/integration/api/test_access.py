@@ -200,6 +200,7 @@ def test_another_tenants_objects_do_not_exist(
 ):
     bodies = {
         "schema": SCHEMA,
+        "reading": {"delimiter": ";"},
         "unblock": {"reason": "r"},
         "uploads": {"size_bytes": 5},
         "complete": {"etags": ["x"]},

@@ -16,12 +16,12 @@ from worker.limits import ROOT
 RELEASES = """
 import gc, os, sys
 from pathlib import Path
-from numba.core.dispatcher import Dispatcher
 if sys.argv[1] == "child":
     from worker import landlock, limits
-    limits.confine(os.getppid(), Path.cwd())
     assert landlock.version(), "this test needs a kernel with Landlock"
+    limits.confine(os.getppid(), Path.cwd())
 from core.publishing.first_releases import release_all
+from numba.core.dispatcher import Dispatcher
 methods = release_all(nodes=150, edges=900)
 found = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
 print(sum(sum(each.stats.cache_hits.values()) for each in found), len(set(methods)),
