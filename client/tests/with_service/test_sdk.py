@@ -35,6 +35,10 @@ def test_datasets(service: Graphveil, dataset_id: str, edges: Path):
     service.upload(unknown.id, edges)
     proposed = service.wait_ready(unknown.id, timeout_seconds=240)
     assert (proposed.state, proposed.proposed_schema is None) == ("proposed", False)
+    service.read_again(unknown.id, decimal=".")
+    proposed = service.wait_ready(unknown.id, timeout_seconds=240)
+    assert proposed.version is not None
+    assert proposed.version.readings
     assert proposed.proposed_schema is not None
     service.confirm_schema(unknown.id, proposed.proposed_schema)
     assert service.wait_ready(unknown.id, timeout_seconds=240).state == "ready"
