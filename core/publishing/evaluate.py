@@ -13,13 +13,11 @@ from core.evaluation.attacks.run import run_attacks
 from core.evaluation.tasks.run import run_tasks
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
-from core.graphs.stored.whole import read_graph
-from core.graphs.views.pseudonyms import in_id_order
-from core.graphs.views.sensitive import FILE as SENSITIVE
 from core.graphs.views.sensitive import stored_links
 from core.methods.base import Progress
 from core.publishing import bundle
 from core.publishing.membership import membership_attacks
+from core.publishing.original import read_original
 from core.publishing.paid_errors import paid_errors
 from core.publishing.shadows import shadow_releases
 from core.publishing.spec import EvaluationSpec
@@ -46,10 +44,9 @@ def run_evaluation(
     )
     progress("load", 1, 2)
     carried = any(each.attributes and not each.public for each in synthetic.schema.edge_types)
-    stored = read_graph(graph_folder, protected_values=carried)
-    # The order of nodes that the release's fit saw.
-    kept = spec.release.step is not None or (graph_folder / SENSITIVE).exists()
-    original = restricted(stored if kept else in_id_order(stored), synthetic.schema)
+    snapshot = spec.release.step is not None
+    original = read_original(graph_folder, snapshot=snapshot, protected_values=carried)
+    original = restricted(original, synthetic.schema)
     progress("load", 2, 2)
     comparison = suite.compare(original, synthetic, spec.suite, progress)
     shadows = shadow_releases(synthetic, spec, progress)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeIds, Protection
-from core.graphs.stored.whole import read_graph, read_schema
-from core.graphs.views.pseudonyms import Permuter, in_id_order, pseudonymise, sorted_by_id
+from core.graphs.stored.whole import read_schema
+from core.graphs.views.pseudonyms import Permuter, pseudonymise, sorted_by_id
 from core.graphs.views.sensitive import FILE as SENSITIVE
 from core.graphs.views.sensitive import read_sensitive
 from core.methods import registry
@@ -27,6 +27,7 @@ from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import noise_generator, public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.publishing import checks
+from core.publishing.original import read_original
 from core.publishing.spec import ReleaseTask
 from core.publishing.tick import fitted, kept_order, save_state
 from core.publishing.write import Agreed, Paid, weights_of, write_bundle
@@ -72,10 +73,8 @@ def publish(
     recorder.opening()
     progress("load", 0, 1)
     # What edges of protected relations carry is not even read where the method does not synthesise it.
-    graph = read_graph(graph_folder, protected_values=carries_values(generator, agreed.params))
-    # Snapshots of a stream have the order of its first; a list of links numbers nodes as they are stored.
-    if spec.step is None and not (graph_folder / SENSITIVE).exists():
-        graph = in_id_order(graph)
+    carried = carries_values(generator, agreed.params)
+    graph = read_original(graph_folder, snapshot=spec.step is not None, protected_values=carried)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
     private = PrivateGraph(graph, meter, partial(read_sensitive, graph_folder, graph))
