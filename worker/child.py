@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from core.errors import PrivacyViolation
 from worker import warm
-from worker.limits import group_memory_bytes
+from worker.limits import group_memory_bytes, group_runs
 from worker.own_gpu import Gpu
 
 MAX_LINE_BYTES = 64 * 2**20
@@ -168,7 +168,9 @@ class Child:
         except warm.ServerLost:
             self._server.stop()
         deadline = time.monotonic() + DEATH_SECONDS
-        while self.memory_bytes() and time.monotonic() < deadline:  # the others of the group die on their own
+        while (
+            group_runs(self.pid) and time.monotonic() < deadline
+        ):  # the others of the group die on their own
             time.sleep(0.01)
 
     def _read(self) -> bytes:

@@ -6,7 +6,7 @@ import ctypes
 import os
 import resource
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from core.kernels.folders import own as own_kernels
@@ -18,6 +18,11 @@ MAX_PROCESS_NAME = 15
 OPEN_FILES = 1024
 PR_SET_PDEATHSIG = 1
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+PROCESSES = Path("/proc")
+STATE, GROUP, RESIDENT_PAGES = 0, 2, 21
+"""Fields of ``/proc/<pid>/stat``, counted from the one after the name."""
+ENDED = ("Z", "X")
+"""States of a process that runs no more: it waits to be reaped, or is being reaped."""
 
 # The environment variables that a child inherits: how to find programs and libraries, nothing of the service.
 PASSED_ON = frozenset(
@@ -107,8 +112,17 @@ def die_with(parent: int) -> None:
 
 def group_memory_bytes(group: int) -> int:
     """Add up the resident memory of a process group, in bytes; 0 when nothing of it is left. O(processes)."""
-    total = 0
-    for entry in Path("/proc").iterdir():
+    return sum(int(fields[RESIDENT_PAGES]) * PAGE_BYTES for fields in _of_group(group))
+
+
+def group_runs(group: int, processes: Path = PROCESSES) -> bool:
+    """Tell whether a process of the group has not ended. One that holds no memory any more may yet run."""
+    return any(fields[STATE] not in ENDED for fields in _of_group(group, processes))
+
+
+def _of_group(group: int, processes: Path = PROCESSES) -> Iterator[list[str]]:
+    """Yield the fields of ``/proc/<pid>/stat`` after the name, for each process of the group."""
+    for entry in processes.iterdir():
         if not entry.name.isdigit():
             continue
         try:
@@ -116,6 +130,5 @@ def group_memory_bytes(group: int) -> int:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue  # ended meanwhile
-        if int(fields[2]) == group:
-            total += int(fields[21]) * PAGE_BYTES
-    return total
+        if int(fields[GROUP]) == group:
+            yield fields

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.patience import PATIENCE_SECONDS
-from worker.limits import ROOT, child_environment, group_memory_bytes
+from worker.limits import ROOT, child_environment, group_memory_bytes, group_runs
 
 SECRETS = {
     "GRAPHVEIL_MASTER_KEY": "00" * 32,
@@ -94,3 +94,22 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize(
+    ("state", "runs"), [("R", True), ("D", True), ("T", True), ("Z", False), ("X", False)]
+)
+def test_a_process_that_holds_no_memory_runs_until_it_is_a_zombie(
+    state: str, runs: bool, tmp_path: Path
+) -> None:
+    """The kernel frees a killed process's memory first, and takes its signals and children from it later."""
+    for pid, (name, letter, group) in {
+        "7": ("(a) b)", state, 7), "8": ("other", "R", 8), "self": ("x", "R", 7)
+    }.items():  # fmt: skip
+        (tmp_path / pid).mkdir()
+        fields = [letter, "1", str(group), *["0"] * 18, "0"]
+        (tmp_path / pid / "stat").write_text(f"{pid} ({name}) {' '.join(fields)}\n")
+    (tmp_path / "9").mkdir()  # it ended while the folder was read
+    assert group_runs(7, tmp_path) is runs
+    assert group_runs(8, tmp_path)
+    assert not group_runs(9, tmp_path)
