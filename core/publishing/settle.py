@@ -15,10 +15,22 @@ from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods.base import Generator, PublicFacts, synthesised_by
-from core.methods.choice import AUTO, Choice, choose, choose_in_parts
+from core.methods.choice import AUTO, Carry, Choice, Request, choose, choose_in_parts
+from core.methods.composed.params import NAME as COMPOSED
+from core.methods.composed.params import REST, StructureChoice
 from core.methods.room import require_room
 from core.privacy.accounting.plan import PrivacyPlan
-from core.publishing.checks import checked_formats, keeps_to, params_of, released_schema, sharded
+from core.publishing.checks import (
+    checked_formats,
+    checked_params,
+    keeps_to,
+    params_of,
+    released_schema,
+    sharded,
+)
+
+Method = str | Mapping[str, str | StructureChoice]
+"""A method's name, AUTO, or by relation either of them, or a method with its parameters; REST: all others."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,7 @@ class Settled:
 
 
 def settle(
-    name: str,
+    name: Method,
     parameters: Mapping[str, Any],
     formats: Sequence[str],
     facts: PublicFacts,
@@ -69,7 +81,7 @@ def check_cost(plan: PrivacyPlan, facts: PublicFacts) -> None:
 
 
 def method_of(
-    name: str,
+    name: Method,
     parameters: Mapping[str, Any],
     facts: PublicFacts,
     nodes: Mapping[str, int],
@@ -77,26 +89,53 @@ def method_of(
     *,
     in_parts: bool = False,
 ) -> tuple[Choice | None, Generator, BaseModel]:
-    """Return the named method, or what ``auto`` stands for, and its parameters.
+    """Return the named method, or what ``auto`` or a map of relations stands for, and its parameters.
 
-    Raises InvalidInput for parameters that are wrong, or given without a named method; UnknownMethod;
-    NotAccepted where no method takes the request, of those that are ``allowed`` (None: every one), and with
-    ``in_parts`` where the method cannot read edges in parts.
+    Raises InvalidInput for parameters that are wrong; UnknownMethod; NotAccepted where no method takes the
+    request, of those that are ``allowed`` (None: every one), and with ``in_parts`` where the method cannot
+    read edges in parts.
     """
     choice = None
-    if name == AUTO:
-        if parameters:
-            raise InvalidInput(
-                "Parameters belong to a method: name the method, or leave them out with auto.",
-                field="parameters",
-            )
+    if name == AUTO or not isinstance(name, str):
+        shares = checked_params(Carry, parameters)
         if in_parts:
+            if parameters or name != AUTO:
+                raise NotAccepted(
+                    "The edges of this dataset stay in parts, which one method reads: leave parameters and "
+                    "structures of relations out.",
+                    field="parameters" if parameters else "method",
+                )
             choice = choose_in_parts(facts, nodes, allowed=allowed)
         else:
-            choice = choose(facts, nodes, allowed=allowed)
+            named = {} if isinstance(name, str) else structures_of(name, facts)
+            choice = choose(facts, nodes, Request(allowed, named, shares.values, shares.rows))
         name, parameters = choice.method, choice.params
     generator = registry.get(name)
     params = params_of(generator, parameters)
     if in_parts:
         sharded(generator, params)
     return choice, generator, params
+
+
+def structures_of(
+    asked: Mapping[str, str | StructureChoice], facts: PublicFacts
+) -> dict[str, StructureChoice]:
+    """Read a map of relations to methods; UnknownMethod, InvalidInput and NotAccepted with the ``field``."""
+    found = {}
+    for relation, each in asked.items():
+        field = f"method.{relation}"
+        if relation != REST and relation not in facts.edge_types:
+            known = ", ".join(facts.edge_types)
+            raise NotAccepted(
+                f"{relation!r} is no relation that is asked for; there are {known}, and {REST} for the rest.",
+                field=field,
+            )
+        choice = StructureChoice(method=each) if isinstance(each, str) else each
+        if choice.method != AUTO:
+            if choice.method == COMPOSED:
+                raise InvalidInput("A composition is no part of another: name a method.", field=field)
+            params_of(choice.generator, choice.parameters)
+        elif choice.parameters:
+            raise InvalidInput("Parameters belong to a method: name it in place of auto.", field=field)
+        found[relation] = choice
+    return found

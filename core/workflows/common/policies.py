@@ -145,8 +145,8 @@ def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, 
     return tuple(name for name in Policy.model_fields if name in looser)
 
 
-def check_release(dataset: Dataset, *, method: str, kind: GuaranteeKind) -> None:
-    """Returns while the dataset's policy allows releases of the method and kind. Raises as check_request."""
+def check_release(dataset: Dataset, *, methods: Iterable[str], kind: GuaranteeKind) -> None:
+    """Returns while the dataset's policy allows releases of the methods and kind. Raises as check_request."""
     policy = policy_of(dataset)
     if kind not in policy.kinds:
         allowed = [str(k) for k in policy.kinds]
@@ -156,17 +156,23 @@ def check_release(dataset: Dataset, *, method: str, kind: GuaranteeKind) -> None
             kind=str(kind),
             allowed=allowed,
         )
-    if policy.methods is not None and method not in policy.methods:
-        names = ", ".join(policy.methods)
-        raise _refused(
-            dataset, "method", "methods", names, method, f"The dataset's policy allows the methods {names}."
-        )
+    for method in () if policy.methods is None else methods:
+        if method not in policy.methods:
+            names = ", ".join(policy.methods)
+            raise _refused(
+                dataset,
+                "method",
+                "methods",
+                names,
+                method,
+                f"The dataset's policy allows the methods {names}.",
+            )
 
 
 def check_request(
     dataset: Dataset,
     *,
-    method: str,
+    methods: Iterable[str],
     kind: GuaranteeKind,
     nano_epsilon: int,
     project: str | None,
@@ -178,7 +184,7 @@ def check_request(
     epsilon: ``kinds`` alone decides about it. Raises KindNotAllowed, PolicyRefused with ``field``
     and ``rule``.
     """
-    check_release(dataset, method=method, kind=kind)
+    check_release(dataset, methods=methods, kind=kind)
     policy = policy_of(dataset)
     most = policy.max_epsilon_per_job
     if most is not None and kind is not GuaranteeKind.NONE and nano_epsilon > epsilon_capacity(most):

@@ -39,6 +39,7 @@ from core.methods.base import (
     accelerator_of,
 )
 from core.methods.choice import AUTO, Choice
+from core.methods.composed.params import methods_of
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
@@ -399,7 +400,7 @@ def check_policy(
     release = spec.release
     check_request(
         dataset,
-        method=release.method,
+        methods=methods_of(release.method, release.params),
         kind=spec.kind,
         nano_epsilon=release.nano_epsilon,
         project=project,

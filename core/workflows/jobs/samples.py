@@ -28,6 +28,7 @@ from core.jobs.models import Artifact, Job
 from core.ledger import service as ledger
 from core.methods import registry
 from core.methods.base import synthesised_by
+from core.methods.composed.params import methods_of
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.publishing.checks import ALWAYS_WRITTEN, checked_formats, released_schema
@@ -116,7 +117,7 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
     if request.seed is not None and not dataset.public:
         raise InvalidInput("Only public datasets take a seed.", field="seed")
     # The draw is free, but it is a release: one that a curator would no longer allow is not made.
-    policies.check_release(dataset, method=source.method, kind=paid.kind)
+    policies.check_release(dataset, methods=methods_of(source.method, paid.release.params), kind=paid.kind)
     synthesised = synthesised_by(generator, generator.Params.model_validate(paid.release.params))
     released = released_schema(_schema(session, source), paid.release.edge_types, **synthesised)
     drawn = dict(paid.release) | {

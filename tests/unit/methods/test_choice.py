@@ -12,7 +12,7 @@ from core.errors import NotAccepted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import choice, registry
 from core.methods.base import Parameters, PublicFacts
-from core.methods.choice import Choice, choose
+from core.methods.choice import Choice, Request, choose
 from core.privacy.accounting.events import NANO, Pure
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
@@ -172,7 +172,7 @@ def test_typed_graphs_without_time_get_sorted_degrees_until_bits_of_pairs_can_te
 def test_where_the_policy_does_not_allow_it_the_next_is_taken():
     public = typed(1.0)
     nodes = {kind.name: kind.count or 0 for kind in public.schema.node_types}
-    assert choose(public, nodes, allowed={"anchored"}).method == "anchored"
+    assert choose(public, nodes, Request({"anchored"})).method == "anchored"
 
 
 def test_a_directed_functional_relation_under_pair_is_taken_too():

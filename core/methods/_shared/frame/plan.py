@@ -13,22 +13,27 @@ from core.privacy.units import Unit
 SMALLEST_STEP_NANO_EPSILON = 1_000  # below a millionth of epsilon per step every share rounds to nothing
 
 
+def parts_of_window(public: PublicFacts) -> int:
+    """Count the equal parts that a window's epsilon has: one for each of its steps, where a relation has time,
+    and one more for relations without.
+
+    A window of a live stream always has all of its steps; one of a finished grid, those of the grid at most.
+    """
+    temporal = [public.schema.edge_type(name).temporal for name in public.edge_types]
+    window = public.window or 1
+    reach = window if public.tick is not None else min(window, public.schema.steps)
+    return (reach if any(temporal) else 0) + (0 if all(temporal) else 1)
+
+
 def step_nano_epsilon(public: PublicFacts) -> int:
     """Compute the epsilon of one cell (relation and step), in nano-epsilon.
 
     EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window,
-    and one more part for relations without time where both sorts occur, since those count in every window.
-    A window of a live stream always has all of its steps; one of a finished grid, those of the grid at most.
+    and one more part for relations without time where both sorts occur, since those count in every window
+    (:func:`parts_of_window`).
     Raises ``errors.NotAccepted`` when too little is left to divide.
     """
-    parts = 1
-    if public.unit is Unit.W_EVENT:
-        temporal = [public.schema.edge_type(name).temporal for name in public.edge_types]
-        window = public.window or 1
-        reach = window if public.tick is not None else min(window, public.schema.steps)
-        steps = reach if any(temporal) else 0
-        parts = steps + (0 if all(temporal) else 1)
-    share = public.nano_epsilon // parts
+    share = public.nano_epsilon // (parts_of_window(public) if public.unit is Unit.W_EVENT else 1)
     if share < SMALLEST_STEP_NANO_EPSILON:
         raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
     return share

@@ -96,6 +96,11 @@ class CarriesNodeValues(Staged):
         """Return the part of the plan that reads node attributes."""
         return plan.only(value_share.PURPOSE)
 
+    def mixing(self) -> Mixing:
+        """Return how the method's model takes groups of nodes."""
+        (stage,) = (each for each in self.stages if isinstance(each, NodeValueStage))
+        return stage.mixing()
+
 
 @dataclass(frozen=True)
 class LabelledModel:

@@ -1,0 +1,269 @@
+"""A structure for each relation, under one plan: the edges of each by the method that suits it.
+
+Every relation is planned, fitted and drawn by its own method, as if it were alone, with the epsilon that its
+cells have under the whole schema (:func:`core.methods.composed.parts.facts_of`). What edges carry is paid for
+once for all relations, and so are protected attributes of nodes: every node is dealt values by its degrees in
+all relations, and each relation's edges meet by the same groups of nodes.
+
+Proof, by unit. EDGE and EVENT: two neighbours differ in one cell (relation and step), fixed beforehand. Given
+the answers so far, whatever reads other cells has one law under both; so the release costs what that cell
+does, whichever method reads the others, and no cell spends more than epsilon (and delta, converted by cell:
+:meth:`core.privacy.accounting.plan.PrivacyPlan.cost`). PAIR: a pair may lie in every cell; cells' costs add
+up, and each relation has its cells' part. W_EVENT: an edge may change at each step of a window, in one
+relation of a step; a step costs its dearest relation, relations without time one part more. So all timed
+relations need one schedule: beside even steps, a key frame of another relation would cost more than epsilon,
+which the plan's cost tells, and such a plan is refused. Structures with a delta are taken under EDGE and
+EVENT alone. Values and rows: proofs of their stages (:mod:`core.methods._shared.values.stage`,
+:mod:`core.methods._shared.node_values.stage`), which ask nothing of a structure but its paid model.
+Everything after the fits is post-processing.
+
+``method: auto`` makes this of public facts (:mod:`core.methods.choice`); a map of relations to methods names
+it by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from core import errors
+from core.methods._shared.frame.plan import plan_of
+from core.methods._shared.frame.stages import StagedStream
+from core.methods._shared.node_values import share as node_share
+from core.methods._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
+from core.methods._shared.values.stage import VALUES, CarriesValues
+from core.methods.base import (
+    Accelerator,
+    Assurance,
+    GraphKinds,
+    Parameters,
+    Progress,
+    PublicFacts,
+    StreamGenerator,
+    accelerator_of,
+    carries_node_values,
+    no_progress,
+    require_accepted,
+)
+from core.methods.composed.params import NAME, ComposedParams
+from core.methods.composed.parts import Part, facts_of, parts_of, plan_of_part
+from core.methods.room import require_room
+from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.units import EDGE_WISE, Unit
+
+if TYPE_CHECKING:
+    from core.graphs.schema import GraphSchema
+    from core.methods.composed.model import ComposedModel, ComposedState
+    from core.privacy.session.private_graph import PrivateGraph
+
+
+class ComposedEdges:
+    """The edges of every relation, by its own method."""
+
+    name: ClassVar[str] = NAME
+    title = "Composition of structures"
+    summary = (
+        "A method for each relation under one plan, with what edges carry and protected attributes of nodes "
+        "paid for once. What auto makes where relations differ. Pure epsilon, or (epsilon, delta)."
+    )
+    assurance: Assurance = "proven"
+    Params: ClassVar[type[Parameters]] = ComposedParams
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
+    units = EDGE_WISE
+    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE})
+
+    def plan(self, params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
+        """Plan every relation by its own method, with its cells' epsilon; NotAccepted where one refuses."""
+        require_accepted(self, public)
+        plans = []
+        for part in parts_of(params, public.edge_types):
+            with _named(part):
+                if public.tick is not None and not isinstance(part.generator, StreamGenerator):
+                    raise errors.NotAccepted(
+                        f"{part.generator.name} does not publish live streams", field="method"
+                    )
+                plans.append(part.generator.plan(part.params, facts_of(public, part.relation)))
+                _require_metered(plans[-1])
+        allotments = [each for plan in plans for each in plan.allotments]
+        made = plan_of(self.name, public, allotments, max(plan.delta_atto for plan in plans))
+        self._require_within(made, public)
+        return made
+
+    def _require_within(self, plan: PrivacyPlan, public: PublicFacts) -> None:
+        if plan.kind is not GuaranteeKind.PURE and public.unit not in (Unit.EDGE, Unit.EVENT):
+            raise errors.NotAccepted(
+                f"structures that spend a delta do not go together under unit {public.unit}; name ones of "
+                "pure epsilon",
+                field="structures",
+            )
+        if (plan.cost().nano_epsilon or 0) > public.nano_epsilon:
+            raise errors.NotAccepted(
+                "the structures of timed relations divide a window differently, so that its dearest steps "
+                "add up to more than epsilon; name one method for all timed relations",
+                field="structures",
+            )
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: ComposedParams, progress: Progress
+    ) -> ComposedModel:
+        """Fit every relation by its own method, at the plan's cost at most."""
+        from core.methods.composed.model import Fitted
+
+        fitted = {}
+        for part in _followed(params, plan, progress):
+            model = part.generator.fit(graph, plan_of_part(plan, part), part.params, no_progress)
+            fitted[part.relation] = Fitted(part.generator, model)
+        return _model(graph, fitted)
+
+    def step(
+        self,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: ComposedParams,
+        state: Path | None,
+        progress: Progress,
+    ) -> tuple[ComposedModel, ComposedState]:
+        """Fit one snapshot of a live stream, and return what each relation's next one may know."""
+        from core.methods.composed.model import ComposedState, Fitted, folder_of
+
+        fitted, states = {}, []
+        for place, part in enumerate(_followed(params, plan, progress)):
+            assert isinstance(part.generator, StreamGenerator)
+            own = None if state is None else state / folder_of(place)
+            before = own if own is not None and own.is_dir() else None
+            model, left = part.generator.step(
+                graph, plan_of_part(plan, part), part.params, before, no_progress
+            )
+            fitted[part.relation] = Fitted(part.generator, model)
+            states.append(left)
+        return _model(graph, fitted), ComposedState(states)
+
+    def planned_reads(
+        self, params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Sequence[PlannedRead]:
+        """Return the reads that every relation's method names; see the protocol."""
+        return [
+            read
+            for part in _parts(params, plan)
+            if (named := getattr(part.generator, "planned_reads", None)) is not None
+            for read in named(part.params, plan_of_part(plan, part), schema, nodes)
+        ]
+
+    def require_room(
+        self, params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> None:
+        """Check the reads of every relation's method; see the protocol."""
+        for part in _parts(params, plan):
+            with _named(part):
+                require_room(part.generator, part.params, plan_of_part(plan, part), schema, nodes)
+
+    def true_shares(
+        self, params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Mapping[str, tuple[float, float]]:
+        """Compute them for the relations whose method follows bits of pairs; see the protocol."""
+        found: dict[str, tuple[float, float]] = {}
+        for part in _parts(params, plan):
+            told = getattr(part.generator, "true_shares", None)
+            found |= {} if told is None else told(part.params, plan_of_part(plan, part), schema, nodes)
+        return found
+
+    def accelerator(
+        self, params: ComposedParams, public: PublicFacts, nodes: Mapping[str, int]
+    ) -> Accelerator:
+        """Return what a GPU is to the relation that gains most."""
+        order = list(Accelerator)
+        return max(
+            (
+                accelerator_of(part.generator, part.params, facts_of(public, part.relation), nodes)
+                for part in parts_of(params, public.edge_types)
+            ),
+            key=order.index,
+        )
+
+    def load(self, folder: Path) -> ComposedModel:
+        """Read the model that its ``save`` wrote."""
+        from core.methods.composed.model import load
+
+        return load(folder)
+
+
+def _parts(params: ComposedParams, plan: PrivacyPlan) -> list[Part]:
+    return parts_of(params, tuple(dict.fromkeys(each.edge_type for each in plan.allotments)))
+
+
+def _followed(params: ComposedParams, plan: PrivacyPlan, progress: Progress) -> Iterator[Part]:
+    parts = _parts(params, plan)
+    for done, part in enumerate(parts):
+        progress("fit", done, len(parts))
+        yield part
+    progress("fit", len(parts), len(parts))
+
+
+def _model(graph: PrivateGraph, fitted: Mapping[str, object]) -> ComposedModel:
+    from core.methods.composed.model import ComposedModel
+
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+    return ComposedModel(graph.schema, counts, fitted)  # type: ignore[arg-type]
+
+
+def _require_metered(plan: PrivacyPlan) -> None:
+    if plan.kind is GuaranteeKind.NONE:
+        raise errors.NotAccepted(
+            "with these parameters it reads the raw graph and has no guarantee; name it as the method of "
+            "the whole graph, or choose parameters with a guarantee",
+            field="structures",
+        )
+
+
+@contextmanager
+def _named(part: Part) -> Iterator[None]:
+    """Say of a refusal which relation and method it comes from."""
+    try:
+        yield
+    except errors.NotAccepted as refusal:
+        raise errors.NotAccepted(
+            f"{part.relation!r} by {part.generator.name}: {refusal.message}", field="structures"
+        ) from None
+
+
+class Groups(NodeValueStage):
+    """Groups of attribute values, dealt once and handed to each relation's own model."""
+
+    def mixing(self) -> Mixing:
+        """Hand groups to every relation's own model."""
+        from core.methods.composed.model import MixingOfParts
+
+        return MixingOfParts()
+
+
+class Composed(StagedStream, CarriesValues, CarriesNodeValues, ComposedEdges):
+    """The edges, and what they and nodes carry where shares of epsilon are set aside for it."""
+
+    stages = VALUES, Groups()
+
+    def plan(self, params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
+        """Plan edges, and what they and nodes carry; NotAccepted where a structure does not mix by groups."""
+        if carries_node_values(self, params):
+            self._require_mixing(params, public)
+        return super().plan(params, public)
+
+    def _require_mixing(self, params: ComposedParams, public: PublicFacts) -> None:
+        """Ask the method of each relation along which values are linked to plan with such a share itself."""
+        along = node_share.mixed_along(public.schema, public.edge_types)
+        for part in parts_of(params, tuple(each.name for each in along)):
+            share = {node_share.FIELD: params.node_attribute_share}
+            with _named(part):
+                if not isinstance(part.generator, CarriesNodeValues):
+                    raise errors.NotAccepted(
+                        f"{part.generator.name} does not draw edges by protected attributes of nodes; name "
+                        f"dcsbm, keyframe or anchored without evidence, or leave {node_share.FIELD} out",
+                        field="structures",
+                    )
+                facts = replace(facts_of(public, part.relation))
+                part.generator.plan(part.params.model_copy(update=share), facts)
+
+
+GENERATOR: StreamGenerator = Composed()

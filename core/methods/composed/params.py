@@ -1,0 +1,83 @@
+"""Parameters of a composition: which method draws the edges of which relation. Public facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from core.errors import UnknownMethod
+from core.methods import registry
+from core.methods._shared.node_values.share import NodeValueParameters
+from core.methods._shared.values.share import ValueParameters
+from core.methods.base import Generator
+
+NAME = "composed"
+REST = "*"
+"""In place of a relation's name: every relation that is not named."""
+SHARES = ("attribute_share", "node_attribute_share")
+"""Parameters that belong to the composition, and to none of its structures."""
+
+
+class StructureChoice(BaseModel):
+    """The method that draws a relation's edges, and how it is set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: str = Field(min_length=1, max_length=64, description="A method's name.")
+    parameters: dict[str, Any] = Field(default_factory=dict, description="As the method's JSON Schema says.")
+
+    @property
+    def generator(self) -> Generator:
+        """The method of that name; raises UnknownMethod."""
+        return registry.get(self.method)
+
+    @property
+    def params(self) -> Any:
+        """The method's parameters, all of them."""
+        return self.generator.Params.model_validate(self.parameters)
+
+
+class ComposedParams(ValueParameters, NodeValueParameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    structures: Mapping[str, StructureChoice] = Field(
+        default_factory=lambda: {REST: StructureChoice(method="anchored")},
+        validate_default=True,
+        description=(
+            "By a relation's name the method that draws its edges, with its parameters; `*` stands for every "
+            "relation that is not named."
+        ),
+    )
+
+    @field_validator("structures")
+    @classmethod
+    def _written_out(cls, given: Mapping[str, StructureChoice]) -> dict[str, StructureChoice]:
+        """Write every structure's parameters out, so that later defaults change no stored job."""
+        return {name: _whole(name, choice) for name, choice in given.items()}
+
+    def structure(self, relation: str) -> StructureChoice | None:
+        """Return the structure of that relation; None where there is none."""
+        return self.structures.get(relation) or self.structures.get(REST)
+
+
+def _whole(name: str, choice: StructureChoice) -> StructureChoice:
+    try:
+        generator = choice.generator
+    except UnknownMethod as error:
+        raise ValueError(f"{name}: {error.message}") from None
+    if choice.method == NAME:
+        raise ValueError(f"{name}: a composition is no part of another; name the method of each relation")
+    own = next((each for each in SHARES if choice.parameters.get(each)), None)
+    if own is not None:
+        raise ValueError(f"{name}: {own} belongs to all relations together; set it beside the structures")
+    params = generator.Params.model_validate(choice.parameters)
+    return StructureChoice(method=choice.method, parameters=params.model_dump(mode="json"))
+
+
+def methods_of(method: str, params: Mapping[str, Any]) -> tuple[str, ...]:
+    """List the methods behind a job's: its own, or those of its structures."""
+    if method != NAME:
+        return (method,)
+    return tuple(sorted({each["method"] for each in params["structures"].values()}))
