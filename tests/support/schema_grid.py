@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods.base import PublicFacts
@@ -110,3 +115,43 @@ def shapes() -> Iterator[Shape]:
 def counts_of(facts: PublicFacts) -> dict[str, int]:
     """Return the sizes of the universes."""
     return {kind.name: kind.count or 0 for kind in facts.schema.node_types}
+
+
+def graph_of(facts: PublicFacts, seed: int = 3) -> Graph:
+    """Make a graph of that schema, every edge and node with values."""
+    rng = np.random.default_rng(seed)
+    schema, nodes, edges = facts.schema, {}, {}
+    for kind in schema.node_types:
+        columns = {each.name: _column(each.name, kind.count or 0, rng) for each in kind.attributes}
+        nodes[kind.name] = NodeTable(kind.count or 0, None, columns)
+    for each in schema.edge_types:
+        sides = [nodes[end].count for end in (each.source, each.target)]
+        pairs = rng.random(sides) < 2 / max(sides)
+        source, target = np.nonzero(np.triu(pairs, 1) if each.homogeneous and not each.directed else pairs)
+        if each.homogeneous:
+            source, target = source[source != target], target[source != target]
+        step = rng.integers(0, STEPS, len(source)) if each.temporal else None
+        carried = {one.name: _values(one, len(source), rng) for one in each.attributes}
+        edges[each.name] = EdgeTable(source, target, step, EdgeValues(carried) if carried else None)
+    return Graph.build(schema, nodes, edges)
+
+
+def _column(name: str, count: int, rng: np.random.Generator) -> Any:
+    made: dict[str, Callable[[], Any]] = {
+        "team": lambda: pa.array(rng.choice(["red", "blue"], count).tolist()),
+        "town": lambda: pa.array(rng.choice(["x", "y", "z"], count).tolist()),
+        "age": lambda: rng.uniform(0, 99, count),
+        "embedding": lambda: rng.normal(size=(count, 4)).astype(np.float32),
+    }
+    return made[name]()
+
+
+def _values(attribute: EdgeAttribute, count: int, rng: np.random.Generator) -> np.ndarray:
+    if attribute.categories is not None:
+        return rng.integers(0, len(attribute.categories), count)
+    low, high = attribute.range
+    return (
+        rng.integers(int(low), int(high) + 1, count)
+        if attribute.kind == "integer"
+        else rng.uniform(low, high, count)
+    )
