@@ -242,9 +242,9 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
 def _beside(public: PublicFacts, shares: Shares) -> PublicFacts:
     """Return the facts of the structures, with what the shares leave of epsilon."""
     left = public.nano_epsilon
-    for field in SHARES:
-        if field in shares:
-            left -= max(1, int(left * shares[field]))
+    for name in SHARES:
+        if name in shares:
+            left -= max(1, int(left * shares[name]))
     return replace(public, nano_epsilon=left, beside_nano_epsilon=public.nano_epsilon - left)
 
 
@@ -374,8 +374,8 @@ def _whole(
 ) -> Choice | errors.NotAccepted:
     """Plan the request by the method, or return why it does not take it."""
     generator = registry.generators().get(name) or registry.get(name)
-    for field, what in CARRIED.items():
-        if field in params and field not in generator.Params.model_fields:
+    for share, what in CARRIED.items():
+        if share in params and share not in generator.Params.model_fields:
             return errors.NotAccepted(f"{name} releases {what}", field="method")
     chosen = generator.Params.model_validate(dict(params))
     try:

@@ -31,7 +31,7 @@ from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
 from core.publishing import bundle, checks
 from core.publishing.release import run_release
-from core.publishing.settle import Settled, settle
+from core.publishing.settle import Method, Settled, settle
 from core.publishing.spec import Plain, ReleaseTask
 
 HERE = "local"
@@ -49,7 +49,7 @@ class Asked:
     delta: str | int | float = 0
     unit: Unit = Unit.EDGE
     window: int | None = None
-    method: str = AUTO
+    method: Method = AUTO
     parameters: Mapping[str, Any] = field(default_factory=dict)
     edge_types: Sequence[str] | None = None
     formats: Sequence[str] = ()

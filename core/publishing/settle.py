@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import GraphSchema
@@ -17,7 +17,7 @@ from core.methods import registry
 from core.methods.base import Generator, PublicFacts, synthesised_by
 from core.methods.choice import AUTO, Carry, Choice, Request, choose, choose_in_parts
 from core.methods.composed.params import NAME as COMPOSED
-from core.methods.composed.params import REST, StructureChoice
+from core.methods.composed.params import REST, SHARES, StructureChoice
 from core.methods.room import require_room
 from core.privacy.accounting.plan import PrivacyPlan
 from core.publishing.checks import (
@@ -29,7 +29,8 @@ from core.publishing.checks import (
     sharded,
 )
 
-Method = str | Mapping[str, str | StructureChoice]
+Structures = Mapping[str, str | StructureChoice | Mapping[str, Any]]
+Method = str | Structures
 """A method's name, AUTO, or by relation either of them, or a method with its parameters; REST: all others."""
 
 
@@ -72,6 +73,14 @@ def settle(
     if choice is None:  # else it was asked before it was chosen
         require_room(generator, params, plan, facts.schema, nodes)
     return Settled(choice, generator, params, wanted, plan, released)
+
+
+def check_known(name: Method) -> None:
+    """Raise UnknownMethod unless every method that is named is installed."""
+    for each in (name,) if isinstance(name, str) else name.values():
+        asked = _structure(each, "method").method
+        if asked != AUTO:
+            registry.get(asked)
 
 
 def check_cost(plan: PrivacyPlan, facts: PublicFacts) -> None:
@@ -117,9 +126,7 @@ def method_of(
     return choice, generator, params
 
 
-def structures_of(
-    asked: Mapping[str, str | StructureChoice], facts: PublicFacts
-) -> dict[str, StructureChoice]:
+def structures_of(asked: Structures, facts: PublicFacts) -> dict[str, StructureChoice]:
     """Read a map of relations to methods; UnknownMethod, InvalidInput and NotAccepted with the ``field``."""
     found = {}
     for relation, each in asked.items():
@@ -130,12 +137,27 @@ def structures_of(
                 f"{relation!r} is no relation that is asked for; there are {known}, and {REST} for the rest.",
                 field=field,
             )
-        choice = StructureChoice(method=each) if isinstance(each, str) else each
+        choice = _structure(each, field)
         if choice.method != AUTO:
             if choice.method == COMPOSED:
                 raise InvalidInput("A composition is no part of another: name a method.", field=field)
+            own = next((each for each in SHARES if choice.parameters.get(each)), None)
+            if own is not None:
+                raise InvalidInput(
+                    f"{own} belongs to all relations together: set it in parameters.",
+                    field=f"{field}.parameters.{own}",
+                )
             params_of(choice.generator, choice.parameters)
         elif choice.parameters:
             raise InvalidInput("Parameters belong to a method: name it in place of auto.", field=field)
         found[relation] = choice
     return found
+
+
+def _structure(asked: str | StructureChoice | Mapping[str, Any], field: str) -> StructureChoice:
+    try:
+        return StructureChoice.model_validate({"method": asked} if isinstance(asked, str) else asked)
+    except ValidationError:
+        raise InvalidInput(
+            f'{field}: give a method\'s name, or {{"method": NAME, "parameters": {{...}}}}.', field=field
+        ) from None

@@ -87,7 +87,8 @@ def compared(
             asked.answered(patch, *modules)
             plan = fitted(graph, folder / name)
         reads.append(asked)
-        files.append({p.relative_to(folder / name): p.read_bytes() for p in (folder / name).iterdir()})
+        saved = [path for path in (folder / name).rglob("*") if path.is_file()]
+        files.append({path.relative_to(folder / name): path.read_bytes() for path in saved})
     assert files[0] == files[1]
     events = plan.cells[cell, None]
     pure = [pure_nano_epsilon(event) for event in events]

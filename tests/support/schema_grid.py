@@ -1,4 +1,4 @@
-"""Every shape of schema that owners have: six of types by time, edge values, node attributes, unit and bounds."""
+"""Shapes of schema that owners have: types by time, edge values, node attributes, units and bounds."""
 
 from __future__ import annotations
 

@@ -36,7 +36,12 @@ Target = Annotated[
     typer.Option(help="edges_relative_95=0.01, instead of an epsilon: the least one is found; repeat."),
 ]
 Delta = Annotated[str, typer.Option(help="0 asks for pure epsilon.")]
-Method = Annotated[str | None, typer.Option(help="See `graphveil methods`.")]
+Method = Annotated[
+    str | None,
+    typer.Option(
+        help="See `graphveil methods`; or by relation, `*` for the rest: knows=dcsbm,*=auto.",
+    ),
+]
 Parameter = Annotated[list[str] | None, typer.Option("--parameter", "-p", help="name=value; repeat.")]
 EdgeType = Annotated[list[str] | None, typer.Option(help="A relation to synthesise; repeat. Default: all.")]
 Format = Annotated[list[str] | None, typer.Option(help="A format to write; repeat. Default: parquet.")]
@@ -226,7 +231,7 @@ def _request(
 ) -> dict[str, Any]:
     """Collect the parts of a request that were given; the service fills in the rest."""
     optional = {
-        "method": method,
+        "method": method and _method(method),
         "edge_types": edge_type or None,
         "formats": format or None,
         "seed": seed,
@@ -234,6 +239,16 @@ def _request(
         "repeat": repeat or None,
     }
     return {**given(optional), "delta": delta, "parameters": pairs(parameter)}
+
+
+def _method(text: str) -> str | dict[str, str]:
+    """Parse a method's name, or ``relation=method`` between commas."""
+    if "=" not in text:
+        return text
+    named = [each.strip().partition("=") for each in text.split(",")]
+    if not all(relation and method for relation, _, method in named):
+        raise typer.BadParameter("is not RELATION=METHOD,...", param_hint="--method")
+    return {relation: method for relation, _, method in named}
 
 
 def _menu(
@@ -249,9 +264,9 @@ def _menu(
     page: Path | None,
 ) -> None:
     """Show methods at several epsilons; ``parameter`` is set for each of them."""
-    methods = [
-        {"method": name, "parameters": pairs(parameter)} for name in (method or AUTO).split(",") if name
-    ]
+    text = method or AUTO
+    named = [_method(text)] if "=" in text else [name for name in text.split(",") if name]
+    methods = [{"method": each, "parameters": pairs(parameter)} for each in named]
     request = given({"edge_types": edge_type or None, "project": project}) | _aims(None, assume)
     epsilons = (epsilon or MENU_EPSILONS).split(",")
     with service(context) as graphveil:

@@ -37,7 +37,7 @@ def synthesize(
     unit: str | None = None,
     window: int | None = None,
     delta: Amount = 0,
-    method: str = "auto",
+    method: str | Mapping[str, Any] = "auto",
     parameters: Mapping[str, Any] | None = None,
     edge_types: Sequence[str] | None = None,
     formats: Sequence[str] = (),
@@ -134,7 +134,7 @@ def plan(
     unit: str | None = None,
     window: int | None = None,
     delta: Amount = 0,
-    method: str = "auto",
+    method: str | Mapping[str, Any] = "auto",
     parameters: Mapping[str, Any] | None = None,
     edge_types: Sequence[str] | None = None,
     assume: Mapping[str, Any] | None = None,
@@ -202,7 +202,7 @@ class _Asked:
     delta: Amount
     unit: str | None
     window: int | None
-    method: str
+    method: str | Mapping[str, Any]
     parameters: Mapping[str, Any] | None
     edge_types: Sequence[str] | None
     formats: Sequence[str]

@@ -156,17 +156,12 @@ def check_release(dataset: Dataset, *, methods: Iterable[str], kind: GuaranteeKi
             kind=str(kind),
             allowed=allowed,
         )
-    for method in () if policy.methods is None else methods:
-        if method not in policy.methods:
-            names = ", ".join(policy.methods)
-            raise _refused(
-                dataset,
-                "method",
-                "methods",
-                names,
-                method,
-                f"The dataset's policy allows the methods {names}.",
-            )
+    allowed_methods = policy.methods
+    refused = [each for each in methods if allowed_methods is not None and each not in allowed_methods]
+    if allowed_methods is not None and refused:
+        names = ", ".join(allowed_methods)
+        text = f"The dataset's policy allows the methods {names}."
+        raise _refused(dataset, "method", "methods", names, refused[0], text)
 
 
 def check_request(

@@ -28,6 +28,7 @@ from core.workflows.jobs.prepare import (
     Amount,
     Ground,
     JobRequest,
+    Method,
     Prepared,
     ground_of,
     node_counts,
@@ -46,7 +47,7 @@ class MenuEntry(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    method: Annotated[str, Field(min_length=1, max_length=64)] = AUTO
+    method: Method = AUTO
     parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -156,7 +157,7 @@ def _item(
     room: Budget | GraphveilError | None,
 ) -> MenuItem:
     """Show one method at one epsilon: what it costs and tells, or why it is refused."""
-    item = MenuItem(method=asked.method, epsilon=str(asked.epsilon), parameters=asked.parameters)
+    item = MenuItem(method=_shown(asked.method), epsilon=str(asked.epsilon), parameters=asked.parameters)
     try:
         if isinstance(planned, GraphveilError):
             raise planned
@@ -188,6 +189,14 @@ def _item(
             "refused": refused,
         }
     )
+
+
+def _shown(method: Method) -> str:
+    """Write a method, or a map of relations to methods, in a line."""
+    if isinstance(method, str):
+        return method
+    named = ((name, each if isinstance(each, str) else each.method) for name, each in method.items())
+    return ",".join(f"{name}={each}" for name, each in named)
 
 
 def refusal_of(error: GraphveilError) -> Refusal:

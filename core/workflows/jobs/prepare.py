@@ -30,7 +30,6 @@ from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
 from core.ledger.kinds import Filter
 from core.ledger.models import BudgetAccount
-from core.methods import registry
 from core.methods.base import (
     Accelerator,
     Generator,
@@ -39,7 +38,7 @@ from core.methods.base import (
     accelerator_of,
 )
 from core.methods.choice import AUTO, Choice
-from core.methods.composed.params import methods_of
+from core.methods.composed.params import StructureChoice, methods_of
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
@@ -78,14 +77,23 @@ def plain(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+MethodName = Annotated[str, Field(min_length=1, max_length=64)]
+Method = (
+    MethodName | Annotated[dict[str, MethodName | StructureChoice], Field(min_length=1, max_length=MAX_TYPES)]
+)
+
+
 class JobRequest(BaseModel):
     """What a caller asks for. ``epsilon`` and ``delta`` are exact as decimal strings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
-    method: Annotated[str, Field(min_length=1, max_length=64)] = Field(
-        default=AUTO, description="A method's name; auto chooses one from public facts and says why."
+    method: Method = Field(
+        default=AUTO,
+        description="A method's name; auto chooses a structure for each relation from public facts and says "
+        "why. Or a map: by a relation's name a method, alone or with its parameters, or auto; `*` stands for "
+        "all other relations.",
     )
     epsilon: Amount | None = Field(
         default=None,
@@ -210,8 +218,7 @@ def prepare(
             "reveals what no epsilon bounds.",
             field="comparison",
         )
-    if request.method != AUTO:
-        registry.get(request.method)  # an unknown name is refused before anything else
+    settling.check_known(request.method)  # an unknown name is refused before anything else
     edge_types = protected_relations(schema, request.edge_types)
     check_cells(schema, edge_types, settings, field="edge_types")
     nano_epsilon, delta_atto = _epsilon_of(request), delta_cost(request.delta)
@@ -317,7 +324,8 @@ def _search(request: JobRequest, target: Target, facts: PublicFacts, ground: Gro
         return method_of(*named, public, ground.dataset, ground.version)[1:]
 
     nodes = node_counts(ground.version, ground.schema)
-    return Search(method, request.method == AUTO, facts, nodes, target, request.assumed())
+    varies = request.method == AUTO or not isinstance(request.method, str)
+    return Search(method, varies, facts, nodes, target, request.assumed())
 
 
 def _limit(session: Session, principal: Principal, request: JobRequest, dataset: Dataset) -> Limit:
@@ -337,11 +345,11 @@ def _left(session: Session, account_id: str) -> int:
 
 
 def method_of(
-    name: str, parameters: dict[str, Any], facts: PublicFacts, dataset: Dataset, version: DatasetVersion
+    name: Method, parameters: dict[str, Any], facts: PublicFacts, dataset: Dataset, version: DatasetVersion
 ) -> tuple[Choice | None, Generator, BaseModel]:
-    """Return the named method, or what ``auto`` stands for, and its parameters. No data is read.
+    """Return the named method, or what ``auto`` or a map stands for, and its parameters. No data is read.
 
-    Raises InvalidInput for parameters that are wrong, or given without a named method; UnknownMethod;
+    Raises InvalidInput for parameters that are wrong; UnknownMethod;
     NotAccepted where no method takes the request, of those that the dataset's policy allows.
     """
     nodes, allowed = node_counts(version, facts.schema), policy_of(dataset).methods

@@ -23,13 +23,12 @@ from core.ledger.amounts import epsilon_cost
 from core.ledger.models import BudgetAccount
 from core.methods import registry
 from core.methods.base import Generator, PublicFacts
-from core.methods.choice import AUTO
 from core.methods.room import require_room
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params, chosen
-from core.publishing.settle import check_cost
+from core.publishing.settle import check_cost, check_known
 from core.publishing.spec import JobSpec, Place, Tick
 from core.streams.models import Stream, StreamState
 from core.streams.service import MAX_STEP
@@ -79,8 +78,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     window = _window(account, request.window)
     if schema.time is None:
         raise NotAccepted("A stream needs a dataset with a time grid.", field="dataset_id")
-    if request.method != AUTO:
-        registry.get(request.method)  # an unknown name is refused before anything else
+    check_known(request.method)  # an unknown name is refused before anything else
     nano_epsilon = epsilon_cost(request.epsilon)
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A window has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from core.errors import InvalidInput, NotAccepted, UnknownMethod
+from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress, synthesised_by
@@ -22,7 +24,8 @@ from core.privacy.entropy import public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.settle import Settled, settle
-from tests.support.schema_grid import Shape, counts_of, graph_of, shapes
+from tests.support.neighbours import compared, fit_of, toggled
+from tests.support.schema_grid import LIVES, Shape, counts_of, graph_of, shapes
 
 NANO = 10**9
 EVERY = [shape for shape in shapes() if shape.unit is not Unit.NODE]
@@ -56,11 +59,10 @@ def checked_release(shape: Shape, folder: Path) -> None:
     drawn = model.sample(public_generator(5), no_progress)
     for relation in facts.schema.edge_types:
         table = drawn.edges[relation.name]
-        assert table.count > 0
         assert set(table.values.columns if table.values else ()) == {a.name for a in relation.attributes}
         for attribute in relation.attributes:
             column, (low, high) = table.values.columns[attribute.name], attribute.range
-            assert low <= column.min() <= column.max() <= high
+            assert np.all((low <= column) & (column <= high))
     for kind in facts.schema.node_types:
         declared = {a.name for a in kind.attributes if a.protection == "protected" and a.name != "embedding"}
         assert set(drawn.nodes[kind.name].attributes) == declared
@@ -80,3 +82,160 @@ def test_a_release_has_every_declared_column(shape: Shape, tmp_path: Path):
 @pytest.mark.parametrize("shape", np.random.default_rng(12).choice(np.array(EVERY, object), 200, False))
 def test_any_release_has_every_declared_column(shape: Shape, tmp_path: Path):
     checked_release(shape, tmp_path)
+
+
+def two_relations(
+    epsilon: float = 1.0, *, timed: bool = False, unit: Unit = Unit.EDGE, **of_edges: Any
+) -> PublicFacts:
+    """Ties between persons and what they read; persons have a town."""
+    kinds = (
+        NodeType(name="person", count=60, attributes=(LIVES,)),
+        NodeType(name="book", count=40),
+    )
+    relations = (
+        EdgeType(name="knows", source="person", target="person", temporal=timed, **of_edges),
+        EdgeType(name="reads", source="person", target="book", temporal=timed),
+    )
+    time = TimeGrid(start=0, width=1, count=4) if timed else None
+    schema = GraphSchema(node_types=kinds, edge_types=relations, time=time)
+    window = 2 if unit is Unit.W_EVENT else None
+    return PublicFacts(schema, unit, window, int(epsilon * NANO), 0, ("knows", "reads"))
+
+
+def asked(method: Any, facts: PublicFacts, **parameters: Any) -> Settled:
+    return settle(method, parameters, (), facts, counts_of(facts))
+
+
+def structures(found: Settled) -> dict[str, str]:
+    assert isinstance(found.params, ComposedParams)
+    return {name: each.method for name, each in found.params.structures.items()}
+
+
+def test_a_map_names_the_structure_of_each_relation():
+    facts = two_relations()
+    named = asked({"knows": {"method": "dcsbm", "parameters": {"preset": "small"}}, "*": "auto"}, facts)
+    assert structures(named) == {"knows": "dcsbm", "reads": "anchored"}
+    assert named.params.structures["knows"].params.preset == "small"
+    assert methods_of("composed", named.params.model_dump(mode="json")) == ("anchored", "dcsbm")
+    assert methods_of("dgg", {}) == ("dgg",)
+    # One method for all relations is that method, and no composition of one.
+    alone = asked({"*": "anchored"}, facts, carry=False)
+    assert alone.generator.name == "anchored"
+    assert alone.plan.digest() == asked("anchored", facts).plan.digest()
+
+
+def test_what_is_carried_can_be_left_out_or_weighed():
+    facts = two_relations()
+    assert asked("auto", facts).params.node_attribute_share == 0.1
+    assert not synthesised_by(*_made(asked("auto", facts, carry=False)))["node_values"]
+    assert not synthesised_by(*_made(asked("auto", facts, node_attribute_share=0)))["node_values"]
+    assert asked("auto", facts, node_attribute_share=0.3).params.node_attribute_share == 0.3
+    with pytest.raises(InvalidInput, match=r"parameters\.preset"):
+        asked("auto", facts, preset="small")
+
+
+def _made(found: Settled) -> tuple[Any, Any]:
+    return found.generator, found.params
+
+
+@pytest.mark.parametrize(
+    ("method", "error", "told"),
+    [
+        ({"likes": "dcsbm"}, NotAccepted, "no relation that is asked for; there are knows, reads"),
+        ({"knows": "nothing"}, UnknownMethod, "no method named 'nothing'"),
+        ({"knows": "composed"}, InvalidInput, "no part of another"),
+        ({"knows": {"method": "dcsbm", "parameters": {"grops": 2}}}, InvalidInput, "grops"),
+        ({"knows": {"name": "dcsbm"}}, InvalidInput, "give a method's name"),
+        ({"knows": {"method": "auto", "parameters": {"preset": "small"}}}, InvalidInput, "name it in place"),
+        ({"reads": "dcsbm"}, NotAccepted, "'reads': dcsbm takes relations between nodes of one type only"),
+        ({"knows": "dgg"}, NotAccepted, "dgg does not draw edges by protected attributes"),
+        (
+            {"knows": {"method": "dcsbm", "parameters": {"attribute_share": 0.2}}},
+            InvalidInput,
+            "belongs to all",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused_with_the_reason(method: Any, error: type[Exception], told: str):
+    with pytest.raises(error, match=told):
+        asked(method, two_relations(), node_attribute_share=0.1)
+
+
+def test_a_policy_is_asked_for_every_structure():
+    facts = two_relations()
+    with pytest.raises(NotAccepted, match="does not allow dcsbm"):
+        settle({"knows": "dcsbm"}, {}, (), facts, counts_of(facts), {"anchored"})
+    assert settle("auto", {}, (), facts, counts_of(facts), {"anchored"}).generator.name == "anchored"
+
+
+def test_timed_relations_share_one_schedule():
+    facts = two_relations(timed=True, unit=Unit.W_EVENT)
+    with pytest.raises(NotAccepted, match="divide a window differently"):
+        asked({"knows": "keyframe", "reads": "anchored"}, facts, carry=False)
+    even = structures(asked("auto", facts, carry=False))
+    assert even["reads"] == "anchored"
+    assert "keyframe" not in even.values()
+
+
+def test_a_relation_has_the_epsilon_of_its_cells():
+    pair = two_relations(timed=True, unit=Unit.PAIR)
+    assert facts_of(pair, "knows").nano_epsilon == NANO // 8 * 4
+    window = two_relations(timed=True, unit=Unit.W_EVENT)
+    assert facts_of(window, "knows").nano_epsilon == NANO
+    assert facts_of(two_relations(), "reads").nano_epsilon == NANO
+    one = replace(window, edge_types=("knows",))
+    assert facts_of(one, "knows") is one
+
+
+@pytest.mark.parametrize("unit", [Unit.EVENT, Unit.PAIR])
+def test_key_frames_stand_beside_even_steps_where_cells_are_alone(unit: Unit):
+    facts = two_relations(timed=True, unit=unit)
+    found = asked({"knows": "keyframe", "reads": "anchored"}, facts, carry=False)
+    assert NANO - 20 <= (found.plan.cost().nano_epsilon or 0) <= NANO
+    assert found.plan.cells.keys() == {(name, step) for name in facts.edge_types for step in range(4)}
+
+
+def test_nodes_are_dealt_values_once_for_all_relations():
+    facts = two_relations(60.0)
+    rng = np.random.default_rng(3)
+    town = rng.integers(0, 3, 60)
+    same = town[:, None] == town[None, :]
+    source, target = np.nonzero(np.triu(rng.random((60, 60)) < np.where(same, 0.5, 0.02), 1))
+    reader, book = np.nonzero(rng.random((60, 40)) < np.where(town[:, None] == np.arange(40) % 3, 0.5, 0.02))
+    persons = NodeTable(60, None, {"town": pa.array(np.array(["x", "y", "z"])[town].tolist())})
+    edges = {"knows": EdgeTable(source, target), "reads": EdgeTable(reader, book)}
+    graph = Graph.build(facts.schema, {"person": persons, "book": NodeTable(40)}, edges)
+    named = {"knows": "dcsbm", "reads": {"method": "anchored", "parameters": {"evidence": "none"}}}
+    found = asked(named, facts)
+    meter = Meter(found.plan, MemoryRecorder())
+    model = found.generator.fit(PrivateGraph(graph, meter), found.plan, found.params, no_progress)
+    drawn = model.sample(public_generator(4), no_progress)
+    drawn_town = np.array(drawn.nodes["person"].attributes["town"].to_pylist())
+    knows = drawn.edges["knows"]
+    alike = np.mean(drawn_town[knows.source] == drawn_town[knows.target])
+    assert alike > 0.6  # by chance a third
+    reads = [each for each in meter.measurements if each.query == "node_values"]
+    assert len(reads) == 1
+
+
+@pytest.mark.parametrize("relation", ["knows", "reads"])
+def test_whole_fits_of_neighbours_differ_by_what_their_cell_paid_for(relation: str, tmp_path: Path):
+    """An edge more or less in either relation moves answers of its own cell alone, within its grant."""
+    kinds = (NodeType(name="person", count=4), NodeType(name="book", count=3))
+    relations = (
+        EdgeType(name="knows", source="person", target="person"),
+        EdgeType(name="reads", source="person", target="book"),
+    )
+    schema = GraphSchema(node_types=kinds, edge_types=relations)
+    facts = PublicFacts(schema, Unit.EDGE, None, 2 * NANO, 0, ("knows", "reads"))
+    params = ComposedParams.model_validate(
+        {"structures": {"knows": {"method": "dgg"}, "*": {"method": "tmf"}}}
+    )
+    edges = {
+        "knows": EdgeTable(np.array([0, 1]), np.array([1, 2])),
+        "reads": EdgeTable(np.array([0, 3]), np.array([2, 0])),
+    }
+    graph = Graph.build(schema, {"person": NodeTable(4), "book": NodeTable(3)}, edges)
+    fitted = fit_of(registry.get("composed"), params, facts)
+    for place, other in enumerate(toggled(graph, relation)):
+        compared(fitted, graph, other, relation, tmp_path / str(place))

@@ -14,8 +14,9 @@ SMALLEST_STEP_NANO_EPSILON = 1_000  # below a millionth of epsilon per step ever
 
 
 def parts_of_window(public: PublicFacts) -> int:
-    """Count the equal parts that a window's epsilon has: one for each of its steps, where a relation has time,
-    and one more for relations without.
+    """Count the equal parts that a window's epsilon has.
+
+    One for each of its steps, where a relation has time, and one more for relations without.
 
     A window of a live stream always has all of its steps; one of a finished grid, those of the grid at most.
     """
