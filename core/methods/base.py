@@ -116,7 +116,7 @@ class Training:
 
 @dataclass(frozen=True)
 class GraphKinds:
-    """The shapes of graph that a method takes; False means refused."""
+    """The shapes of graph that a method takes; False means refused. ``several``: relations in one fit."""
 
     static: bool = False
     temporal: bool = False
@@ -124,6 +124,7 @@ class GraphKinds:
     attributed: bool = False
     directed: bool = False
     bipartite: bool = False
+    several: bool = True
 
 
 class Progress(Protocol):

@@ -206,13 +206,15 @@ def _left_out(refusal: errors.NotAccepted) -> str:
 
 def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, shares: Shares) -> Choice:
     """Choose structures beside these shares; NotAccepted where there are none."""
-    if public.unit is Unit.NODE or public.schema.collection is not None:
-        return _of_all_relations(public, nodes, request, shares)
+    if public.schema.collection is not None:
+        return _of_all_graphs(public, nodes, request, shares)
+    own = shares if public.unit is Unit.NODE else {}  # there each structure pays for what its edges carry
+    shares = {} if own else shares
     alone = _beside(public, shares)
-    picks = _picks(alone, nodes, request, shares, frozenset())
+    picks = _picks(alone, nodes, request, shares, own)
     timed = {each.method for name, each in picks.items() if public.schema.edge_type(name).temporal}
     if public.unit is Unit.W_EVENT and KEYFRAME in timed and len(timed) > 1:
-        picks = _picks(alone, nodes, request, shares, frozenset({KEYFRAME}))
+        picks = _picks(alone, nodes, request, shares, own, frozenset({KEYFRAME}))
     kinds = {(each.method, json.dumps(dict(each.params), sort_keys=True)) for each in picks.values()}
     first = next(iter(picks.values()))
     reason = " ".join(dict.fromkeys(each.reason for each in picks.values()))
@@ -249,9 +251,18 @@ def _beside(public: PublicFacts, shares: Shares) -> PublicFacts:
 
 
 def _picks(
-    public: PublicFacts, nodes: Mapping[str, int], request: Request, shares: Shares, but: frozenset[str]
+    public: PublicFacts,
+    nodes: Mapping[str, int],
+    request: Request,
+    shares: Shares,
+    of_each: Shares,
+    but: frozenset[str] = frozenset(),
 ) -> dict[str, Choice]:
-    """Pick a structure for every relation; ``but``: methods that a relation with time may not have."""
+    """Pick a structure for every relation.
+
+    ``of_each``: shares that each structure sets aside itself; ``but``: methods that a relation with time may
+    not have.
+    """
     mixed = {
         each.name
         for each in node_share.mixed_along(public.schema, public.edge_types)
@@ -260,12 +271,13 @@ def _picks(
     found = {}
     for name in public.edge_types:
         without = but if public.schema.edge_type(name).temporal else frozenset()
-        own = facts_of(public, name)
+        own = facts_of(public, (name,))
+        aside = of_each if public.schema.edge_type(name).attributes else {}
         named = request.structure(name)
         if named is not None:
-            found[name] = _named(named, name, own, nodes, request)
+            found[name] = _named(named, name, own, nodes, request, aside)
         else:
-            found[name] = _pick(own, nodes, request, without, mixes=name in mixed)
+            found[name] = _pick(own, nodes, request, without, mixes=name in mixed, shares=aside)
     return found
 
 
@@ -275,13 +287,15 @@ def _named(
     public: PublicFacts,
     nodes: Mapping[str, int],
     request: Request,
+    shares: Shares,
 ) -> Choice:
     """Take the structure that was named for a relation; NotAccepted where it does not take it."""
     if not request.may(structure.method):
         raise errors.NotAccepted(
             f"the dataset's policy does not allow {structure.method}, named for {relation!r}", field="method"
         )
-    made = _whole(structure.method, structure.parameters, f"{relation} as named.", public, nodes)
+    params = {**shares, **structure.parameters}
+    made = _whole(structure.method, params, f"{relation} as named.", public, nodes)
     if isinstance(made, errors.NotAccepted):
         raise errors.NotAccepted(f"{structure.method} for {relation!r}: {made.message}", field="method")
     return made
@@ -337,15 +351,11 @@ def _pick(
     )
 
 
-def _of_all_relations(
-    public: PublicFacts, nodes: Mapping[str, int], request: Request, shares: Shares
-) -> Choice:
-    """Choose one method for all relations: of persons, and of the graphs of a collection, which are alike."""
-    named = {request.structure(name) for name in public.edge_types} if request.named else {None}
-    if named != {None}:
+def _of_all_graphs(public: PublicFacts, nodes: Mapping[str, int], request: Request, shares: Shares) -> Choice:
+    """Choose one method for all graphs of a collection, which are alike."""
+    if request.named:
         raise errors.NotAccepted(
-            "under unit node, and in a collection, one method serves all relations: name it alone",
-            field="method",
+            "the graphs of a collection are alike, and one method serves all: name it alone", field="method"
         )
     return _pick(public, nodes, request, mixes=node_share.FIELD in shares, shares=shares)
 

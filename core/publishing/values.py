@@ -48,14 +48,13 @@ def _of_edges(
 ) -> tuple[Notice, ...]:
     if not isinstance(generator, ValuesGenerator) or not generator.carries(params):
         return ()
-    own = generator.values_plan(plan)
     drawn = [each for each in schema.edge_types if each.name in edge_types and each.attributes]
     told = "; ".join(what_edges_carry(schema, drawn))
     if plan.unit is Unit.NODE:
         covered = "all edges of a node together with what they carry, also where that alone is another. "
     else:
         steps = (plan.window or 1) if snapshot else 1
-        twice = 2 * steps * Decimal(own.cost().nano_epsilon or 0) / NANO
+        twice = 2 * steps * Decimal(generator.values_plan(plan).cost().nano_epsilon or 0) / NANO
         covered = (
             "an edge together with what it carries. Where only what the edges of one unit carry is another, "
             f"both are covered at epsilon {twice.normalize():f}, twice what was spent on it. "

@@ -15,6 +15,10 @@ relations need one schedule: beside even steps, a key frame of another relation 
 which the plan's cost tells, and such a plan is refused. Structures with a delta are taken under EDGE and
 EVENT alone. Values and rows: proofs of their stages (:mod:`core.methods._shared.values.stage`,
 :mod:`core.methods._shared.node_values.stage`), which ask nothing of a structure but its paid model.
+NODE: a person has edges in every relation; parts
+follow one another on the whole graph, each at its part of epsilon, and their costs add up. One of them may
+spend a delta: its noise is solved for with the others' pure epsilons beside it, and all is converted once.
+There each structure pays for what its own edges carry, and protected attributes of nodes are left out.
 Everything after the fits is post-processing.
 
 ``method: auto`` makes this of public facts (:mod:`core.methods.choice`); a map of relations to methods names
@@ -45,18 +49,20 @@ from core.methods.base import (
     StreamGenerator,
     accelerator_of,
     carries_node_values,
+    carries_values,
     no_progress,
     require_accepted,
 )
-from core.methods.composed.params import NAME, ComposedParams
-from core.methods.composed.parts import Part, facts_of, parts_of, plan_of_part
+from core.methods.composed.params import NAME, SHARES, ComposedParams
+from core.methods.composed.parts import Part, facts_of, marked, parts_of, plan_of_part, relations_in
 from core.methods.room import require_room
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
-    from core.methods.composed.model import ComposedModel, ComposedState
+    from core.methods.base import StreamState
+    from core.methods.composed.model import ComposedModel, ComposedState, Fitted
     from core.privacy.session.private_graph import PrivateGraph
 
 
@@ -72,39 +78,30 @@ class ComposedEdges:
     assurance: Assurance = "proven"
     Params: ClassVar[type[Parameters]] = ComposedParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    units = EDGE_WISE
+    units = EDGE_WISE | {Unit.NODE}
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE})
 
     def plan(self, params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
-        """Plan every relation by its own method, with its cells' epsilon; NotAccepted where one refuses."""
+        """Plan every part by its own method, with its cells' epsilon; NotAccepted where one refuses."""
         require_accepted(self, public)
-        plans = []
+        _require_named(params, public)
+        plans, allotments = [], []
         for part in parts_of(params, public.edge_types):
             with _named(part):
                 if public.tick is not None and not isinstance(part.generator, StreamGenerator):
                     raise errors.NotAccepted(
                         f"{part.generator.name} does not publish live streams", field="method"
                     )
-                plans.append(part.generator.plan(part.params, facts_of(public, part.relation)))
-                _require_metered(plans[-1])
-        allotments = [each for plan in plans for each in plan.allotments]
+                own = part.generator.plan(part.params, facts_of(public, part.relations))
+                _require_metered(own)
+            plans.append(own)
+            allotments += [
+                replace(each, purpose=marked(part, each.purpose)) if public.unit is Unit.NODE else each
+                for each in own.allotments
+            ]
         made = plan_of(self.name, public, allotments, max(plan.delta_atto for plan in plans))
-        self._require_within(made, public)
+        _require_within(made, plans, public)
         return made
-
-    def _require_within(self, plan: PrivacyPlan, public: PublicFacts) -> None:
-        if plan.kind is not GuaranteeKind.PURE and public.unit not in (Unit.EDGE, Unit.EVENT):
-            raise errors.NotAccepted(
-                f"structures that spend a delta do not go together under unit {public.unit}; name ones of "
-                "pure epsilon",
-                field="structures",
-            )
-        if (plan.cost().nano_epsilon or 0) > public.nano_epsilon:
-            raise errors.NotAccepted(
-                "the structures of timed relations divide a window differently, so that its dearest steps "
-                "add up to more than epsilon; name one method for all timed relations",
-                field="structures",
-            )
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ComposedParams, progress: Progress
@@ -112,10 +109,10 @@ class ComposedEdges:
         """Fit every relation by its own method, at the plan's cost at most."""
         from core.methods.composed.model import Fitted
 
-        fitted = {}
+        fitted = []
         for part in _followed(params, plan, progress):
             model = part.generator.fit(graph, plan_of_part(plan, part), part.params, no_progress)
-            fitted[part.relation] = Fitted(part.generator, model)
+            fitted.append(Fitted(part.relations, part.generator, model))
         return _model(graph, fitted)
 
     def step(
@@ -129,7 +126,8 @@ class ComposedEdges:
         """Fit one snapshot of a live stream, and return what each relation's next one may know."""
         from core.methods.composed.model import ComposedState, Fitted, folder_of
 
-        fitted, states = {}, []
+        fitted: list[Fitted] = []
+        states: list[StreamState | None] = []
         for place, part in enumerate(_followed(params, plan, progress)):
             assert isinstance(part.generator, StreamGenerator)
             own = None if state is None else state / folder_of(place)
@@ -137,7 +135,7 @@ class ComposedEdges:
             model, left = part.generator.step(
                 graph, plan_of_part(plan, part), part.params, before, no_progress
             )
-            fitted[part.relation] = Fitted(part.generator, model)
+            fitted.append(Fitted(part.relations, part.generator, model))
             states.append(left)
         return _model(graph, fitted), ComposedState(states)
 
@@ -177,7 +175,7 @@ class ComposedEdges:
         order = list(Accelerator)
         return max(
             (
-                accelerator_of(part.generator, part.params, facts_of(public, part.relation), nodes)
+                accelerator_of(part.generator, part.params, facts_of(public, part.relations), nodes)
                 for part in parts_of(params, public.edge_types)
             ),
             key=order.index,
@@ -191,7 +189,7 @@ class ComposedEdges:
 
 
 def _parts(params: ComposedParams, plan: PrivacyPlan) -> list[Part]:
-    return parts_of(params, tuple(dict.fromkeys(each.edge_type for each in plan.allotments)))
+    return parts_of(params, relations_in(params, plan))
 
 
 def _followed(params: ComposedParams, plan: PrivacyPlan, progress: Progress) -> Iterator[Part]:
@@ -202,11 +200,54 @@ def _followed(params: ComposedParams, plan: PrivacyPlan, progress: Progress) -> 
     progress("fit", len(parts), len(parts))
 
 
-def _model(graph: PrivateGraph, fitted: Mapping[str, object]) -> ComposedModel:
+def _model(graph: PrivateGraph, fitted: Sequence[Fitted]) -> ComposedModel:
     from core.methods.composed.model import ComposedModel
 
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-    return ComposedModel(graph.schema, counts, fitted)  # type: ignore[arg-type]
+    return ComposedModel(graph.schema, counts, tuple(fitted))
+
+
+def _require_named(params: ComposedParams, public: PublicFacts) -> None:
+    """Raise NotAccepted where shares or names stand where the unit does not let them."""
+    of_structures = [
+        name for name, each in params.structures.items() if any(map(each.parameters.get, SHARES))
+    ]
+    if public.unit is not Unit.NODE:
+        if of_structures:
+            raise errors.NotAccepted(
+                f"shares for what edges and nodes carry belong to all relations together; set them beside "
+                f"the structures, not for {of_structures[0]!r}",
+                field="structures",
+            )
+        return
+    if any(getattr(params, name) for name in SHARES):
+        raise errors.NotAccepted(
+            "under unit node each structure pays for what its edges carry: set the share in its parameters",
+            field="attribute_share",
+        )
+    if set(params.structures) != set(public.edge_types):
+        raise errors.NotAccepted(
+            "under unit node a structure is named for each relation that is asked for, and for no other",
+            field="structures",
+        )
+
+
+def _require_within(plan: PrivacyPlan, plans: Sequence[PrivacyPlan], public: PublicFacts) -> None:
+    """Raise NotAccepted for parts whose costs do not go together."""
+    with_delta = sum(each.kind is not GuaranteeKind.PURE for each in plans)
+    most = {Unit.EDGE: len(plans), Unit.EVENT: len(plans), Unit.NODE: 1}.get(public.unit, 0)
+    if with_delta > most:
+        raise errors.NotAccepted(
+            f"under unit {public.unit} at most {most} of the structures may spend a delta; name ones of pure "
+            "epsilon",
+            field="structures",
+        )
+    if (plan.cost().nano_epsilon or 0) > public.nano_epsilon:
+        raise errors.NotAccepted(
+            "the structures of timed relations divide a window differently, so that its dearest steps add up "
+            "to more than epsilon; name one method for all timed relations",
+            field="structures",
+        )
 
 
 def _require_metered(plan: PrivacyPlan) -> None:
@@ -224,8 +265,9 @@ def _named(part: Part) -> Iterator[None]:
     try:
         yield
     except errors.NotAccepted as refusal:
+        named = ", ".join(map(repr, part.relations))
         raise errors.NotAccepted(
-            f"{part.relation!r} by {part.generator.name}: {refusal.message}", field="structures"
+            f"{named} by {part.generator.name}: {refusal.message}", field="structures"
         ) from None
 
 
@@ -262,8 +304,14 @@ class Composed(StagedStream, CarriesValues, CarriesNodeValues, ComposedEdges):
                         f"dcsbm, keyframe or anchored without evidence, or leave {node_share.FIELD} out",
                         field="structures",
                     )
-                facts = replace(facts_of(public, part.relation))
+                facts = facts_of(public, part.relations)
                 part.generator.plan(part.params.model_copy(update=share), facts)
+
+    def carries(self, params: ComposedParams) -> bool:
+        """Tell whether edges carry what the schema declares: paid for together, or by each structure."""
+        return super().carries(params) or any(
+            carries_values(each.generator, each.params) for each in params.structures.values()
+        )
 
 
 GENERATOR: StreamGenerator = Composed()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from core.graphs.graph import Graph, NodeTable
+from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods._shared.node_values.ends import Ends
@@ -34,8 +34,9 @@ INDEX = "composed.json"
 
 @dataclass(frozen=True)
 class Fitted:
-    """A relation's model, and the method that fitted it."""
+    """The model of some relations, and the method that fitted it."""
 
+    relations: tuple[str, ...]
     generator: Generator
     model: FittedModel
 
@@ -47,46 +48,46 @@ class Fitted:
 
 @dataclass(frozen=True)
 class ComposedModel:
-    """Paid-for output only, by relation; ``nodes`` are the sizes of the universes."""
+    """Paid-for output only, part by part; ``nodes`` are the sizes of the universes."""
 
     schema: GraphSchema
     nodes: Mapping[str, int]
-    fitted: Mapping[str, Fitted]
+    parts: tuple[Fitted, ...]
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """Draw every relation's edges from its own model, and join them to one graph."""
-        edges = {}
-        for done, (name, each) in enumerate(self.fitted.items()):
-            progress("sample", done, len(self.fitted))
-            edges[name] = each.model.sample(rng, no_progress).edges[name]
-        progress("sample", len(self.fitted), len(self.fitted))
+        """Draw each part's relations from its own model, and join them to one graph."""
+        edges: dict[str, EdgeTable] = {}
+        for done, each in enumerate(self.parts):
+            progress("sample", done, len(self.parts))
+            drawn = each.model.sample(rng, no_progress)
+            edges |= {name: drawn.edges[name] for name in each.relations}
+        progress("sample", len(self.parts), len(self.parts))
         universes = {name: NodeTable(count) for name, count in self.nodes.items()}
         return Graph.build(self.schema, universes, edges)
 
     def training(self) -> Training:
-        """Tell how each relation's model was learned, its name before each curve and note."""
-        told = {name: training_of(each.model) for name, each in self.fitted.items()}
+        """Tell how each part's model was learned, its first relation before each curve and note."""
+        told = {each.relations[0]: training_of(each.model) for each in self.parts}
+        ended = [each.collapsed for each in told.values() if each.collapsed is not None]
         return Training(
             {f"{name}: {curve}": y for name, each in told.items() for curve, y in each.curves.items()},
             tuple(f"{name}: {note}" for name, each in told.items() for note in each.notes),
-            any(each.collapsed for each in told.values())
-            if any(each.collapsed is not None for each in told.values())
-            else None,
+            any(ended) if ended else None,
         )
 
     def save(self, folder: Path) -> None:
-        """Write each relation's model to a folder of its own below ``folder``."""
+        """Write each part's model to a folder of its own below ``folder``."""
         folder.mkdir(parents=True, exist_ok=True)
         text = {
             "format": FORMAT,
             "schema": self.schema.model_dump(mode="json"),
             "nodes": dict(self.nodes),
-            "relations": [
-                {"name": name, "method": each.generator.name} for name, each in self.fitted.items()
+            "parts": [
+                {"relations": list(each.relations), "method": each.generator.name} for each in self.parts
             ],
         }
         (folder / INDEX).write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
-        for place, each in enumerate(self.fitted.values()):
+        for place, each in enumerate(self.parts):
             each.model.save(folder / folder_of(place))
 
 
@@ -95,21 +96,21 @@ def load(folder: Path) -> ComposedModel:
     text = json.loads((folder / INDEX).read_text(encoding="utf-8"))
     if text.get("format") != FORMAT:
         raise ValueError("not a stored composition in a format that can be read")
-    fitted = {}
-    for place, row in enumerate(text["relations"]):
+    parts = []
+    for place, row in enumerate(text["parts"]):
         generator = registry.get(row["method"])
-        fitted[row["name"]] = Fitted(generator, generator.load(folder / folder_of(place)))
-    return ComposedModel(GraphSchema.model_validate(text["schema"]), text["nodes"], fitted)
+        parts.append(Fitted(tuple(row["relations"]), generator, generator.load(folder / folder_of(place))))
+    return ComposedModel(GraphSchema.model_validate(text["schema"]), text["nodes"], tuple(parts))
 
 
 def folder_of(place: int) -> str:
-    """Name the folder of the relation at that place."""
-    return f"relation-{place}"
+    """Name the folder of the part at that place."""
+    return f"part-{place}"
 
 
 @dataclass(frozen=True)
 class ComposedState:
-    """What a snapshot of a live stream leaves of each relation, in the order of relations."""
+    """What a snapshot of a live stream leaves of each part, in their order."""
 
     states: Sequence[StreamState | None]
 
@@ -122,28 +123,30 @@ class ComposedState:
 
 
 class MixingOfParts:
-    """Groups of nodes, handed to each relation's own model. Post-processing."""
+    """Groups of nodes, handed to each part's own model. Post-processing."""
 
     def ends(self, model: ComposedModel) -> dict[str, Ends]:
         """Return the paid degrees of every relation whose method tells them."""
         found: dict[str, Ends] = {}
-        for name, each in model.fitted.items():
+        for each in model.parts:
             if each.mixing is not None:
-                found[name] = each.mixing.ends(each.model)[name]
+                own = each.mixing.ends(each.model)
+                found |= {name: own[name] for name in each.relations}
         return found
 
     def communities(self, model: ComposedModel, relation: str) -> np.ndarray | None:
         """Return the labels that the relation's edges are drawn by; None where there are none."""
-        own = model.fitted[relation]
+        (own,) = (each for each in model.parts if relation in each.relations)
         return None if own.mixing is None else own.mixing.communities(own.model, relation)
 
     def mixed(
         self, model: ComposedModel, groups: Mapping[str, np.ndarray], shares: Mapping[str, np.ndarray]
     ) -> ComposedModel:
         """Return the model whose relations are drawn by the same groups, each by its own shares."""
-        fitted = dict(model.fitted)
-        for name, share in shares.items():
-            own = fitted[name]
-            if own.mixing is not None:
-                fitted[name] = replace(own, model=own.mixing.mixed(own.model, groups, {name: share}))
-        return replace(model, fitted=fitted)
+        parts = []
+        for each in model.parts:
+            own = {name: share for name, share in shares.items() if name in each.relations}
+            if own and each.mixing is not None:
+                each = replace(each, model=each.mixing.mixed(each.model, groups, own))
+            parts.append(each)
+        return replace(model, parts=tuple(parts))

@@ -69,9 +69,6 @@ def _whole(name: str, choice: StructureChoice) -> StructureChoice:
         raise ValueError(f"{name}: {error.message}") from None
     if choice.method == NAME:
         raise ValueError(f"{name}: a composition is no part of another; name the method of each relation")
-    own = next((each for each in SHARES if choice.parameters.get(each)), None)
-    if own is not None:
-        raise ValueError(f"{name}: {own} belongs to all relations together; set it beside the structures")
     params = generator.Params.model_validate(choice.parameters)
     return StructureChoice(method=choice.method, parameters=params.model_dump(mode="json"))
 

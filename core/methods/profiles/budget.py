@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from core import errors
 from core.graphs.schema import EdgeType, GraphSchema, Protection
 from core.methods._shared.frame.heeded import Idle
-from core.methods._shared.frame.plan import plan_of
+from core.methods._shared.frame.plan import besides, plan_of
 from core.methods._shared.values.share import NUMBERS_SHARE, carrying
 from core.methods.base import PublicFacts
 from core.methods.profiles.params import ProfilesParams
@@ -139,7 +139,7 @@ def planned(method: str, public: PublicFacts, params: ProfilesParams) -> Privacy
     """Plan one Gaussian event on the whole graph for every read, its variance inverse to its share.
 
     Gaussian events of multipliers m_k cost together what one of multiplier m costs, 1/m^2 being the sum of
-    the 1/m_k^2; m is the least that keeps to epsilon and delta.
+    the 1/m_k^2; m is the least that keeps to epsilon and delta, what is spent beside counted in.
     """
     if not public.delta_atto:
         raise errors.NotAccepted(f"{method} adds Gaussian noise and needs a delta", field="delta")
@@ -156,7 +156,9 @@ def planned(method: str, public: PublicFacts, params: ProfilesParams) -> Privacy
             for event, each in zip(events, reads, strict=True)
         ]
         plan = plan_of(method, public, allotments, public.delta_atto)
-        if (plan.cost().nano_epsilon or 0) <= public.nano_epsilon:
+        beside = [Allotment(WHOLE_GRAPH, None, event, "beside") for event in besides(public)]
+        together = replace(plan, allotments=(*plan.allotments, *beside))
+        if (together.cost().nano_epsilon or 0) <= public.whole_nano_epsilon:
             return plan
         one += Fraction(max(1, int(one * GRAIN) // 5000), GRAIN)  # losses are counted on a grid
 

@@ -78,7 +78,7 @@ class Projection:
     )
     assurance: Assurance = "proven"
     Params = ProjectionParams
-    accepts = GraphKinds(static=True, heterogeneous=True)
+    accepts = GraphKinds(static=True, heterogeneous=True, several=False)
     units = frozenset({Unit.NODE})
     kinds = frozenset({GuaranteeKind.PURE})
 
