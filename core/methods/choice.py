@@ -77,6 +77,10 @@ VALUES, ROWS = 0.25, 0.1
 values together: on bitcoin-otc, bitcoin-alpha, radoslaw, us-flights and ml-100k, and on polblogs, cora, acm
 and lastfm, at epsilon .5, 1 and 2."""
 CARRIED = {value_share.FIELD: "edges without what they carry", node_share.FIELD: "no attributes of nodes"}
+WITHOUT_DELTA = (
+    "Without a delta noise grows with a person's edges, not with their root: a delta of 1e-6, and of at most "
+    "1 over ten times the number of persons, divides it by two to four."
+)
 MOST_TOLD = 6
 """So many relations are named in a reason."""
 
@@ -402,7 +406,8 @@ def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str
     if public.unit is Unit.NODE:
         if all(relation.homogeneous for relation in relations):
             return BETWEEN_PERSONS, "Unit node, and both ends of every relation are persons."
-        return PERSONS, "Unit node, and one end of a relation is a person, the other is not."
+        pure = "" if public.delta_atto else f" {WITHOUT_DELTA}"
+        return PERSONS, f"Unit node, and one end of a relation is a person, the other is not.{pure}"
     if any(relation.directed or not relation.homogeneous for relation in relations):
         if public.unit is Unit.EDGE and _mean_strength(public, relations, nodes) < WORTH:
             return TYPED_WEAK, (

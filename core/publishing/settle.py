@@ -106,6 +106,13 @@ def method_of(
     """
     choice = None
     if name == AUTO or not isinstance(name, str):
+        unknown = sorted(set(parameters) - set(Carry.model_fields))
+        if unknown:
+            raise InvalidInput(
+                f"{unknown[0]} is a method's: name the method, or set it for a relation's. With auto and with "
+                f"a map of relations parameters are {', '.join(Carry.model_fields)}.",
+                field=f"parameters.{unknown[0]}",
+            )
         shares = checked_params(Carry, parameters)
         if in_parts:
             if parameters or name != AUTO:

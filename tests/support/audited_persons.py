@@ -14,7 +14,7 @@ from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.privacy.accounting.events import NANO, GaussianEvent
 from core.privacy.accounting.plan import WHOLE_GRAPH, PrivacyPlan
 from core.privacy.reads.people import People
-from core.privacy.reads.people_things import PeopleAndThings
+from core.privacy.reads.people_things import Noise, PeopleAndThings
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.audited_cells import DELTA_ATTO, SIGMA
@@ -24,7 +24,6 @@ from tests.support.replaced_persons import CLASS, PLAIN, TIMED, Record, built, s
 WHOLE = (WHOLE_GRAPH, None)
 PURE: PrivacyPlan = plan_of(pure(1), WHOLE, unit=Unit.NODE)
 NOISY: PrivacyPlan = plan_of(GaussianEvent(SIGMA), WHOLE, unit=Unit.NODE, delta_atto=DELTA_ATTO)
-TIMED_NOISY = replace(NOISY, steps=2)
 PAID: dict[str, Any] = {"nano_epsilon": NANO, "purpose": "audit"}
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3))
 CAP = 2
@@ -110,10 +109,10 @@ def bounded_values() -> Iterator[ReadAudit]:
 def meeting() -> Iterator[ReadAudit]:
     """A person of one place among all, or of another: vectors that have nothing in common."""
 
-    def of(name: str, relation: str, **given: Any) -> Ask:
+    def of(name: str, relation: str, noise: Noise, **given: Any) -> Ask:
         def ask(asked: PrivateGraph) -> Any:
             reads: PeopleAndThings = asked.people_and_things()
-            return getattr(reads, name)(relation, noise_multiplier=SIGMA, purpose="audit", **given)
+            return getattr(reads, name)(relation, noise=noise, purpose="audit", **given)
 
         return ask
 
@@ -125,38 +124,35 @@ def meeting() -> Iterator[ReadAudit]:
     nothing, one, other = frozenset(), frozenset({(0, 0)}), frozenset({(1, 0)})
     first, second = frozenset({(0, 0)}), frozenset({(0, 1)})
     once, twice = np.zeros(1, dtype=np.int64), np.arange(2)
-    reads: list[tuple[tuple[Graph, Graph], Ask, str]] = [
-        (
-            pair(PLAIN, one, nothing),
-            of("degree_histogram", "owns", bounds=np.array([0, 1])),
-            "degree_histogram",
-        ),
+    reads: list[tuple[tuple[Graph, Graph], str, str, dict[str, Any]]] = [
+        (pair(PLAIN, one, nothing), "degree_histogram", "owns", {"bounds": np.array([0, 1])}),
         (
             pair(TIMED, first, second),
-            of("activity_histogram", "rates", periods=twice, bounds=np.array([1])),
             "activity_histogram",
+            "rates",
+            {"periods": twice, "bounds": np.array([1])},
         ),
-        (pair(CLASS, one, other), of("class_histogram", "works"), "class_histogram"),
-        (pair(PLAIN, one, other), of("thing_totals", "owns", periods=once, bound=1), "thing_totals"),
-        (
-            pair(PLAIN, one, other),
-            of("second_moments", "owns", attributes=np.eye(3, 2), clip=1.0),
-            "second_moments",
-        ),
+        (pair(CLASS, one, other), "class_histogram", "works", {}),
+        (pair(PLAIN, one, other), "thing_totals", "owns", {"periods": once, "bound": 1}),
+        (pair(PLAIN, one, other), "second_moments", "owns", {"attributes": np.eye(3, 2), "clip": 1.0}),
     ]
-    for graphs, ask, name in reads:
-        said = f"persons, {name}"
-        plan = TIMED_NOISY if name == "activity_histogram" else NOISY
-        yield ReadAudit(said, f"PeopleAndThings.{name}", plan, graphs, ask, 4_000)
+    for graphs, name, relation, given in reads:
+        for noise, plan, how in ((SIGMA, NOISY, ""), (pure(1), PURE, ", pure")):
+            if name == "second_moments" and how:
+                continue
+            own = replace(plan, steps=2) if name == "activity_histogram" else plan
+            ask = of(name, relation, noise, **given)
+            yield ReadAudit(f"persons, {name}{how}", f"PeopleAndThings.{name}", own, graphs, ask, 4_000)
     for attribute, graphs in (
         ("stars", (rating(1, 1), rating(3, 1))),
         (None, (rating(1, 1), rating(1, CAP))),
     ):
         given = {"things": np.zeros(1, dtype=np.int64), "periods": once, "bound": 1}
         labels = np.arange(3 if attribute else CAP)
-        ask = of("value_totals", "rates", attribute=attribute, labels=labels, **given)
-        said = f"persons, value_totals{'' if attribute else ' of numbers'}"
-        yield ReadAudit(said, "PeopleAndThings.value_totals", NOISY, graphs, ask, 4_000)
+        for noise, plan, how in ((SIGMA, NOISY, ""), (pure(1), PURE, ", pure")):
+            ask = of("value_totals", "rates", noise, attribute=attribute, labels=labels, **given)
+            said = f"persons, value_totals{'' if attribute else ' of numbers'}{how}"
+            yield ReadAudit(said, "PeopleAndThings.value_totals", plan, graphs, ask, 4_000)
 
 
 def rating(stars: int, records: int) -> Graph:

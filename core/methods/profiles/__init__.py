@@ -28,6 +28,8 @@ moments of profiles of length c at most, whose inner products are squares, so sq
 :mod:`core.privacy.reads.people_things`; which things have columns follows from what was paid for, hence is
 the same for two neighbours once that is given. All reads are of the whole graph and add up; the rest is
 post-processing. Every sum is one of integers, under discrete Gaussian noise. Guarantee: (epsilon, delta).
+Without a delta noise is discrete Laplace, a person is clipped to D edges (L1 2 D) and 3 is not read: pure
+epsilon, at noise that grows with a person's edges, not with their root.
 
 Declared facts are kept: a pair that occurs once over time is drawn once, a person of a functional relation
 has one thing. Relations are drawn apart from one another: what a person has in one says nothing of another.
@@ -46,6 +48,7 @@ and Clifford, Biometrika 76 (1989).
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +56,7 @@ from core import errors
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.values.share import FIELD, carrying, why_idle
 from core.methods.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
-from core.methods.profiles.budget import idle_of, multipliers, of_values, planned, planned_reads
+from core.methods.profiles.budget import idle_of, noises, of_values, planned, planned_reads
 from core.methods.profiles.params import ProfilesParams
 from core.methods.room import FEWER
 from core.privacy import limits
@@ -78,13 +81,13 @@ class Profiles:
     title = "Profiles of anonymous persons"
     summary = (
         "Hides whole persons: histograms of persons, clipped sums over things, and what kinds of things "
-        "persons prefer. For relations between protected persons and things; (epsilon, delta)."
+        "persons prefer. For protected persons and things. (epsilon, delta), or pure epsilon at more noise."
     )
     assurance: Assurance = "proven"
     Params = ProfilesParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
     units = frozenset({Unit.NODE})
-    kinds = frozenset({GuaranteeKind.APPROXIMATE})
+    kinds = frozenset({GuaranteeKind.APPROXIMATE, GuaranteeKind.PURE})
 
     def plan(self, params: ProfilesParams, public: PublicFacts) -> PrivacyPlan:
         """Divide epsilon and delta among the reads of all relations, by their shares, as Gaussian noise.
@@ -122,12 +125,13 @@ class Profiles:
         """Check what is read of every thing, and that noise has a grid; see the protocol."""
         from core.privacy.mechanisms.aggregation import scale_of
 
-        for purpose, multiplier in multipliers(plan).items():
+        for purpose, noise in noises(plan).items():
             relation = schema.edge_type(purpose.split(" of ", 1)[1])
             # A value for each thing and one for none of them.
             things = 1 + max(nodes[relation.source], nodes[relation.target])
             limits.check_values(things, f"a read of {relation.name!r}", field="schema.node_types", mend=FEWER)
-            scale_of(2 * multiplier**2)
+            if isinstance(noise, Fraction):
+                scale_of(2 * noise**2)
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ProfilesParams, progress: Progress
@@ -139,7 +143,7 @@ class Profiles:
         from core.privacy.entropy import noise_generator
         from core.privacy.queries import Shape
 
-        reads, noise, rng = graph.people_and_things(), multipliers(plan), noise_generator()
+        reads, noise, rng = graph.people_and_things(), noises(plan), noise_generator()
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
         names = list(dict.fromkeys(purpose.split(" of ", 1)[1] for purpose in noise))
         cells: dict[CellKey, Columns] = {}

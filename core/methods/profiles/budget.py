@@ -15,7 +15,7 @@ from core.methods._shared.values.share import NUMBERS_SHARE, carrying
 from core.methods.base import PublicFacts
 from core.methods.profiles.params import ProfilesParams
 from core.privacy.accounting import dp_sgd
-from core.privacy.accounting.events import GaussianEvent
+from core.privacy.accounting.events import GaussianEvent, Pure
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PlannedRead, PrivacyPlan
 
 GRAIN = 1000
@@ -136,15 +136,21 @@ def idle_of(schema: GraphSchema, relations: tuple[str, ...], params: ProfilesPar
 
 
 def planned(method: str, public: PublicFacts, params: ProfilesParams) -> PrivacyPlan:
-    """Plan one Gaussian event on the whole graph for every read, its variance inverse to its share.
+    """Plan one event on the whole graph for every read, its noise's variance about inverse to its share.
+
+    Without a delta: discrete Laplace noise, and epsilon divided by the roots of shares. With one: Gaussian.
 
     Gaussian events of multipliers m_k cost together what one of multiplier m costs, 1/m^2 being the sum of
     the 1/m_k^2; m is the least that keeps to epsilon and delta, what is spent beside counted in.
     """
-    if not public.delta_atto:
-        raise errors.NotAccepted(f"{method} adds Gaussian noise and needs a delta", field="delta")
-    reads = list(reads_of(public.schema, public.edge_types, params))
+    reads = [
+        each
+        for each in reads_of(public.schema, public.edge_types, params)
+        if public.delta_atto or each.what != "structure"
+    ]
     reads += list(values_of(public.schema, public.edge_types, params, sum(each.share for each in reads)))
+    if not public.delta_atto:
+        return _pure(method, public, reads)
     total = sum(each.share for each in reads)
     one = dp_sgd.noise_multiplier(
         public.nano_epsilon, public.delta_atto, Fraction(1), 1, accountant=public.accountant
@@ -163,18 +169,33 @@ def planned(method: str, public: PublicFacts, params: ProfilesParams) -> Privacy
         one += Fraction(max(1, int(one * GRAIN) // 5000), GRAIN)  # losses are counted on a grid
 
 
+def _pure(method: str, public: PublicFacts, reads: list[Read]) -> PrivacyPlan:
+    roots = [math.sqrt(each.share) for each in reads]
+    costs = [int(public.nano_epsilon * root / math.fsum(roots)) for root in roots]
+    if min(costs) < 1:
+        raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
+    return plan_of(
+        method,
+        public,
+        [
+            Allotment(WHOLE_GRAPH, None, Pure(cost, "discrete laplace"), each.purpose)
+            for cost, each in zip(costs, reads, strict=True)
+        ],
+    )
+
+
 def of_values(plan: PrivacyPlan) -> PrivacyPlan:
     """Return the part of the plan that reads what edges carry."""
     purposes = {each.purpose for each in plan.allotments}
     return plan.only(*(each for each in purposes if each.split(" of ", 1)[0] in (*VALUES, *RECORDS)))
 
 
-def multipliers(plan: PrivacyPlan) -> dict[str, Fraction]:
-    """Return the noise multiplier of every read of a plan, by purpose."""
+def noises(plan: PrivacyPlan) -> dict[str, Fraction | Pure]:
+    """Return the noise of every read of a plan, by purpose: a multiplier, or a pure event."""
     return {
-        each.purpose: each.event.noise_multiplier
+        each.purpose: each.event.noise_multiplier if isinstance(each.event, GaussianEvent) else each.event
         for each in plan.allotments
-        if isinstance(each.event, GaussianEvent)
+        if isinstance(each.event, GaussianEvent | Pure)
     }
 
 
@@ -191,13 +212,15 @@ GRID = 1.0001
 
 
 def planned_reads(plan: PrivacyPlan) -> list[PlannedRead]:
-    """List the reads that count, each with the most that its noise's deviation can be.
+    """List the reads under Gaussian noise that count, each with the most that its deviation can be.
 
     One person replaced moves a count of persons by sqrt(2) in L2, and a sum that clips persons at D edges by
     sqrt(2 D), told here for D = 1.
     """
     found = []
-    for purpose, multiplier in multipliers(plan).items():
+    for purpose, multiplier in noises(plan).items():
+        if isinstance(multiplier, Pure):
+            continue
         what, name = purpose.split(" of ", 1)
         query = COUNTS.get(what) or SUMS.get(what)
         if query is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +18,12 @@ from core.methods.profiles.columns import (
 )
 from core.methods.profiles.draw import Drawing, Frame, persons_of
 from core.methods.profiles.law import gaussian_law, smooth_counts
-from core.methods.profiles.params import ProfilesParams
+from core.methods.profiles.params import CLIP_QUANTILE, PURE_QUANTILE, ProfilesParams
 from core.methods.profiles.persons import Active, active_bins, activity_counts, degree_bins
 from core.methods.profiles.structure import fitted_tastes
+from core.privacy.accounting.events import Pure
 from core.privacy.entropy import Generator as Rng
-from core.privacy.reads.people_things import Noisy, PeopleAndThings
+from core.privacy.reads.people_things import MOST_RADIUS, Noise, Noisy, PeopleAndThings
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
@@ -48,7 +48,7 @@ class Relation:
         graph: PrivateGraph,
         reads: PeopleAndThings,
         frame: Frame,
-        noise: Mapping[str, Fraction],
+        noise: Mapping[str, Noise],
         params: ProfilesParams,
         rng: Rng,
     ) -> None:
@@ -92,10 +92,13 @@ class Relation:
         """Read and fit what things have in every period; int64 (things, periods)."""
         degrees = np.bincount(active.person, weights=active.edges)
         busy = np.sort(degrees[degrees > 0])
-        bound = int(np.clip(np.quantile(busy, self._params.clip_quantile), 1, 2**30)) if len(busy) else 1
+        pure = isinstance(self._granted("totals"), Pure)
+        quantile = self._params.clip_quantile or (PURE_QUANTILE if pure else CLIP_QUANTILE)
+        most = MOST_RADIUS if pure else 2**30
+        bound = int(np.clip(np.quantile(busy, quantile), 1, most)) if len(busy) else 1
         self.bound = bound
         total = float(busy.sum())
-        mass = float(np.minimum(busy, np.sqrt(bound * busy)).sum())
+        mass = float(np.minimum(busy, bound if pure else np.sqrt(bound * busy)).sum())
         undone = total / max(mass, 1.0)  # what clipping took
         together = np.zeros_like(self._all_periods())
         read = self._reads.thing_totals(self._name, periods=together, bound=bound, **self._paid("totals"))
@@ -151,7 +154,7 @@ class Relation:
         """Read and fit how tastes count; float64 (things, r). Of a large relation some persons are drawn."""
         columns = public_columns(self._graph, self._reads, self._frame.shape.edge_type, self._graph.schema)
         paid_for, totals = self._paid("structure"), things.sum(axis=1)
-        noise = float(paid_for["noise_multiplier"])
+        noise = float(paid_for["noise"])
         count = singled_out(columns.shape[1], self._frame.persons, self._frame.things, noise)
         attributes = whitened(np.hstack([columns, single_things(totals, count)]), totals)
         if not attributes.shape[1]:
@@ -163,13 +166,13 @@ class Relation:
         drawing = Drawing(self._frame, few, things, self._rng)
         return fitted_tastes(paid, attributes, drawing, clip, FIT_SWEEPS, part)
 
-    def _granted(self, what: str) -> Fraction | None:
+    def _granted(self, what: str) -> Noise | None:
         return self._noise.get(Read(self._name, what, 0.0).purpose)
 
     def _paid(self, what: str) -> dict[str, Any]:
-        """Name what a read pays: its noise multiplier, as the plan grants it, and its purpose."""
+        """Name what a read pays: its noise, as the plan grants it, and its purpose."""
         purpose = Read(self._name, what, 0.0).purpose
-        return {"noise_multiplier": self._noise[purpose], "purpose": purpose}
+        return {"noise": self._noise[purpose], "purpose": purpose}
 
 
 def _counts(mean: np.ndarray, variance: np.ndarray, rng: Rng) -> np.ndarray:

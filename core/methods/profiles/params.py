@@ -6,6 +6,9 @@ from pydantic import Field
 
 from core.methods._shared.values.share import ValueParameters
 
+CLIP_QUANTILE, PURE_QUANTILE = 0.6, 0.25
+"""Of persons' noisy degrees: where sums over things clip them, with a delta and without."""
+
 
 class ProfilesParams(ValueParameters):
     """What a caller may set, all of it public. Shares are relative to one another, but for
@@ -35,13 +38,14 @@ class ProfilesParams(ValueParameters):
     class_share: float = Field(
         default=0.02, gt=0, le=1, description="Share for each relation that gives a person one class."
     )
-    clip_quantile: float = Field(
-        default=0.6,
+    clip_quantile: float | None = Field(
+        default=None,
         gt=0,
         lt=1,
         description=(
             "A person with more edges than this quantile of the noisy degrees counts for the root of their "
-            "number in sums over things. Lower: less noise, and busy persons count for less."
+            "number in sums over things; without a delta, for no more than those edges. Lower: less noise, "
+            "and busy persons count for less. By default 0.6, and 0.25 without a delta."
         ),
     )
     sweeps: float = Field(

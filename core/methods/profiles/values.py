@@ -11,7 +11,6 @@ from the things. What clipping took is undone by what it takes of a drawn graph.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,8 @@ from core.methods._shared.values.fit import PERIODS, columns_of, rates_of, share
 from core.methods._shared.values.memory import Nodes
 from core.methods._shared.values.stage import ValuedModel, paid_cells
 from core.methods.profiles.budget import RECORDS, VALUES, Read
-from core.privacy.reads.people_things import Edges, Noisy, PeopleAndThings, clipped_totals
+from core.privacy.accounting.events import Pure
+from core.privacy.reads.people_things import Edges, Noise, Noisy, PeopleAndThings, clipped_totals, full_weight
 
 if TYPE_CHECKING:
     from core.graphs.columns.tables import EdgeTable
@@ -39,7 +39,7 @@ _RADIUS = 2**20
 def valued(
     model: ProfilesModel,
     reads: PeopleAndThings,
-    noise: Mapping[str, Fraction],
+    noise: Mapping[str, Noise],
     bounds: Mapping[str, int],
     rng: Rng,
 ) -> ValuedModel:
@@ -57,7 +57,7 @@ def valued(
 def _paid(
     model: ProfilesModel,
     reads: PeopleAndThings,
-    noise: Mapping[str, Fraction],
+    noise: Mapping[str, Noise],
     name: str,
     bound: int,
     place: int,
@@ -76,7 +76,7 @@ class _Values:
         self,
         model: ProfilesModel,
         reads: PeopleAndThings,
-        noise: Mapping[str, Fraction],
+        noise: Mapping[str, Noise],
         name: str,
         bound: int,
         attribute: str | None,
@@ -91,6 +91,9 @@ class _Values:
         self._persons, self._things = sides if self._first else sides[::-1]
         self._steps = model.schema.steps if relation.temporal else 1
         self._grid = model.schema.steps
+        self._pure = isinstance(
+            noise[Read(name, (RECORDS if attribute is None else VALUES)[1], 0.0).purpose], Pure
+        )
 
     def paid(self) -> Columns:
         """Read both tables, and make of them what values are drawn by."""
@@ -138,7 +141,7 @@ class _Values:
             periods=grid,
             labels=labels,
             bound=self._bound,
-            noise_multiplier=self._noise[purpose],
+            noise=self._noise[purpose],
             purpose=purpose,
         )
 
@@ -151,5 +154,6 @@ class _Values:
         """How many times more records a drawn graph has than clipped sums count of it."""
         edges = self._drawn_persons()
         none = np.zeros(len(edges.person), dtype=np.int64)
-        mass = clipped_totals(edges, none, 1, self._bound, _RADIUS).sum() / np.sqrt(_RADIUS**2 // self._bound)
+        clipped = clipped_totals(edges, none, 1, self._bound, _RADIUS, pure=self._pure)
+        mass = clipped.sum() / full_weight(self._bound, _RADIUS, pure=self._pure)
         return len(edges.person) / max(float(mass), 1.0)

@@ -9,12 +9,16 @@ looks at them.
 Bounds, in units of a radius R that is an integer: both parts have L2 norm at most R, and <a, b> >= 0. So
 |a - b|^2 = |a|^2 + |b|^2 - 2<a, b> <= 2 R^2, which is what every read here is noised for.
 
+In L1 both parts have norm at most R too where noise is Laplace, so |a - b| <= 2 R: a histogram's part is one
+entry of R, and a clipped vector is scaled down by its sum then, not by its length.
+
 Parts are integers from their making on: a person's vector is cut to the grid towards zero, its norm is
 checked in integers, and sums of integers do not depend on their order. What scales a person's vector is
 computed from that person's edges, element by element; no value depends on who stands beside it. Sizes of
-what is returned follow from the public schema and from arguments. Noise: discrete Gaussian of a standard
-deviation that is an integer of at least noise_multiplier sqrt(2) R grid steps, independent in every entry
-(Canonne, Kamath, Steinke 2020, Theorem 14).
+what is returned follow from the public schema and from arguments. Noise, of a multiplier: discrete Gaussian
+of a standard deviation that is an integer of at least multiplier sqrt(2) R grid steps, independent in every
+entry (Canonne, Kamath, Steinke 2020, Theorem 14); of a pure event: discrete Laplace of scale 2 R / epsilon
+(:mod:`core.privacy.mechanisms.noise`).
 """
 
 from __future__ import annotations
@@ -33,8 +37,10 @@ from core.graphs.schema import EdgeType
 from core.graphs.schema.value_bins import bins_of
 from core.graphs.views.records import asked_for, each_alone, numbered
 from core.privacy import entropy, limits, queries
-from core.privacy.accounting.events import GaussianEvent, positive_fraction
+from core.privacy.accounting.events import NANO, GaussianEvent, Pure, positive_fraction
+from core.privacy.accounting.measurements import deviation
 from core.privacy.accounting.plan import WHOLE_GRAPH
+from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import samplers
 from core.privacy.mechanisms.aggregation import scale_of
 from core.privacy.units import Unit
@@ -50,6 +56,11 @@ MOST_ATTRIBUTE = 2**8
 """... and at most this: a person's sums stay exact in 53 bits."""
 MOST_COLUMNS = 256
 PERSONS_AT_ONCE = 2**12
+MOST_RADIUS, STEPS_OF_AN_EDGE = 2**19, 2**8
+"""Under Laplace noise: the largest radius in grid steps, and into how many an edge is divided below it."""
+
+Noise = Fraction | float | Pure
+"""A multiplier of Gaussian noise, or what discrete Laplace noise may cost."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +107,7 @@ class PeopleAndThings:
         table = self._graph.edges[relation]
         return table.source.astype(np.int64), table.target.astype(np.int64)
 
-    def degree_histogram(
-        self, relation: str, *, bounds: np.ndarray, noise_multiplier: Fraction | float, purpose: str
-    ) -> Noisy:
+    def degree_histogram(self, relation: str, *, bounds: np.ndarray, noise: Noise, purpose: str) -> Noisy:
         """Count the persons by degree, over all steps: entry i those of bounds[i] <= degree < bounds[i + 1].
 
         ``bounds``: ascending integers from 0, public; the last entry holds all above. Degrees are not cut.
@@ -107,9 +116,7 @@ class PeopleAndThings:
         Proof: a person stands in one entry, with 1; see :mod:`core.privacy.reads.people_things`, R = 1.
         """
         cuts = _bounds(bounds, 0)
-        return self._counted(
-            relation, len(cuts), noise_multiplier, purpose, lambda edges: _place(cuts, edges.degrees)
-        )
+        return self._counted(relation, len(cuts), noise, purpose, lambda edges: _place(cuts, edges.degrees))
 
     def activity_histogram(
         self,
@@ -117,7 +124,7 @@ class PeopleAndThings:
         *,
         periods: np.ndarray,
         bounds: np.ndarray,
-        noise_multiplier: Fraction | float,
+        noise: Noise,
         purpose: str,
     ) -> Noisy:
         """Count the persons by the period of their first edge, and by in how many steps they have any.
@@ -137,9 +144,9 @@ class PeopleAndThings:
             return np.where(active > 0, found, 0)
 
         size = 1 + (int(of_step[-1]) + 1) * len(cuts)
-        return self._counted(relation, size, noise_multiplier, purpose, places)
+        return self._counted(relation, size, noise, purpose, places)
 
-    def class_histogram(self, relation: str, *, noise_multiplier: Fraction | float, purpose: str) -> Noisy:
+    def class_histogram(self, relation: str, *, noise: Noise, purpose: str) -> Noisy:
         """Count the persons by their first thing of a relation, in index order; (1 + things,).
 
         Entry 0 counts those without. Of a functional relation it is the only one.
@@ -154,7 +161,7 @@ class PeopleAndThings:
             np.minimum.at(first, edges.person, edges.thing)
             return np.where(first < things, first + 1, 0)
 
-        return self._counted(relation, 1 + things, noise_multiplier, purpose, places)
+        return self._counted(relation, 1 + things, noise, purpose, places)
 
     def thing_totals(
         self,
@@ -162,18 +169,20 @@ class PeopleAndThings:
         *,
         periods: np.ndarray,
         bound: int,
-        noise_multiplier: Fraction | float,
+        noise: Noise,
         purpose: str,
     ) -> Noisy:
         """Sum, for every thing and period, the edges of persons whose vectors are clipped; (things, periods).
 
         A person's vector has, for every thing and period, the number of its edges there; where its length is
-        above sqrt(bound), the whole vector is scaled down to it. ``periods`` (steps,): see
+        above sqrt(bound), the whole vector is scaled down to it; under Laplace noise where its sum is above
+        ``bound``. ``periods`` (steps,): see
         :meth:`activity_histogram`; zeros put all steps together. ``bound`` is public or already paid for.
 
-        Sensitivity: L2 sqrt(2 bound) edges. Unit: all edges of one person, replaced.
-        Proof: vectors have no negative entries and norm at most R after :func:`clipped_weights`; see
-        :mod:`core.privacy.reads.people_things`.
+        Sensitivity: L2 sqrt(2 bound) edges; L1 2 bound under Laplace noise. Unit: all edges of one person,
+        replaced.
+        Proof: vectors have no negative entries and norm at most R after :func:`clipped_weights`, and sum at
+        most R after :func:`clipped_parts`; see :mod:`core.privacy.reads.people_things`.
         """
         of_step = self._periods(periods)
         if type(bound) is not int or not 1 <= bound <= 2**40:
@@ -181,10 +190,12 @@ class PeopleAndThings:
         things, count = self._sizes(relation)[1], int(of_step[-1]) + 1
 
         def points(edges: Edges, radius: int) -> np.ndarray:
-            return clipped_totals(edges, of_step[edges.step], count, bound, radius)
+            return clipped_totals(
+                edges, of_step[edges.step], count, bound, radius, pure=isinstance(noise, Pure)
+            )
 
-        found, radius = self._noisy(relation, things * count, noise_multiplier, purpose, points)
-        full = max(math.isqrt(radius**2 // bound), 1)
+        found, radius = self._noisy(relation, things * count, noise, purpose, points, bound)
+        full = full_weight(bound, radius, pure=isinstance(noise, Pure))
         return Noisy(found.values.reshape(things, count) / full, found.deviation / full)
 
     def value_totals(
@@ -196,7 +207,7 @@ class PeopleAndThings:
         periods: np.ndarray,
         labels: np.ndarray,
         bound: int,
-        noise_multiplier: Fraction | float,
+        noise: Noise,
         purpose: str,
     ) -> Noisy:
         """Sum the records of persons whose vectors are clipped by what they carry; (things, periods, labels).
@@ -206,8 +217,8 @@ class PeopleAndThings:
         labels from 0 on; ``periods``: see :meth:`activity_histogram`. ``attribute`` None: an edge is one
         record, which carries how many it has. Labels and ``bound`` are public or already paid for.
 
-        Sensitivity: L2 sqrt(2 bound) records. Unit: all edges of one person, with all that they carry,
-        replaced.
+        Sensitivity: L2 sqrt(2 bound) records; L1 2 bound under Laplace noise. Unit: all edges of one person,
+        with all that they carry, replaced.
         Proof: as of :meth:`thing_totals`; a record lies in one entry, and is one person's.
         """
         of_step, bins = self._periods(periods), bins_of(asked_for(self._declared(relation), attribute))
@@ -225,10 +236,10 @@ class PeopleAndThings:
             found = self._as_persons(relation, records)
             grouped = replace(found, thing=of_thing[found.thing], things=rows)
             column = of_step[found.step] * count + place
-            return clipped_totals(grouped, column, columns, bound, radius)
+            return clipped_totals(grouped, column, columns, bound, radius, pure=isinstance(noise, Pure))
 
-        found, radius = self._noisy(relation, rows * columns, noise_multiplier, purpose, points)
-        full = max(math.isqrt(radius**2 // bound), 1)
+        found, radius = self._noisy(relation, rows * columns, noise, purpose, points, bound)
+        full = full_weight(bound, radius, pure=isinstance(noise, Pure))
         return Noisy(found.values.reshape(rows, -1, count) / full, found.deviation / full)
 
     def second_moments(
@@ -237,7 +248,7 @@ class PeopleAndThings:
         *,
         attributes: np.ndarray,
         clip: float,
-        noise_multiplier: Fraction | float,
+        noise: Noise,
         purpose: str,
     ) -> Noisy:
         """Sum z z' over persons, z the profile of a person's things over ``clip``; symmetric (d, d).
@@ -251,13 +262,17 @@ class PeopleAndThings:
         """
         if not (math.isfinite(clip) and clip > 0):
             raise InvalidInput("a clip is a positive number", field="clip")
+        if isinstance(noise, Pure):
+            raise NotAccepted(
+                "second moments are read under Gaussian noise, which needs a delta", field="delta"
+            )
         rows = on_attribute_grid(attributes, self._sizes(relation)[1])
         width = rows.shape[1]
 
         def points(edges: Edges, radius: int) -> np.ndarray:
             return summed_moments(edges, rows, clip, math.isqrt(radius))
 
-        found, radius = self._noisy(relation, width * width, noise_multiplier, purpose, points)
+        found, radius = self._noisy(relation, width * width, noise, purpose, points)
         matrix = found.values.reshape(width, width) / math.isqrt(radius) ** 2
         return Noisy((matrix + matrix.T) / 2, found.deviation / math.isqrt(radius) ** 2)
 
@@ -265,7 +280,7 @@ class PeopleAndThings:
         self,
         relation: str,
         size: int,
-        noise_multiplier: Fraction | float,
+        noise: Noise,
         purpose: str,
         places: Callable[[Edges], np.ndarray],
     ) -> Noisy:
@@ -274,24 +289,37 @@ class PeopleAndThings:
         def points(edges: Edges, radius: int) -> np.ndarray:
             return np.bincount(places(edges), minlength=size) * radius
 
-        found, radius = self._noisy(relation, size, noise_multiplier, purpose, points)
+        found, radius = self._noisy(relation, size, noise, purpose, points)
         return Noisy(found.values / radius, found.deviation / radius)
 
     def _noisy(
         self,
         relation: str,
         size: int,
-        noise_multiplier: Fraction | float,
+        noise: Noise,
         purpose: str,
         points: Callable[[Edges, int], np.ndarray],
+        bound: int = 1,
     ) -> tuple[Noisy, int]:
-        """Charge, then noise ``points(edges, R)``, which move by at most sqrt(2) R; in grid steps, and R."""
+        """Charge, then noise ``points(edges, R)``; in grid steps, and R.
+
+        They move by at most sqrt(2) R in L2; by 2 R in L1 where noise is pure, R being some steps for each of
+        ``bound`` edges.
+        """
         limits.check_values(size)
-        sigma = positive_fraction(noise_multiplier, "noise_multiplier")
-        radius, scale = scale_of(2 * sigma**2)
+        event: GaussianEvent | Pure
+        if isinstance(noise, Pure):
+            event, radius = noise, 1 if bound == 1 else max(bound, min(MOST_RADIUS, STEPS_OF_AN_EDGE * bound))
+            limits.check_sensitivity(2 * radius)
+        else:
+            event = GaussianEvent(positive_fraction(noise, "noise"))
+            radius, scale = scale_of(2 * event.noise_multiplier**2)
         sides = self._sizes(relation)
-        self._meter.charge(WHOLE_GRAPH, None, GaussianEvent(sigma), purpose)
+        self._meter.charge(WHOLE_GRAPH, None, event, purpose)
         values = np.ascontiguousarray(points(self._edges(relation, *sides), radius).ravel(), dtype=np.int64)
+        if isinstance(event, Pure):
+            noisy = mechanisms.discrete_laplace(values, 2 * radius, event.nano_epsilon)
+            return Noisy(noisy, deviation(Fraction(2 * radius * NANO, event.nano_epsilon))), radius
         noisy = samplers.add_discrete_gaussian_wide(entropy.noise_generator(), values, scale)
         return Noisy(noisy, float(scale)), radius
 
@@ -357,15 +385,35 @@ def clipped_weights(squared: np.ndarray, bound: int, radius: int) -> np.ndarray:
     return roots
 
 
-def clipped_totals(edges: Edges, period: np.ndarray, periods: int, bound: int, radius: int) -> np.ndarray:
-    """Sum the weighted edges of every thing and period; int64 (things * periods,). O(edges log edges)."""
+def clipped_parts(sums: np.ndarray, bound: int, radius: int) -> np.ndarray:
+    """Compute what one edge of each person counts, in grid steps; int64.
+
+    ``sums``: the persons' numbers of edges, none of whom counts for more than ``radius`` in all.
+    """
+    parts: np.ndarray = radius // np.maximum(sums, bound)
+    return parts
+
+
+def full_weight(bound: int, radius: int, *, pure: bool) -> int:
+    """Return what an edge of a person counts who is not clipped, in grid steps."""
+    return max(radius // bound if pure else math.isqrt(radius**2 // bound), 1)
+
+
+def clipped_totals(
+    edges: Edges, period: np.ndarray, periods: int, bound: int, radius: int, *, pure: bool = False
+) -> np.ndarray:
+    """Sum the weighted edges of every thing and period; int64 (things * periods,). O(edges log edges).
+
+    ``pure``: clipped by sums, for Laplace noise; else by lengths.
+    """
     columns = edges.things * periods
     place = edges.thing * periods + period
     held, times = np.unique(edges.person * columns + place, return_counts=True)
     person, place = np.divmod(held, max(columns, 1))
     # All are integers below 2^53: sums in floating point are exact, in any order.
-    squared = np.bincount(person, weights=np.square(times.astype(np.float64)), minlength=edges.persons)
-    weight = clipped_weights(squared.astype(np.int64), bound, radius)
+    each = times.astype(np.float64) if pure else np.square(times.astype(np.float64))
+    size = np.bincount(person, weights=each, minlength=edges.persons).astype(np.int64)
+    weight = clipped_parts(size, bound, radius) if pure else clipped_weights(size, bound, radius)
     return np.bincount(place, weights=weight[person] * times, minlength=columns).astype(np.int64)
 
 

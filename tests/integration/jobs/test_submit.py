@@ -82,7 +82,7 @@ REFUSED: list[tuple[dict[str, Any], type[GraphveilError], str | None]] = [
     ({"method": "nothing"}, UnknownMethod, "method"),
     ({"method": "psgraph", "parameters": {"count_share": 7}}, InvalidInput, "parameters.count_share"),
     ({"method": "psgraph", "parameters": {"unknown": 1}}, InvalidInput, "parameters.unknown"),
-    ({"parameters": {"count_share": 0.2}}, InvalidInput, "parameters"),
+    ({"parameters": {"count_share": 0.2}}, InvalidInput, "parameters.count_share"),
     ({"formats": ["parquet", "nothing"]}, UnknownFormat, None),
     ({"formats": ["graphml", "graphml"]}, InvalidInput, "formats"),
     ({"edge_types": ["nothing"]}, NotAccepted, "edge_types.0"),
@@ -210,7 +210,7 @@ def test_a_target_reserves_the_smallest_epsilon_that_meets_it(
                 "target": {"edges_within_95": 9},
             },
             InvalidInput,
-            "parameters",
+            "parameters.groups",
         ),
         (
             {"epsilon": None, "target": {"edges_within_95": 9, "assume": {"edges": 10**9}}},

@@ -108,7 +108,7 @@ def test_a_stream_is_planned_without_data(services: Services, principal: Princip
         ({"parameters": {"no_such": 1}}, "parameters.no_such"),
         ({"epsilon": "0.0000000001"}, "epsilon"),
         ({"first_step": 100_000}, "first_step"),
-        ({"method": "auto", "parameters": {"a": 1}}, "parameters"),
+        ({"method": "auto", "parameters": {"a": 1}}, "parameters.a"),
     ],
 )
 def test_a_stream_that_cannot_be_is_refused(

@@ -168,7 +168,7 @@ def test_a_delta_is_refused_where_the_budget_has_none(karate: nx.Graph, budget: 
         ({"method": "nothing"}, problems.UnknownMethod, "method"),
         ({"formats": ["nothing"]}, problems.UnknownFormat, "format"),
         ({"method": "dcsbm", "parameters": {"x": 1}}, problems.InvalidInput, "parameters.x"),
-        ({"parameters": {"x": 1}}, problems.InvalidInput, "parameters"),
+        ({"parameters": {"x": 1}}, problems.InvalidInput, "parameters.x"),
         ({"epsilon": float("nan")}, problems.InvalidInput, "epsilon"),
         ({"epsilon": 0}, problems.InvalidInput, "epsilon"),
         ({"delta": 1}, problems.InvalidInput, "delta"),

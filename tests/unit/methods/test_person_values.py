@@ -22,7 +22,7 @@ from core.methods import registry
 from core.methods._shared.values.share import PURPOSE
 from core.methods.base import PublicFacts, no_progress
 from core.methods.profiles import GENERATOR as PROFILES
-from core.methods.profiles.budget import multipliers
+from core.methods.profiles.budget import noises
 from core.methods.projection import GENERATOR as PROJECTION
 from core.methods.projection.values import valued
 from core.privacy.accounting.events import NANO, GaussianEvent, Pure
@@ -108,7 +108,7 @@ def farthest(answers: list[tuple[np.ndarray, int]], attribute: str | None, bound
             periods=np.arange(2),
             labels=np.array([0, 0, 1])[: 3 if attribute else CAP],
             bound=bound,
-            noise_multiplier=sigma,
+            noise=sigma,
             purpose="x",
         )
     (scale,) = {scale for _, scale in answers}
@@ -338,7 +338,7 @@ def test_the_noise_of_sums_over_persons_is_told_under_a_declared_bound(steps: in
     plan = PROFILES.plan(params, PublicFacts(schema, Unit.NODE, None, 4 * NANO, DELTA_ATTO, names))
     nodes = {kind.name: kind.count or 0 for kind in kinds}
     found = {each.question: each for each in expected(PROFILES, params, plan, schema, nodes, None, names)[1]}
-    noise = multipliers(plan)
+    noise = noises(plan)
     for what, question in (("values", "value_total"), ("values by thing", "thing_value_total")):
         deviation = float(noise[f"{what} of {names[0]}"]) * np.sqrt(2 * 25)
         answer = found[f"{question}_within_95"]

@@ -13,12 +13,13 @@ from scipy.stats import kstest
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.privacy.accounting.events import GaussianEvent
+from core.privacy.accounting.events import NANO, GaussianEvent, Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import samplers
 from core.privacy.reads import people_things
-from core.privacy.reads.people_things import Edges, Noisy, PeopleAndThings
+from core.privacy.reads.people_things import Edges, Noise, Noisy, PeopleAndThings
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import graph_of
@@ -42,33 +43,35 @@ SCHEMAS = {
 ATTRIBUTES = np.array([[1.0, 0.3], [-1.0, 0.5], [0.2, -1.2]])
 
 
-def reads_of(graph: Graph, times: int = 1) -> tuple[PeopleAndThings, Meter]:
-    allotments = tuple(Allotment(WHOLE_GRAPH, None, GaussianEvent(SIGMA), "x") for _ in range(times))
-    plan = PrivacyPlan("t", Unit.NODE, None, graph.schema.steps, allotments, 10**12)
+EPSILON = Pure(NANO // 2, "discrete laplace")
+
+
+def reads_of(graph: Graph, times: int = 1, *, pure: bool = False) -> tuple[PeopleAndThings, Meter]:
+    event = EPSILON if pure else GaussianEvent(SIGMA)
+    allotments = tuple(Allotment(WHOLE_GRAPH, None, event, "x") for _ in range(times))
+    plan = PrivacyPlan("t", Unit.NODE, None, graph.schema.steps, allotments, 0 if pure else 10**12)
     meter = Meter(plan, MemoryRecorder())
     return PrivateGraph(graph, meter).people_and_things(), meter
 
 
-def degree(reads: PeopleAndThings, name: str) -> Noisy:
+def degree(reads: PeopleAndThings, name: str, noise: Noise = SIGMA) -> Noisy:
     bounds = np.array([0, 1, 2, 4])
-    return reads.degree_histogram(name, bounds=bounds, noise_multiplier=SIGMA, purpose="p")
+    return reads.degree_histogram(name, bounds=bounds, noise=noise, purpose="p")
 
 
-def active(reads: PeopleAndThings, name: str) -> Noisy:
+def active(reads: PeopleAndThings, name: str, noise: Noise = SIGMA) -> Noisy:
     periods = np.arange(reads._schema.steps)
-    return reads.activity_histogram(
-        name, periods=periods, bounds=np.array([1, 2]), noise_multiplier=SIGMA, purpose="p"
-    )
+    return reads.activity_histogram(name, periods=periods, bounds=np.array([1, 2]), noise=noise, purpose="p")
 
 
-def classes(reads: PeopleAndThings, name: str) -> Noisy:
-    return reads.class_histogram(name, noise_multiplier=SIGMA, purpose="p")
+def classes(reads: PeopleAndThings, name: str, noise: Noise = SIGMA) -> Noisy:
+    return reads.class_histogram(name, noise=noise, purpose="p")
 
 
-def totals(bound: int, apart: bool) -> Callable[[PeopleAndThings, str], Noisy]:
-    def read(reads: PeopleAndThings, name: str) -> Noisy:
+def totals(bound: int, apart: bool) -> Callable[..., Noisy]:
+    def read(reads: PeopleAndThings, name: str, noise: Noise = SIGMA) -> Noisy:
         periods = np.arange(reads._schema.steps) * apart
-        return reads.thing_totals(name, periods=periods, bound=bound, noise_multiplier=SIGMA, purpose="p")
+        return reads.thing_totals(name, periods=periods, bound=bound, noise=noise, purpose="p")
 
     return read
 
@@ -77,7 +80,7 @@ def moments(clip: float) -> Callable[[PeopleAndThings, str], Noisy]:
     def read(reads: PeopleAndThings, name: str) -> Noisy:
         things = reads._sizes(name)[1]
         rows = np.resize(ATTRIBUTES, (things, 2))
-        return reads.second_moments(name, attributes=rows, clip=clip, noise_multiplier=SIGMA, purpose="p")
+        return reads.second_moments(name, attributes=rows, clip=clip, noise=SIGMA, purpose="p")
 
     return read
 
@@ -85,7 +88,7 @@ def moments(clip: float) -> Callable[[PeopleAndThings, str], Noisy]:
 def single_things(reads: PeopleAndThings, name: str) -> Noisy:
     """Moments of columns that are single things: what persons take, by the root of their edges."""
     rows = np.eye(reads._sizes(name)[1])
-    return reads.second_moments(name, attributes=rows, clip=1.0, noise_multiplier=SIGMA, purpose="p")
+    return reads.second_moments(name, attributes=rows, clip=1.0, noise=SIGMA, purpose="p")
 
 
 READS: dict[str, Callable[[PeopleAndThings, str], Noisy]] = {
@@ -161,6 +164,73 @@ def test_half_the_noise_is_caught(told, monkeypatch):
 
     monkeypatch.setattr(people_things, "scale_of", half)
     assert farthest(told, SCHEMAS["owns"], "owns", READS["degrees"]) > 1
+
+
+PURE_READS = [name for name in READS if not name.startswith("moments")]
+
+
+@pytest.fixture
+def hidden(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, int]]:
+    """What Laplace noise was asked to hide, and for which distance in L1; nothing is added."""
+    found: list[tuple[np.ndarray, int]] = []
+
+    def laplace(values, l1_sensitivity, nano_epsilon):
+        assert nano_epsilon == EPSILON.nano_epsilon
+        found.append((values.copy(), l1_sensitivity))
+        return values.copy()
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", laplace)
+    return found
+
+
+def farthest_of_pure(hidden: list, name: str, read: str) -> float:
+    """The largest distance between answers about a person's records, of what noise is made for."""
+    schema = SCHEMAS[name]
+    kept = some_records(schema, 2)
+    for record in records(schema):
+        READS[read](reads_of(built(schema, [kept[0], record, *kept[1:]]), pure=True)[0], name, EPSILON)
+    (made_for,) = {l1 for _, l1 in hidden}
+    points = np.stack([values for values, _ in hidden])
+    return max(int(np.abs(points - each).sum(axis=1).max()) for each in points) / made_for
+
+
+@pytest.mark.parametrize("read", PURE_READS)
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_without_a_delta_no_replacement_moves_an_answer_farther_than_the_noise_hides(hidden, name, read):
+    found = farthest_of_pure(hidden, name, read)
+    assert found <= 1
+    if read in ("degrees", "classes", "totals within 1"):
+        assert found == 1  # and some by as much
+
+
+def test_without_a_delta_sums_that_are_not_clipped_are_caught(hidden, monkeypatch):
+    monkeypatch.setattr(
+        people_things,
+        "clipped_parts",
+        lambda sums, bound, radius: np.full(len(sums), radius // bound),
+    )
+    assert farthest_of_pure(hidden, "rates", "totals within 2") > 1
+
+
+@pytest.mark.parametrize(("read", "full"), [("degrees", 1), ("totals within 1", 1), ("totals within 3", 3)])
+def test_without_a_delta_the_noise_is_laplace_of_the_stated_size(read, full):
+    schema = schema_of(PLAIN, films=2_000, persons=5)
+    graph = built(schema, [{"owns": frozenset()}] * 5)
+    drawn, runs = [], 300 if read == "degrees" else 1
+    for _ in range(runs):
+        found = READS[read](reads_of(graph, pure=True)[0], "owns", EPSILON)
+        drawn.append(np.asarray(found.values)[1 if read == "degrees" else 0 :].ravel())
+    noise = np.concatenate(drawn)
+    assert found.deviation == pytest.approx(2**0.5 * 4 * full, rel=0.02)  # scale 2 / epsilon for each edge
+    jitter = np.random.default_rng(1).uniform(-0.5, 0.5, len(noise)) * (full == 1)
+    assert kstest((noise + jitter) / (4 * full), "laplace").pvalue > 1e-4
+
+
+def test_without_a_delta_there_are_no_second_moments():
+    reads, meter = reads_of(built(SCHEMAS["rates"], some_records(SCHEMAS["rates"], 3)), pure=True)
+    with pytest.raises(NotAccepted, match="needs a delta"):
+        reads.second_moments("rates", attributes=ATTRIBUTES, clip=1.0, noise=EPSILON, purpose="p")
+    assert not meter.transcript
 
 
 @pytest.mark.parametrize("radius", [1, 7, 1_000, 2**20])
@@ -271,17 +341,17 @@ def test_public_relations_are_free_and_others_are_not():
 
 
 def _bad(reads: PeopleAndThings, **changed) -> Callable[[], Noisy]:
-    given = {"periods": np.array([0, 1]), "bound": 3, "noise_multiplier": SIGMA, "purpose": "p"}
+    given = {"periods": np.array([0, 1]), "bound": 3, "noise": SIGMA, "purpose": "p"}
     return lambda: reads.thing_totals("rates", **{**given, **changed})
 
 
 def test_what_is_refused():
     reads, meter = reads_of(built(SCHEMAS["rates"], some_records(SCHEMAS["rates"], 3)))
-    common = {"noise_multiplier": SIGMA, "purpose": "p"}
+    common = {"noise": SIGMA, "purpose": "p"}
     calls = [
         *(_bad(reads, bound=bound) for bound in (0, 2.0, 2**41)),
         *(_bad(reads, periods=np.array(each)) for each in ([0], [1, 1], [0, 2], [0.0, 1.0], [1, 0])),
-        *(_bad(reads, noise_multiplier=each) for each in (0, float("nan"), float("inf"), 1e-6)),
+        *(_bad(reads, noise=each) for each in (0, float("nan"), float("inf"), 1e-6)),
         lambda: reads.degree_histogram("rates", bounds=np.array([1, 2]), **common),
         lambda: reads.degree_histogram("rates", bounds=np.array([0, 2, 2]), **common),
         lambda: reads.degree_histogram("rates", bounds=np.array([0.0, 2]), **common),
@@ -310,5 +380,5 @@ def test_the_door_opens_under_unit_node_to_relations_of_persons_and_things():
     )
     reads, meter = reads_of(Graph.build(friends, {}, {}))
     with pytest.raises(NotAccepted, match="exactly one end"):
-        reads.degree_histogram("knows", bounds=np.array([0]), noise_multiplier=SIGMA, purpose="p")
+        reads.degree_histogram("knows", bounds=np.array([0]), noise=SIGMA, purpose="p")
     assert not meter.transcript

@@ -48,9 +48,9 @@ SCHEMAS = {
 }
 
 
-def fit(schema: GraphSchema, record: dict, folder: Path) -> Told:
+def fit(schema: GraphSchema, record: dict, folder: Path, delta_atto: int = DELTA_ATTO) -> Told:
     names = tuple(each.name for each in schema.edge_types if not each.public)
-    facts = PublicFacts(schema, Unit.NODE, None, 2 * NANO, DELTA_ATTO, names)
+    facts = PublicFacts(schema, Unit.NODE, None, 2 * NANO, delta_atto, names)
     first, second = some_records(schema, 2)
     return told(GENERATOR, ProfilesParams(), facts, built(schema, [first, record, second]), folder)
 
@@ -89,6 +89,25 @@ def require_hidden(fits: list[Told]) -> float:
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
 def test_neighbours_differ_in_what_the_noise_hides_alone(schema, tmp_path):
     assert require_hidden(neighbours(schema, tmp_path)) > 0.99
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
+def test_without_a_delta_they_differ_in_what_laplace_noise_hides(schema, tmp_path):
+    every = list(records(schema))
+    chosen = every[:: math.ceil(len(every) / 32)]
+    fits = [fit(schema, record, tmp_path / str(i), 0) for i, record in enumerate(chosen)]
+    one, most = fits[0], Fraction(0)
+    costs = [event.nano_epsilon for event in one.plan.cells["*", None]]
+    for other in fits:
+        assert (other.recorded, other.progress, other.files) == (one.recorded, one.progress, one.files)
+        assert not other.asked.gaussian
+        spent = [
+            rate * int(np.abs(a - b).sum())
+            for (a, rate), (b, _) in zip(one.asked.pure, other.asked.pure, strict=True)
+        ]
+        assert all(cost <= granted for cost, granted in zip(spent, costs, strict=True))
+        most = max(most, sum(spent) / sum(costs))
+    assert most > 0.4
 
 
 @pytest.mark.parametrize("name", ["without time", "things of one person"])

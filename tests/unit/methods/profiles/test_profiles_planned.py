@@ -9,7 +9,7 @@ import pytest
 
 from core.methods.base import PublicFacts
 from core.methods.profiles import GENERATOR, ProfilesParams
-from core.methods.profiles.budget import multipliers
+from core.methods.profiles.budget import noises
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.session.private_graph import PrivateGraph
@@ -46,10 +46,10 @@ def test_every_count_and_sum_is_told() -> None:
 def test_the_noise_is_the_one_that_was_told(bound: int) -> None:
     meter = Meter(PLAN, MemoryRecorder())
     reads = PrivateGraph(built(SCHEMA, some_records(SCHEMA, 3)), meter).people_and_things()
-    noise, periods = multipliers(PLAN), np.arange(SCHEMA.steps)
+    noise, periods = noises(PLAN), np.arange(SCHEMA.steps)
 
     def paid(what: str) -> dict[str, object]:
-        return {"noise_multiplier": noise[what], "purpose": what}
+        return {"noise": noise[what], "purpose": what}
 
     found = {
         ("person_degrees", "rates"): reads.degree_histogram(
