@@ -109,8 +109,8 @@ def method_of(
         unknown = sorted(set(parameters) - set(Carry.model_fields))
         if unknown:
             raise InvalidInput(
-                f"{unknown[0]} is a method's: name the method, or set it for a relation's. With auto and with "
-                f"a map of relations parameters are {', '.join(Carry.model_fields)}.",
+                f"{unknown[0]} is a method's: name the method. With auto, and with a map of relations, "
+                f"parameters are {', '.join(Carry.model_fields)}.",
                 field=f"parameters.{unknown[0]}",
             )
         shares = checked_params(Carry, parameters)
