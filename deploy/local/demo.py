@@ -24,8 +24,6 @@ from graphveil.sdk.client import Graphveil
 EXAMPLE = ROOT / "examples" / "us-flights"
 FOLDER = Path(".data/demo")
 EPSILON, CAPACITY = "1", "4"
-VALUES = {"attribute_share": 0.2}
-"""That share of epsilon pays for how late flights are; the flights themselves are drawn with the rest."""
 EVALUATION_SECONDS = 60.0
 BAR = 24
 SHOWN = ("edges", "transitivity", "modularity", "largest_component_share")
@@ -85,20 +83,12 @@ def _register(service: Graphveil) -> str:
 
 def _publish(service: Graphveil, dataset_id: str) -> Job:
     """A published job; its stages were shown while it ran."""
-    method = service.plan(dataset_id, epsilon=EPSILON).method
-    plan = service.plan(dataset_id, epsilon=EPSILON, method=method, parameters=VALUES)
+    plan = service.plan(dataset_id, epsilon=EPSILON)
     console.print(
         f"[green]✓[/] A dry run says: {plan.method}, costs epsilon {plan.cost.epsilon}, "
         f"would leave {plan.budget_after.remaining.epsilon}"
     )
-    job = service.submit(
-        dataset_id,
-        epsilon=EPSILON,
-        method=method,
-        parameters=VALUES,
-        formats=["parquet", "csv"],
-        repeat=True,
-    )
+    job = service.submit(dataset_id, epsilon=EPSILON, formats=["parquet", "csv"], repeat=True)
     columns = (TextColumn("  {task.description:<34}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(f"{job.id[:12]}… queued", total=1)
