@@ -99,6 +99,14 @@ def test_one_snapshot_of_a_live_stream_gets_a_method_that_publishes_streams():
     assert callable(registry.get(chosen(live).method).step)  # type: ignore[attr-defined]
 
 
+def test_few_nodes_of_a_directed_relation_keep_their_own_degrees():
+    small, large = (chosen(facts(nodes=n, directed=True)) for n in (choice.SMALL_NODES, 5_000))
+    assert (small.method, small.params) == ("anchored", {"evidence": "none"})
+    assert large.method == "hetesdg"
+    told = chosen(facts(6.0, nodes=400, directed=True))  # here bits of pairs tell edges
+    assert (told.method, told.params) == ("anchored", {})
+
+
 def persons(epsilon: float, *targets: str) -> PublicFacts:
     kinds = (NodeType(count=100, protected=True), NodeType(name="group", count=50))
     relations = tuple(EdgeType(name=f"to-{target}", target=target) for target in targets)
@@ -110,7 +118,7 @@ def persons(epsilon: float, *targets: str) -> PublicFacts:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
 @pytest.mark.parametrize(
     ("targets", "method"),
-    [(("group",), "profiles"), (("node",), "projection"), (("group", "node"), "profiles")],
+    [(("group",), "profiles"), (("node",), "projection"), (("group", "node"), "composed")],
 )
 def test_persons_get_what_hides_all_edges_of_a_node(
     monkeypatch: pytest.MonkeyPatch, epsilon: float, targets: tuple[str, ...], method: str
