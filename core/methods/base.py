@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 Assurance = Literal["proven", "reviewed", "experimental"]
 
 NODE_METHODS = (
-    "The unit node is taken by profiles (relations with one protected end) and by projection (a relation "
-    "inside the protected type)"
+    "The unit node is taken by profiles (relations with one protected end), by projection (a relation inside "
+    "the protected type), and by composed (both under one plan), which auto names"
 )
 
 

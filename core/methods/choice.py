@@ -22,14 +22,14 @@ from pydantic import Field
 from core import errors
 from core.graphs.schema import EdgeType
 from core.methods import registry
+from core.methods._shared.composition.params import NAME as COMPOSED
+from core.methods._shared.composition.params import REST, SHARES, StructureChoice
+from core.methods._shared.composition.parts import facts_of
 from core.methods._shared.flips.worth import WORTH, strength
 from core.methods._shared.frame.plan import cell_nano_epsilon
 from core.methods._shared.node_values import share as node_share
 from core.methods._shared.values import share as value_share
 from core.methods.base import Parameters, PublicFacts, ShardedGenerator
-from core.methods.composed.params import NAME as COMPOSED
-from core.methods.composed.params import REST, SHARES, StructureChoice
-from core.methods.composed.parts import facts_of
 from core.methods.room import require_room
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import PrivacyPlan
@@ -237,6 +237,11 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
     }
     told = "; ".join(f"{name} by {each.method}" for name, each in list(picks.items())[:MOST_TOLD])
     more = f"; and {len(picks) - MOST_TOLD} more" if len(picks) > MOST_TOLD else ""
+    if COMPOSED not in registry.generators():
+        raise errors.NotAccepted(
+            f"relations would have structures of their own, and {COMPOSED} is not installed: name one method",
+            field="method",
+        )
     composed = _whole(
         COMPOSED,
         {"structures": structures, **shares},

@@ -14,10 +14,10 @@ from pydantic import BaseModel, ValidationError
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import GraphSchema
 from core.methods import registry
+from core.methods._shared.composition.params import NAME as COMPOSED
+from core.methods._shared.composition.params import REST, SHARES, StructureChoice
 from core.methods.base import Generator, PublicFacts, synthesised_by
 from core.methods.choice import AUTO, Carry, Choice, Request, choose, choose_in_parts
-from core.methods.composed.params import NAME as COMPOSED
-from core.methods.composed.params import REST, SHARES, StructureChoice
 from core.methods.room import require_room
 from core.privacy.accounting.plan import PrivacyPlan
 from core.publishing.checks import (

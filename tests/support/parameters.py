@@ -217,6 +217,16 @@ TRIED: Mapping[str, Table] = {
     "heterogeneous_walks": walks(),
     "hetedp": hete(),
     "hetesdg": hete(),
+    "composed": {
+        "structures": [
+            Tried("sided", {}, {"*": {"method": "tmf"}}),
+            Tried("people", {}, {"*": {"method": "projection", "parameters": {"edge_share": 0.3}}}),
+        ],
+        "attribute_share": at("valued", 0.0, 0.4),
+        "node_attribute_share": at(
+            "labelled", 0.1, 0.4, structures={"*": {"method": "dcsbm", "parameters": {"groups": 1}}}
+        ),
+    },
     "keyframe": everywhere(
         {
             "count_share": (0.3, 0.5),
@@ -455,6 +465,7 @@ IDLE: list[Idle] = [
         clustering_share=0.0,
     ),
     *idle("dcsbm", "plain", {"band": 0.1, "spread": 0.1}, preset="spectral"),
+    *idle("composed", "plain", {"attribute_share": 0.2}),
     *idle("dcsbm", "plain", {"attribute_share": 0.2, "node_attribute_share": 0.2}),
     *idle("dcsbm", "plain", {"forward_share": 0.5}, core=0.0),
     *idle("dcsbm", "plain", {"resolution": 2.0, "core": 0.5, "forward_share": 0.5}, groups=1),

@@ -30,6 +30,7 @@ from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
 from core.ledger.kinds import Filter
 from core.ledger.models import BudgetAccount
+from core.methods._shared.composition.params import StructureChoice, methods_of
 from core.methods.base import (
     Accelerator,
     Generator,
@@ -38,7 +39,6 @@ from core.methods.base import (
     accelerator_of,
 )
 from core.methods.choice import AUTO, Choice
-from core.methods.composed.params import StructureChoice, methods_of
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan

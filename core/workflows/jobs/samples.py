@@ -27,8 +27,8 @@ from core.jobs import idempotency, repository
 from core.jobs.models import Artifact, Job
 from core.ledger import service as ledger
 from core.methods import registry
+from core.methods._shared.composition.params import methods_of
 from core.methods.base import synthesised_by
-from core.methods.composed.params import methods_of
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.publishing.checks import ALWAYS_WRITTEN, checked_formats, released_schema

@@ -15,9 +15,9 @@ from core.errors import InvalidInput, NotAccepted, UnknownMethod
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
+from core.methods._shared.composition.params import ComposedParams, methods_of
+from core.methods._shared.composition.parts import facts_of
 from core.methods.base import PublicFacts, no_progress, synthesised_by
-from core.methods.composed.params import ComposedParams, methods_of
-from core.methods.composed.parts import facts_of
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
@@ -130,7 +130,7 @@ def test_what_is_carried_can_be_left_out_or_weighed():
     assert not synthesised_by(*_made(asked("auto", facts, carry=False)))["node_values"]
     assert not synthesised_by(*_made(asked("auto", facts, node_attribute_share=0)))["node_values"]
     assert asked("auto", facts, node_attribute_share=0.3).params.node_attribute_share == 0.3
-    with pytest.raises(InvalidInput, match=r"parameters\.preset"):
+    with pytest.raises(InvalidInput, match="preset is a method's"):
         asked("auto", facts, preset="small")
 
 
@@ -179,12 +179,12 @@ def test_timed_relations_share_one_schedule():
 
 def test_a_relation_has_the_epsilon_of_its_cells():
     pair = two_relations(timed=True, unit=Unit.PAIR)
-    assert facts_of(pair, "knows").nano_epsilon == NANO // 8 * 4
+    assert facts_of(pair, ("knows",)).nano_epsilon == NANO // 8 * 4
     window = two_relations(timed=True, unit=Unit.W_EVENT)
-    assert facts_of(window, "knows").nano_epsilon == NANO
-    assert facts_of(two_relations(), "reads").nano_epsilon == NANO
+    assert facts_of(window, ("knows",)).nano_epsilon == NANO
+    assert facts_of(two_relations(), ("reads",)).nano_epsilon == NANO
     one = replace(window, edge_types=("knows",))
-    assert facts_of(one, "knows") is one
+    assert facts_of(one, ("knows",)) is one
 
 
 @pytest.mark.parametrize("unit", [Unit.EVENT, Unit.PAIR])

@@ -11,16 +11,17 @@ from typing import Any
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.methods._shared.composition.params import ComposedParams
 from core.methods._shared.frame.plan import cell_nano_epsilon, parts_of_window, step_nano_epsilon
 from core.methods.base import Generator, PublicFacts
-from core.methods.composed.params import REST, ComposedParams
-from core.privacy.accounting.events import pure_nano_epsilon
+from core.privacy.accounting.events import MAX_TEXT, pure_nano_epsilon
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import Unit
 
 THINGS = 7 / 3
 """Under unit node: what all relations of persons and things have of epsilon, where a relation of persons has
 1. Chosen on ACM."""
+AFTER_MARK = ": "
 DIRECTED = math.sqrt(2)
 """The same of a directed relation of persons: both of its sides are read."""
 
@@ -34,19 +35,13 @@ class Part:
     params: Any
 
 
-def parts_of(params: ComposedParams, edge_types: Collection[str]) -> list[Part]:
-    """List the parts of these relations: those of one method, set alike, are one where it takes several.
-
-    NotAccepted where a relation has no structure.
-    """
+def parts_of(
+    params: ComposedParams, schema: GraphSchema, unit: Unit, edge_types: Collection[str]
+) -> list[Part]:
+    """List the parts of these relations: those of one method, set alike, are one where it takes several."""
     found: dict[str, Part] = {}
     for name in edge_types:
-        choice = params.structure(name)
-        if choice is None:
-            raise errors.NotAccepted(
-                f"no structure is named for the relation {name!r}; name one, or one for '*'",
-                field="structures",
-            )
+        choice = params.structure(schema.edge_type(name), unit)
         generator = choice.generator
         key = name if not generator.accepts.several else json.dumps(choice.model_dump(), sort_keys=True)
         before = found[key].relations if key in found else ()
@@ -90,17 +85,20 @@ def weight(schema: GraphSchema, edge_types: Collection[str], relation: str) -> f
     return THINGS / sum(not schema.edge_type(each).homogeneous for each in edge_types)
 
 
-def relations_in(params: ComposedParams, plan: PrivacyPlan) -> tuple[str, ...]:
-    """List the relations of a plan; under unit node, whose cells are the whole graph, all that are named."""
-    if plan.unit is Unit.NODE:
-        return tuple(name for name in params.structures if name != REST)
-    return tuple(dict.fromkeys(each.edge_type for each in plan.allotments))
+def parts_in(params: ComposedParams, schema: GraphSchema, plan: PrivacyPlan) -> list[Part]:
+    """List the parts of a plan."""
+    if plan.unit is not Unit.NODE:
+        names = dict.fromkeys(each.edge_type for each in plan.allotments)
+        return parts_of(params, schema, plan.unit, names)
+    marks = dict.fromkeys(each.purpose.partition(AFTER_MARK)[0] for each in plan.allotments)
+    places = sorted(int(place) for mark in marks for place in mark.split(","))
+    return parts_of(params, schema, plan.unit, [schema.edge_types[place].name for place in places])
 
 
-def plan_of_part(plan: PrivacyPlan, part: Part) -> PrivacyPlan:
+def plan_of_part(plan: PrivacyPlan, schema: GraphSchema, part: Part) -> PrivacyPlan:
     """Return what the plan of all structures grants one of them, as its own plan."""
     if plan.unit is Unit.NODE:
-        before = marked(part, "")
+        before = marked(schema, part, "")
         own = tuple(
             replace(each, purpose=each.purpose.removeprefix(before))
             for each in plan.allotments
@@ -114,6 +112,17 @@ def plan_of_part(plan: PrivacyPlan, part: Part) -> PrivacyPlan:
     )
 
 
-def marked(part: Part, purpose: str) -> str:
-    """Name the purpose of a part's allotment where all parts read the whole graph: its first relation's."""
-    return f"{part.relations[0]}: {purpose}"
+def marked(schema: GraphSchema, part: Part, purpose: str) -> str:
+    """Name the purpose of a part's allotment where all parts read the whole graph.
+
+    The places of its relations among the declared ones stand before it. Raises NotAccepted for more of them
+    than a purpose has room for.
+    """
+    places = [place for place, each in enumerate(schema.edge_types) if each.name in part.relations]
+    text = f"{','.join(map(str, places))}{AFTER_MARK}{purpose}"
+    if len(text) > MAX_TEXT:
+        raise errors.NotAccepted(
+            f"{len(places)} relations are more than one structure takes under unit node; ask for fewer",
+            field="edge_types",
+        )
+    return text

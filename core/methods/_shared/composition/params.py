@@ -8,10 +8,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from core.errors import UnknownMethod
+from core.graphs.schema import EdgeType
 from core.methods import registry
 from core.methods._shared.node_values.share import NodeValueParameters
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import Generator
+from core.privacy.units import Unit
 
 NAME = "composed"
 REST = "*"
@@ -43,11 +45,11 @@ class ComposedParams(ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     structures: Mapping[str, StructureChoice] = Field(
-        default_factory=lambda: {REST: StructureChoice(method="anchored")},
-        validate_default=True,
+        default_factory=dict,
         description=(
             "By a relation's name the method that draws its edges, with its parameters; `*` stands for every "
-            "relation that is not named."
+            "relation that is not named. Others are drawn by anchored; under unit node by projection where "
+            "both ends are persons, and by profiles where one is."
         ),
     )
 
@@ -57,9 +59,13 @@ class ComposedParams(ValueParameters, NodeValueParameters):
         """Write every structure's parameters out, so that later defaults change no stored job."""
         return {name: _whole(name, choice) for name, choice in given.items()}
 
-    def structure(self, relation: str) -> StructureChoice | None:
-        """Return the structure of that relation; None where there is none."""
-        return self.structures.get(relation) or self.structures.get(REST)
+    def structure(self, relation: EdgeType, unit: Unit) -> StructureChoice:
+        """Return the structure of that relation."""
+        usual = "anchored"
+        if unit is Unit.NODE:
+            usual = "projection" if relation.homogeneous else "profiles"
+        named = self.structures.get(relation.name) or self.structures.get(REST)
+        return named or _whole(relation.name, StructureChoice(method=usual))
 
 
 def _whole(name: str, choice: StructureChoice) -> StructureChoice:

@@ -1,9 +1,9 @@
 """A structure for each relation, under one plan: the edges of each by the method that suits it.
 
 Every relation is planned, fitted and drawn by its own method, as if it were alone, with the epsilon that its
-cells have under the whole schema (:func:`core.methods.composed.parts.facts_of`). What edges carry is paid for
-once for all relations, and so are protected attributes of nodes: every node is dealt values by its degrees in
-all relations, and each relation's edges meet by the same groups of nodes.
+cells have under the whole schema (:func:`core.methods._shared.composition.parts.facts_of`). What edges carry
+is paid for once for all relations, and so are protected attributes of nodes: every node is dealt values by
+its degrees in all relations, and each relation's edges meet by the same groups of nodes.
 
 Proof, by unit. EDGE and EVENT: two neighbours differ in one cell (relation and step), fixed beforehand. Given
 the answers so far, whatever reads other cells has one law under both; so the release costs what that cell
@@ -34,6 +34,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from core import errors
+from core.methods._shared.composition.params import NAME, SHARES, ComposedParams
+from core.methods._shared.composition.parts import Part, facts_of, marked, parts_in, parts_of, plan_of_part
 from core.methods._shared.frame.plan import plan_of
 from core.methods._shared.frame.stages import StagedStream
 from core.methods._shared.node_values import share as node_share
@@ -53,16 +55,14 @@ from core.methods.base import (
     no_progress,
     require_accepted,
 )
-from core.methods.composed.params import NAME, SHARES, ComposedParams
-from core.methods.composed.parts import Part, facts_of, marked, parts_of, plan_of_part, relations_in
 from core.methods.room import require_room
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
+    from core.methods._shared.composition.model import ComposedModel, ComposedState, Fitted
     from core.methods.base import StreamState
-    from core.methods.composed.model import ComposedModel, ComposedState, Fitted
     from core.privacy.session.private_graph import PrivateGraph
 
 
@@ -86,7 +86,7 @@ class ComposedEdges:
         require_accepted(self, public)
         _require_named(params, public)
         plans, allotments = [], []
-        for part in parts_of(params, public.edge_types):
+        for part in parts_of(params, public.schema, public.unit, public.edge_types):
             with _named(part):
                 if public.tick is not None and not isinstance(part.generator, StreamGenerator):
                     raise errors.NotAccepted(
@@ -96,7 +96,9 @@ class ComposedEdges:
                 _require_metered(own)
             plans.append(own)
             allotments += [
-                replace(each, purpose=marked(part, each.purpose)) if public.unit is Unit.NODE else each
+                replace(each, purpose=marked(public.schema, part, each.purpose))
+                if public.unit is Unit.NODE
+                else each
                 for each in own.allotments
             ]
         made = plan_of(self.name, public, allotments, max(plan.delta_atto for plan in plans))
@@ -107,11 +109,13 @@ class ComposedEdges:
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ComposedParams, progress: Progress
     ) -> ComposedModel:
         """Fit every relation by its own method, at the plan's cost at most."""
-        from core.methods.composed.model import Fitted
+        from core.methods._shared.composition.model import Fitted
 
         fitted = []
-        for part in _followed(params, plan, progress):
-            model = part.generator.fit(graph, plan_of_part(plan, part), part.params, no_progress)
+        for part in _followed(params, graph.schema, plan, progress):
+            model = part.generator.fit(
+                graph, plan_of_part(plan, graph.schema, part), part.params, no_progress
+            )
             fitted.append(Fitted(part.relations, part.generator, model))
         return _model(graph, fitted)
 
@@ -124,16 +128,16 @@ class ComposedEdges:
         progress: Progress,
     ) -> tuple[ComposedModel, ComposedState]:
         """Fit one snapshot of a live stream, and return what each relation's next one may know."""
-        from core.methods.composed.model import ComposedState, Fitted, folder_of
+        from core.methods._shared.composition.model import ComposedState, Fitted, folder_of
 
         fitted: list[Fitted] = []
         states: list[StreamState | None] = []
-        for place, part in enumerate(_followed(params, plan, progress)):
+        for place, part in enumerate(_followed(params, graph.schema, plan, progress)):
             assert isinstance(part.generator, StreamGenerator)
             own = None if state is None else state / folder_of(place)
             before = own if own is not None and own.is_dir() else None
             model, left = part.generator.step(
-                graph, plan_of_part(plan, part), part.params, before, no_progress
+                graph, plan_of_part(plan, graph.schema, part), part.params, before, no_progress
             )
             fitted.append(Fitted(part.relations, part.generator, model))
             states.append(left)
@@ -145,27 +149,29 @@ class ComposedEdges:
         """Return the reads that every relation's method names; see the protocol."""
         return [
             read
-            for part in _parts(params, plan)
+            for part in parts_in(params, schema, plan)
             if (named := getattr(part.generator, "planned_reads", None)) is not None
-            for read in named(part.params, plan_of_part(plan, part), schema, nodes)
+            for read in named(part.params, plan_of_part(plan, schema, part), schema, nodes)
         ]
 
     def require_room(
         self, params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
         """Check the reads of every relation's method; see the protocol."""
-        for part in _parts(params, plan):
+        for part in parts_in(params, schema, plan):
             with _named(part):
-                require_room(part.generator, part.params, plan_of_part(plan, part), schema, nodes)
+                require_room(part.generator, part.params, plan_of_part(plan, schema, part), schema, nodes)
 
     def true_shares(
         self, params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
         """Compute them for the relations whose method follows bits of pairs; see the protocol."""
         found: dict[str, tuple[float, float]] = {}
-        for part in _parts(params, plan):
+        for part in parts_in(params, schema, plan):
             told = getattr(part.generator, "true_shares", None)
-            found |= {} if told is None else told(part.params, plan_of_part(plan, part), schema, nodes)
+            found |= (
+                {} if told is None else told(part.params, plan_of_part(plan, schema, part), schema, nodes)
+            )
         return found
 
     def accelerator(
@@ -176,24 +182,22 @@ class ComposedEdges:
         return max(
             (
                 accelerator_of(part.generator, part.params, facts_of(public, part.relations), nodes)
-                for part in parts_of(params, public.edge_types)
+                for part in parts_of(params, public.schema, public.unit, public.edge_types)
             ),
             key=order.index,
         )
 
     def load(self, folder: Path) -> ComposedModel:
         """Read the model that its ``save`` wrote."""
-        from core.methods.composed.model import load
+        from core.methods._shared.composition.model import load
 
         return load(folder)
 
 
-def _parts(params: ComposedParams, plan: PrivacyPlan) -> list[Part]:
-    return parts_of(params, relations_in(params, plan))
-
-
-def _followed(params: ComposedParams, plan: PrivacyPlan, progress: Progress) -> Iterator[Part]:
-    parts = _parts(params, plan)
+def _followed(
+    params: ComposedParams, schema: GraphSchema, plan: PrivacyPlan, progress: Progress
+) -> Iterator[Part]:
+    parts = parts_in(params, schema, plan)
     for done, part in enumerate(parts):
         progress("fit", done, len(parts))
         yield part
@@ -201,7 +205,7 @@ def _followed(params: ComposedParams, plan: PrivacyPlan, progress: Progress) -> 
 
 
 def _model(graph: PrivateGraph, fitted: Sequence[Fitted]) -> ComposedModel:
-    from core.methods.composed.model import ComposedModel
+    from core.methods._shared.composition.model import ComposedModel
 
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     return ComposedModel(graph.schema, counts, tuple(fitted))
@@ -224,11 +228,6 @@ def _require_named(params: ComposedParams, public: PublicFacts) -> None:
         raise errors.NotAccepted(
             "under unit node each structure pays for what its edges carry: set the share in its parameters",
             field="attribute_share",
-        )
-    if set(params.structures) != set(public.edge_types):
-        raise errors.NotAccepted(
-            "under unit node a structure is named for each relation that is asked for, and for no other",
-            field="structures",
         )
 
 
@@ -276,7 +275,7 @@ class Groups(NodeValueStage):
 
     def mixing(self) -> Mixing:
         """Hand groups to every relation's own model."""
-        from core.methods.composed.model import MixingOfParts
+        from core.methods._shared.composition.model import MixingOfParts
 
         return MixingOfParts()
 
@@ -295,7 +294,7 @@ class Composed(StagedStream, CarriesValues, CarriesNodeValues, ComposedEdges):
     def _require_mixing(self, params: ComposedParams, public: PublicFacts) -> None:
         """Ask the method of each relation along which values are linked to plan with such a share itself."""
         along = node_share.mixed_along(public.schema, public.edge_types)
-        for part in parts_of(params, tuple(each.name for each in along)):
+        for part in parts_of(params, public.schema, public.unit, tuple(each.name for each in along)):
             share = {node_share.FIELD: params.node_attribute_share}
             with _named(part):
                 if not isinstance(part.generator, CarriesNodeValues):
