@@ -16,7 +16,7 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared.composition.params import ComposedParams, methods_of
-from core.methods._shared.composition.parts import facts_of
+from core.methods._shared.composition.parts import facts_of, parts_in, plan_of_part
 from core.methods.base import PublicFacts, no_progress, synthesised_by
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter
@@ -239,3 +239,54 @@ def test_whole_fits_of_neighbours_differ_by_what_their_cell_paid_for(relation: s
     fitted = fit_of(registry.get("composed"), params, facts)
     for place, other in enumerate(toggled(graph, relation)):
         compared(fitted, graph, other, relation, tmp_path / str(place))
+
+
+TOGETHER = [
+    shape
+    for shape in shapes()
+    if shape.unit is Unit.NODE
+    and shape.types == "ties and things"
+    and not shape.timed
+    and shape.rows == "none"
+]
+
+
+@pytest.mark.parametrize("shape", [each for each in TOGETHER if each.bounded or each.values == "none"])
+def test_persons_and_things_are_released_under_one_plan(shape: Shape, tmp_path: Path):
+    found = settled(shape)[1]
+    assert structures(found) == {"r0": "projection", "r1": "profiles"}
+    assert found.plan.kind == ("approximate" if shape.delta else "pure")
+    checked_release(shape, tmp_path)
+
+
+def test_relations_of_persons_divide_epsilon_and_one_may_spend_a_delta():
+    shape = next(each for each in TOGETHER if each.delta and each.values == "none")
+    facts, found = settled(shape)
+    own = [facts_of(facts, (name,)) for name in ("r0", "r1")]
+    assert [each.nano_epsilon for each in own] == [int(NANO * 0.3), int(NANO * 0.7)]
+    assert [each.beside_nano_epsilon for each in own] == [NANO - int(NANO * 0.3), NANO - int(NANO * 0.7)]
+    parts = parts_in(found.params, facts.schema, found.plan)
+    plans = [plan_of_part(found.plan, facts.schema, part) for part in parts]
+    assert [plan.kind for plan in plans] == ["pure", "approximate"]
+    assert sum(len(plan.allotments) for plan in plans) == len(found.plan.allotments)
+    # Both are converted together, and cost no more than was asked for.
+    assert plans[0].cost().nano_epsilon + plans[1].cost().nano_epsilon <= NANO
+    assert (found.plan.cost().nano_epsilon or 0) <= NANO
+    twice = {"r0": "profiles", "r1": {"method": "profiles", "parameters": {"degree_share": 0.2}}}
+    things = Shape("two sorts of things", False, "none", "none", Unit.NODE, False, True).facts()
+    with pytest.raises(NotAccepted, match="at most 1 of the structures may spend a delta"):
+        asked(twice, things)
+    alike = asked({"*": "profiles"}, things)
+    assert alike.generator.name == "profiles"
+
+
+def test_each_structure_pays_for_its_own_values_under_unit_node():
+    facts = next(each for each in TOGETHER if each.values == "several" and each.bounded).facts()
+    found = asked("auto", facts)
+    assert {each.params.attribute_share for each in found.params.structures.values()} == {0.25}
+    assert not any(
+        asked("auto", facts, carry=False).plan.allotments[i].purpose.endswith("carry") for i in (0, 1)
+    )
+    params = found.params.model_copy(update={"attribute_share": 0.2})
+    with pytest.raises(NotAccepted, match="each structure pays for what its edges carry"):
+        found.generator.plan(params, facts)
