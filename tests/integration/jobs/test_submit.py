@@ -233,6 +233,27 @@ def test_a_target_that_cannot_be_met_reserves_nothing(
     assert rows(services, dataset) == (0, 0)
 
 
+def test_a_map_of_relations_is_a_method(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal)
+    (name,) = (each.name for each in SCHEMA.edge_types)
+    mapped = ask(dataset, method={name: {"method": "dgg", "parameters": {}}})
+    assert mapped.content()["method"] == {name: {"method": "dgg", "parameters": {}}}
+    dry = plan_job(services, principal, mapped)
+    assert (dry.method, dry.plan_digest) == (
+        "dgg",
+        plan_job(services, principal, ask(dataset, method="dgg")).plan_digest,
+    )
+    assert queued_job(services, principal, dataset.id, method={"*": "dgg"}).method == "dgg"
+    for method, kind, field in (
+        ({"nobody": "dgg"}, NotAccepted, "method.nobody"),
+        ({name: "no_such"}, UnknownMethod, "method"),
+        ({name: {"method": "dgg", "parameters": {"x": 1}}}, InvalidInput, "parameters.x"),
+    ):
+        with pytest.raises(kind) as refused:
+            plan_job(services, principal, ask(dataset, method=method))
+        assert refused.value.members.get("field") == field
+
+
 def test_auto_is_chosen_at_the_epsilon_that_a_target_takes(services: Services, principal: Principal) -> None:
     dataset = ready_dataset(services, principal)
     asked = ask(dataset, epsilon=None, method="auto", target={"edges_within_95": 500})
