@@ -11,7 +11,7 @@ nearly all edges and no model comes near. The line is drawn where nine edges of 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
@@ -75,16 +75,20 @@ class Choice:
 
 
 def choose(
-    public: PublicFacts, nodes: Mapping[str, int], *, allowed: Collection[str] | None = None
+    public: PublicFacts,
+    nodes: Mapping[str, int],
+    *,
+    allowed: Collection[str] | None = None,
+    had: Container[str] | None = None,
 ) -> Choice:
     """Choose the first method of a fixed order of preference that takes the request.
 
-    ``nodes``: the size of every node universe by type. ``allowed``: the methods that may be chosen; None:
-    every one. A function of its arguments alone, and of which
-    methods are registered. Raises ``errors.NotAccepted`` with the field to mend where no method takes it.
-    O(cells).
+    ``nodes``: the size of every node universe by type. ``allowed``: the methods that may be chosen, ``had``:
+    those that can be run; None: every one. A method that is not had is passed over as one that is not
+    registered. A function of its arguments alone, and of which methods are registered. Raises
+    ``errors.NotAccepted`` with the field to mend where no method takes it. O(cells).
     """
-    known = registry.generators()
+    known = _known(had)
     may_flip = public.unit in EDGE_WISE and FLIPS in known and (allowed is None or FLIPS in allowed)
     flips = _flips(public, nodes) if may_flip else None
     if flips is not None:
@@ -117,14 +121,19 @@ def choose(
 
 
 def choose_in_parts(
-    public: PublicFacts, nodes: Mapping[str, int], *, allowed: Collection[str] | None = None
+    public: PublicFacts,
+    nodes: Mapping[str, int],
+    *,
+    allowed: Collection[str] | None = None,
+    had: Container[str] | None = None,
 ) -> Choice:
     """Choose the first method by name that reads edges in parts, with the parameters that make it.
 
-    ``nodes`` and ``allowed``: as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes it.
+    ``nodes``, ``allowed`` and ``had``: as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes
+    it.
     """
     refusal = errors.NotAccepted("no method reads edges in parts, of those that are allowed", field="method")
-    for name, generator in sorted(registry.generators().items()):
+    for name, generator in sorted(_known(had).items()):
         if not isinstance(generator, ShardedGenerator) or (allowed is not None and name not in allowed):
             continue
         planned = _planned(generator, generator.counted, public, nodes)
@@ -133,6 +142,12 @@ def choose_in_parts(
             return Choice(name, reason, generator.counted, planned)
         refusal = planned
     raise refusal
+
+
+def _known(had: Container[str] | None) -> dict[str, Generator]:
+    """Return the registered methods that can be run, by name."""
+    known = registry.generators()
+    return known if had is None else {name: each for name, each in known.items() if name in had}
 
 
 def _planned(
