@@ -37,7 +37,7 @@ GPU_TASK = f"{PREFIX}{Topic.RUN}-gpu"
 settings = get_settings()
 
 
-def route_by_ability(name: str, *_: Any, **__: Any) -> dict[str, Queue] | None:
+def route_by_ability(name: str, *_args: Any, **_given: Any) -> dict[str, Queue] | None:
     """Route work that not every worker can do to the queue of what it needs."""
     _, needing, ability = name.partition(NEEDING)
     return {"queue": queue_of(ability)} if needing else None

@@ -220,7 +220,7 @@ class StreamClosed(Conflict):
 
 
 class WorkerMissing(Conflict):
-    """``field`` names what no worker has."""
+    pass
 
 
 class InstanceRunning(Conflict):

@@ -72,21 +72,21 @@ class OfWorkers:
 
     def refusal(self, generator: Generator) -> WorkerMissing:
         """Say that no worker has the method, and what helps."""
-        return self._missing(f"the method {generator.name}", "name another method", "method")
+        return self._missing(f"the method {generator.name}", "name another method")
 
     def require_suite(self, suite: Suite) -> None:
         """Raise WorkerMissing where no worker can compare by the suite."""
         if suite is Suite.FULL and FULL_SUITE not in self:
-            raise self._missing("the learned comparisons of the suite full", "ask for standard", "suite")
+            raise self._missing("the learned comparisons of the suite full", "ask for standard")
 
     def require_audit(self, method: str) -> None:
         """Raise WorkerMissing where no worker can run the audit of the method."""
         plain = method in MECHANISMS and method != TRAINED_AUDIT
         if not plain and of_audit(method) not in self:
-            raise self._missing(f"what an audit of {method} runs", "audit another method", "method")
+            raise self._missing(f"what an audit of {method} runs", "audit another method")
 
-    def _missing(self, what: str, instead: str, field: str) -> WorkerMissing:
-        return WorkerMissing(f"No worker has {what} at present: {instead}, or {ADD}.", field=field)
+    def _missing(self, what: str, instead: str) -> WorkerMissing:
+        return WorkerMissing(f"No worker has {what} at present: {instead}, or {ADD}.")
 
 
 def may_run() -> ColumnElement[bool]:

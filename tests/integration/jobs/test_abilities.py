@@ -96,7 +96,6 @@ def test_a_method_that_no_worker_has_is_refused_by_name(
     for ask in (plan_job, lambda *given: submit_job(*given, "key")):
         with pytest.raises(WorkerMissing, match=LEARNED) as refused:
             ask(services, principal, request(dataset))
-        assert refused.value.members["field"] == "method"
         assert "graphveil-worker-papers" in refused.value.message
     assert plan_job(services, principal, request(dataset, method="psgraph")).method == "psgraph"
     learned(services)
@@ -130,9 +129,8 @@ def test_the_suite_that_learns_is_refused_when_it_is_planned(
 ):
     light(services)
     full = request(dataset, method="dcsbm", suite=Suite.FULL)
-    with pytest.raises(WorkerMissing, match="standard") as refused:
+    with pytest.raises(WorkerMissing, match="standard"):
         plan_job(services, principal, full)
-    assert refused.value.members["field"] == "suite"
     plan_job(services, principal, request(dataset, method="dcsbm", suite=Suite.STANDARD))
     learned(services)
     plan_job(services, principal, full)
