@@ -145,15 +145,19 @@ def missing(libraries: Iterable[str]) -> list[str]:
     return [library for library in libraries if not installed(library)]
 
 
-@cache
 def runnable() -> frozenset[str]:
     """Name the generators that could run here: those whose libraries are installed."""
     return frozenset(name for name, each in _discovered().items() if not missing(needs_of(each)))
 
 
-@cache
 def common() -> frozenset[str]:
     """Name the generators that all have who run the engine: the service's own that need no more libraries."""
-    ours = {entry.name for entry in entries(GROUP) if entry.dist is None or entry.dist.name == NAME}
-    every = ours.union(_own_modules())
-    return frozenset(name for name, each in _discovered().items() if name in every and not needs_of(each))
+    ours = _ours()
+    return frozenset(name for name, each in _discovered().items() if name in ours and not needs_of(each))
+
+
+@cache
+def _ours() -> frozenset[str]:
+    """Name the methods of the service's own packages."""
+    entered = (entry.name for entry in entries(GROUP) if entry.dist is None or entry.dist.name == NAME)
+    return frozenset((*_own_modules(), *entered))
