@@ -46,7 +46,7 @@ $(READY): pyproject.toml client/pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (minutes at the first time)…"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints.txt -e ./client -e '.[worker,local,dev]'
+		-c constraints.txt -e ./client -e '.[worker,papers,local,dev]'
 	@touch $@
 
 demo: $(READY)

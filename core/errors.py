@@ -56,6 +56,7 @@ from graphveil.problems import (
     UnmeteredFit,
     UnsupportedMediaType,
     UploadsFull,
+    WorkerMissing,
 )
 
 __all__ = [
@@ -114,4 +115,5 @@ __all__ = [
     "UnmeteredFit",
     "UnsupportedMediaType",
     "UploadsFull",
+    "WorkerMissing",
 ]

@@ -21,7 +21,8 @@ for script in deploy/*.sh deploy/*/*.sh; do
 done
 
 say "Kubernetes manifests, each file"
-for file in deploy/kubernetes/base/*.yaml deploy/kubernetes/components/gpu/*.yaml deploy/kubernetes/overlays/*/*.yaml; do
+for file in deploy/kubernetes/base/*.yaml deploy/kubernetes/components/gpu/*.yaml \
+    deploy/kubernetes/components/papers/*.yaml deploy/kubernetes/overlays/*/*.yaml; do
     case $file in */kustomization.yaml) ;; *) kubernetes-validate --strict --quiet "$file" ;; esac
 done
 

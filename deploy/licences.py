@@ -20,6 +20,8 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from deploy.requirements.build import of_extra
+
 ROOT = Path(__file__).resolve().parents[1]
 NOTICE, SBOM = ROOT / "NOTICE", ROOT / "build" / "sbom.cdx.json"
 
@@ -106,7 +108,8 @@ def licence_of(about: metadata.PackageMetadata) -> str:
 def components() -> list[Component]:
     """What the images of api and worker install, by name; torch for CUDA without NVIDIA's parts."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["worker"]]
+    extras = ("worker", "papers")
+    wanted = [*project["dependencies"], *(each for extra in extras for each in of_extra(project, extra))]
     found = {}
     for name in _closure(wanted):
         about = metadata.distribution(name).metadata

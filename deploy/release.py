@@ -42,14 +42,16 @@ NAMED = (
     Named("CITATION.cff", "\nversion: "),
     Named("Dockerfile.api", "ARG VERSION="),
     Named("Dockerfile.worker", "ARG VERSION="),
-    Named("docker-compose.yml", "${GRAPHVEIL_VERSION:-", "}", times=3),
+    Named("docker-compose.yml", "${GRAPHVEIL_VERSION:-", "}", times=4),
     Named("deploy/kubernetes/base/kustomization.yaml", "newTag: ", "}", times=2),
     Named("deploy/kubernetes/components/gpu/kustomization.yaml", "newTag: ", "}"),
+    Named("deploy/kubernetes/components/papers/kustomization.yaml", "newTag: ", "}"),
 )
 IMAGES = (
     ("graphveil-api", "Dockerfile.api", ""),
-    ("graphveil-worker", "Dockerfile.worker", " --build-arg TORCH=cpu"),
-    ("graphveil-worker-cuda", "Dockerfile.worker", " --build-arg TORCH=cuda"),
+    ("graphveil-worker", "Dockerfile.worker", ""),
+    ("graphveil-worker-papers", "Dockerfile.worker", " --build-arg LEARNING=cpu"),
+    ("graphveil-worker-cuda", "Dockerfile.worker", " --build-arg LEARNING=cuda"),
 )
 
 

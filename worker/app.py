@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from celery import Celery, signals
@@ -28,10 +29,25 @@ GPU = Queue("graphveil-gpu", Exchange("graphveil-gpu"), "graphveil-gpu")
 """The queue of releases that wait for a GPU. Only workers that are told of one serve it, and first."""
 
 PREFIX = "graphveil."
+NEEDING = "-with."
+"""Between a topic and an ability in a task's name: work that needs it has a queue of its own for each."""
 GPU_TASK = f"{PREFIX}{Topic.RUN}-gpu"
 """The task of a job that waits for a GPU: its messages have a queue of their own."""
 
 settings = get_settings()
+
+
+def route_by_ability(name: str, *_args: Any, **_given: Any) -> dict[str, Queue] | None:
+    """Route work that not every worker can do to the queue of what it needs."""
+    _, needing, ability = name.partition(NEEDING)
+    return {"queue": queue_of(ability)} if needing else None
+
+
+def queue_of(ability: str) -> Queue:
+    """Name the queue of work that needs the ability."""
+    name = f"{WORK}-with-{ability}"
+    return Queue(name, Exchange(name), name)
+
 
 app = Celery("graphveil", broker=settings.redis_url, include=["worker.tasks"])
 app.conf.update(
@@ -45,14 +61,17 @@ app.conf.update(
         *(Queue(name) for name in (UPLOADS, WORK, SHARDS, CHECKS)),
     ],
     task_default_queue=WORK,
-    task_routes={
-        GPU_TASK: {"queue": GPU},
-        "graphveil.ingest": UPLOADS,
-        "graphveil.links": UPLOADS,
-        "graphveil.shard": SHARDS,
-        "graphveil.evaluate": CHECKS,
-        "graphveil.audit": CHECKS,
-    },
+    task_routes=(
+        {
+            GPU_TASK: {"queue": GPU},
+            "graphveil.ingest": UPLOADS,
+            "graphveil.links": UPLOADS,
+            "graphveil.shard": SHARDS,
+            "graphveil.evaluate": CHECKS,
+            "graphveil.audit": CHECKS,
+        },
+        route_by_ability,
+    ),
     task_acks_late=False,  # a lost worker is noticed by its lease, not by the broker
     task_ignore_result=True,
     task_publish_retry=False,  # the relay keeps what could not be sent
@@ -86,9 +105,26 @@ def task_name(topic: str) -> str:
     return PREFIX + Topic(topic).value
 
 
+def task_needing(topic: str, ability: str) -> str:
+    """Name the task of the topic's work that only workers with the ability may do."""
+    return f"{task_name(topic)}{NEEDING}{ability}"
+
+
 def draining() -> bool:
     """Tell whether this worker was asked to stop."""
     return _drain[0] == 1
+
+
+@signals.celeryd_init.connect
+def _serve_own_abilities(conf: Any, options: Mapping[str, Any] | None = None, **_: Any) -> None:
+    """Serve the queues of what this worker can do beyond others, unless it is told its queues."""
+    if (options or {}).get("queues"):
+        return
+    from core.workflows.jobs import abilities
+
+    every = list(conf.task_queues)
+    at = next(index for index, queue in enumerate(every) if queue.name == WORK) + 1
+    conf.task_queues = [*every[:at], *map(queue_of, sorted(abilities.beyond())), *every[at:]]
 
 
 @signals.worker_init.connect
@@ -124,6 +160,16 @@ def _hold_the_gpu(**_: Any) -> None:
     held = this_process().own_gpu
     assert held is not None
     held.when_lost = lambda: os.kill(os.getppid(), signal.SIGTERM)
+
+
+@signals.worker_process_init.connect
+def _tell_abilities(**_: Any) -> None:
+    """Tell from the start on what this process can do, unless it takes no jobs."""
+    if WORK in app.amqp.queues.consume_from:
+        from worker import telling
+        from worker.process import this_process
+
+        telling.keep(this_process())
 
 
 @signals.worker_process_shutdown.connect

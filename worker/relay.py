@@ -26,8 +26,9 @@ from core.outbox import service as outbox
 from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings, get_settings
 from core.tracing import spans
+from core.workflows.jobs import abilities_repository
 from core.workflows.operations.startup import may_start
-from worker.app import GPU_TASK, app, task_name
+from worker.app import GPU_TASK, app, task_name, task_needing
 from worker.stopping import Stopping
 
 BATCH = 100
@@ -45,14 +46,31 @@ def relay_once(db: Database, send: Callable[[str, str], None]) -> int:
         messages = outbox.take_unsent(session, BATCH)
         parents = _parents(session, messages) if spans.on() else {}
         for_gpus = jobs.gpu_only(session, _of_jobs(messages))
+        needed = _needed(session, messages)
         for message in messages:
             with _span_of(message, parents):
                 gpu = message.topic == Topic.RUN and message.subject_id in for_gpus
-                send(GPU_TASK if gpu else task_name(message.topic), message.subject_id)
+                ability = needed.get((message.topic, message.subject_id))
+                task = task_name(message.topic)
+                if ability is not None:
+                    task = task_needing(message.topic, ability)
+                send(GPU_TASK if gpu else task, message.subject_id)
         if messages:
             reach("before_mark_sent")
         outbox.mark_sent(session, [message.id for message in messages])
         return len(messages)
+
+
+def _needed(session: Session, messages: Sequence[OutboxMessage]) -> dict[tuple[str, str], str]:
+    """Find the ability that the work of each message needs, of those that not every worker can do."""
+    ids: dict[str, set[str]] = {}
+    for message in messages:
+        ids.setdefault(message.topic, set()).add(message.subject_id)
+    return {
+        (topic, row_id): ability
+        for topic, of_topic in ids.items()
+        for row_id, ability in abilities_repository.needed(session, Topic(topic), of_topic).items()
+    }
 
 
 def _parents(session: Session, messages: Sequence[OutboxMessage]) -> dict[str, str]:

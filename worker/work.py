@@ -53,10 +53,18 @@ def take(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draini
     return taken
 
 
-def take_turn(process: WorkerProcess, topic: Topic, draining: Draining, *, gpu_only: bool = False) -> bool:
+def take_turn(
+    process: WorkerProcess,
+    topic: Topic,
+    draining: Draining,
+    *,
+    gpu_only: bool = False,
+    ability: str | None = None,
+) -> bool:
     """Take the work whose turn it is, as :func:`take` does; False if there is none that is free.
 
-    Of jobs that only a worker with a GPU may take (``gpu_only``), or of the others.
+    Of jobs that only a worker with a GPU may take (``gpu_only``), of work that needs the ``ability``, or of
+    what any worker may take.
 
     A message says that work of the topic waits, not which is next: it came in the order in which work was
     asked for, and that order is the fair one to nobody but the tenant that asked for most.
@@ -66,7 +74,7 @@ def take_turn(process: WorkerProcess, topic: Topic, draining: Draining, *, gpu_o
         return False
     passed_over: list[str] = []
     while not draining():
-        following = turns.next_work(process.services, topic, passed_over, gpu_only=gpu_only)
+        following = turns.next_work(process.services, topic, passed_over, gpu_only=gpu_only, ability=ability)
         if following is None:
             break
         if take(process, *following, draining):

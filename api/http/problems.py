@@ -132,6 +132,7 @@ TABLE: dict[type[Exception], Row] = {
     ),
     errors.StreamBusy: Row("stream-busy", "Too many snapshots wait", 409, True, CALLER, _STREAM),
     errors.StreamClosed: Row("stream-closed", "The stream is closed", 409, False, CALLER, _STREAM),
+    errors.WorkerMissing: Row("worker-missing", "No worker can do this", 409, True, OPERATOR),
     errors.InstanceRunning: Row("instance-running", "The folder is in use", 409, False, OPERATOR),
     errors.StaleEtag: Row(
         "stale-etag", "It has changed since you read it", 412, False, CALLER, shapes.StaleEtagProblem

@@ -52,6 +52,7 @@ _EXAMPLES = {
             errors.Conflict,
             errors.NotAccepted,
             errors.UnknownMethod,
+            errors.WorkerMissing,
             errors.IdempotencyKeyReused,
         ),
     },

@@ -66,6 +66,7 @@ _EXAMPLES = {
             errors.AccountExposed,
             errors.NotAccepted,
             errors.UnknownMethod,
+            errors.WorkerMissing,
             errors.UnknownFormat,
             errors.IdempotencyKeyReused,
             errors.UnitMismatch,

@@ -39,6 +39,7 @@ _EXAMPLES = {
             errors.AccountBlocked,
             errors.NotAccepted,
             errors.UnknownMethod,
+            errors.WorkerMissing,
             errors.UnknownFormat,
             errors.IdempotencyKeyReused,
             errors.KindNotAllowed,

@@ -103,6 +103,7 @@ Step = Annotated[int, Path(ge=0, le=_LAST_STEP, description="The step.")]
             errors.AccountExposed,
             errors.NotAccepted,
             errors.UnknownMethod,
+            errors.WorkerMissing,
             errors.IdempotencyKeyReused,
             errors.KindNotAllowed,
         ),

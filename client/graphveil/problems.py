@@ -32,6 +32,7 @@ GraphveilError
 │   ├── SnapshotConflict         the step has another snapshot already
 │   ├── StreamBusy               too many snapshots wait
 │   ├── StreamClosed             no further snapshots
+│   ├── WorkerMissing            no worker has what the request needs
 │   └── InstanceRunning          a second embedded stack on one folder
 ├── StaleEtag                    the object has changed since the caller read it
 ├── IfMatchMissing               a change must name what it changes
@@ -215,6 +216,10 @@ class StreamBusy(Conflict):
 
 
 class StreamClosed(Conflict):
+    pass
+
+
+class WorkerMissing(Conflict):
     pass
 
 

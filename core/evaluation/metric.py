@@ -20,6 +20,10 @@ class Suite(StrEnum):
         return order.index(other) <= order.index(self)
 
 
+LEARNED_NEEDS = ("sklearn", "torch")
+"""Libraries, as they are imported, that learned attacks and tasks use: the suite ``full`` alone has any."""
+
+
 class Estimate(NamedTuple):
     """A sampled value and its standard error."""
 

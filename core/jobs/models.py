@@ -53,6 +53,7 @@ class JobReason(StrEnum):
     RESERVATION_EXPIRED = "reservation_expired"
     ACCOUNT_EXPOSED = "account_exposed"
     ACCELERATOR_MISSING = "accelerator_missing"
+    METHOD_MISSING = "method_missing"
     DATASET_ARCHIVED = "dataset_archived"
     LINKS_NOT_NAMED = "links_not_named"
     DRAWING_LOST = "drawing_lost"

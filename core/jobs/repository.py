@@ -188,6 +188,12 @@ def waiting_for_gpu(session: Session, waited_seconds: float, limit: int) -> Sequ
     return session.scalars(query.order_by(Job.created_at, Job.id).limit(limit)).all()
 
 
+def queued_but(session: Session, methods: Collection[str], limit: int) -> Sequence[str]:
+    """Jobs that wait for a worker, by none of these methods; the oldest first."""
+    query = select(Job.id).where(Job.state == JobState.QUEUED, Job.method.not_in(methods))
+    return session.scalars(query.order_by(Job.created_at, Job.id).limit(limit)).all()
+
+
 def lease_live(session: Session, job: Job) -> bool:
     """Tell whether the lease still runs, by PostgreSQL's clock."""
     return (

@@ -11,6 +11,7 @@ under this reservation):
 | a stream's snapshot breaks its schema       | no     | release                    | invalid_snapshot    |
 | the links to hide were withdrawn meanwhile  | no     | release                    | links_not_named     |
 | needs a GPU, and for too long no worker had | no     | release                    | accelerator_missing |
+| its method is one that no worker has now    | no     | release                    | method_missing      |
 |   one                                       |        |                            |                     |
 | cancelled by its caller, dataset archived   | yes    | forfeit                    | cancelled           |
 |                                             | no     | release                    | cancelled           |

@@ -7,8 +7,8 @@ The rule, first to last:
 3. of those, the tenant whose latest job began longest ago, or that has had none;
 4. of its jobs, the oldest.
 
-Jobs that only a worker with a GPU may claim are a queue of their own, by the same rule: neither queue is
-looked into for the other's sake.
+Jobs that only a worker with a GPU may claim are a queue of their own, by the same rule, and so are those of
+each method that not every worker has: no queue is looked into for another's sake.
 
 So a tenant waits for no more than the running jobs and one job of each other tenant, however many another has
 queued. All of it is public: what is counted is jobs and times that callers see by polling.
@@ -78,7 +78,7 @@ def fairest(*, waiting: str, but: ColumnElement[bool]) -> Select[Any]:
 def next_id(session: Session, *, but: ColumnElement[bool], gpu_only: bool = False) -> str | None:
     """Find the job whose turn it is, without those of which ``but`` is true; None when none waits.
 
-    Of those that wait for a GPU (``gpu_only``), or of those that any worker may claim.
+    Of those that wait for a GPU (``gpu_only``), or of the others.
     """
     if gpu_only:
         return session.scalars(fairest(waiting=GPU_AND_QUEUED, but=but)).one_or_none()

@@ -405,6 +405,11 @@ def accelerator_of(
     return Accelerator.NONE if asked is None else Accelerator(asked(params, public, nodes))
 
 
+def needs_of(generator: Generator) -> tuple[str, ...]:
+    """Name the libraries, as they are imported, that its fits and samples use beyond the engine's own."""
+    return tuple(getattr(generator, "needs", ()))
+
+
 def carries_values(generator: Generator, params: Any) -> bool:
     """Tell whether the edges of a release by ``generator`` carry what the schema declares."""
     asked = getattr(generator, "carries", None)

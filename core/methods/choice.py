@@ -10,9 +10,8 @@ nearly all edges and no model comes near. The line is drawn where nine edges of 
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
@@ -29,7 +28,7 @@ from core.methods._shared.flips.worth import WORTH, strength
 from core.methods._shared.frame.plan import cell_nano_epsilon
 from core.methods._shared.node_values import share as node_share
 from core.methods._shared.values import share as value_share
-from core.methods.base import Parameters, PublicFacts, ShardedGenerator
+from core.methods.base import Generator, Parameters, PublicFacts, ShardedGenerator
 from core.methods.room import require_room
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import PrivacyPlan
@@ -106,7 +105,8 @@ class Choice:
 class Request:
     """What a choice may be made of, beside public facts.
 
-    ``allowed``: the methods that may be chosen; None: every one. ``named``: relations whose structure is
+    ``allowed``: the methods that may be chosen, ``had``: those that can be run; None: every one. A method
+    that is not had is passed over as one that is not registered. ``named``: relations whose structure is
     named, ``*`` for all others; AUTO leaves one to the rules. ``values``, ``rows``: the shares of epsilon for
     what edges carry and for protected attributes of nodes; None leaves them to the rules.
     """
@@ -115,6 +115,7 @@ class Request:
     named: Mapping[str, StructureChoice] = field(default_factory=dict)
     values: float | None = None
     rows: float | None = None
+    had: Container[str] | None = None
 
     def may(self, name: str) -> bool:
         """Tell whether the method may be chosen."""
@@ -219,25 +220,26 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
     own = shares if public.unit is Unit.NODE else {}  # there each structure pays for what its edges carry
     shares = {} if own else shares
     alone = _beside(public, shares)
-    picks = _picks(alone, nodes, request, shares, own)
+    but: frozenset[str] = frozenset()
+    picks = _picks(alone, nodes, request, shares, own, but)
     timed = {each.method for name, each in picks.items() if public.schema.edge_type(name).temporal}
     if public.unit is Unit.W_EVENT and KEYFRAME in timed and len(timed) > 1:
-        picks = _picks(alone, nodes, request, shares, own, frozenset({KEYFRAME}))
-    kinds = {(each.method, json.dumps(dict(each.params), sort_keys=True)) for each in picks.values()}
-    first = next(iter(picks.values()))
+        but = frozenset({KEYFRAME})
+        picks = _picks(alone, nodes, request, shares, own, but)
+    if (one := _of_one(public, nodes, picks, shares)) is not None:
+        return one
+    if any(each.method not in registry.common() for each in picks.values()):
+        # A composition is of methods that every worker has.
+        picks = _picks(alone, nodes, replace(request, had=registry.common()), shares, own, but)
+        if (one := _of_one(public, nodes, picks, shares)) is not None:
+            return one
     reason = " ".join(dict.fromkeys(each.reason for each in picks.values()))
-    if len(kinds) == 1:
-        if len(picks) == 1 and not shares:
-            return replace(first, reason=reason)
-        made = _whole(first.method, {**first.params, **shares}, reason, public, nodes)
-        if isinstance(made, Choice):
-            return made
     structures = {
         name: {"method": each.method, "parameters": dict(each.params)} for name, each in picks.items()
     }
     told = "; ".join(f"{name} by {each.method}" for name, each in list(picks.items())[:MOST_TOLD])
     more = f"; and {len(picks) - MOST_TOLD} more" if len(picks) > MOST_TOLD else ""
-    if COMPOSED not in registry.generators():
+    if COMPOSED not in _known(request.had):
         raise errors.NotAccepted(
             f"relations would have structures of their own, and {COMPOSED} is not installed: name one method",
             field="method",
@@ -252,6 +254,20 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
     if isinstance(composed, errors.NotAccepted):
         raise composed
     return composed
+
+
+def _of_one(
+    public: PublicFacts, nodes: Mapping[str, int], picks: Mapping[str, Choice], shares: Shares
+) -> Choice | None:
+    """Choose the method that all relations have in common; None where there is none, or it refuses them."""
+    first, *others = picks.values()
+    if any((each.method, each.params) != (first.method, first.params) for each in others):
+        return None
+    reason = " ".join(dict.fromkeys(each.reason for each in picks.values()))
+    if not others and not shares:
+        return replace(first, reason=reason)
+    made = _whole(first.method, {**first.params, **shares}, reason, public, nodes)
+    return made if isinstance(made, Choice) else None
 
 
 def _beside(public: PublicFacts, shares: Shares) -> PublicFacts:
@@ -269,7 +285,7 @@ def _picks(
     request: Request,
     shares: Shares,
     of_each: Shares,
-    but: frozenset[str] = frozenset(),
+    but: frozenset[str],
 ) -> dict[str, Choice]:
     """Pick a structure for every relation.
 
@@ -327,7 +343,7 @@ def _pick(
 
     ``mixes``: edges are to meet by protected attributes of nodes, which few structures can.
     """
-    known = registry.generators()
+    known = _known(request.had)
     may_flip = public.unit in EDGE_WISE and FLIPS in known and request.may(FLIPS) and not mixes
     flips = _flips(public, nodes) if may_flip else None
     if flips is not None:
@@ -374,14 +390,19 @@ def _of_all_graphs(public: PublicFacts, nodes: Mapping[str, int], request: Reque
 
 
 def choose_in_parts(
-    public: PublicFacts, nodes: Mapping[str, int], *, allowed: Collection[str] | None = None
+    public: PublicFacts,
+    nodes: Mapping[str, int],
+    *,
+    allowed: Collection[str] | None = None,
+    had: Container[str] | None = None,
 ) -> Choice:
     """Choose the first method by name that reads edges in parts, with the parameters that make it.
 
-    ``nodes`` and ``allowed``: as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes it.
+    ``nodes``, ``allowed`` and ``had``: as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes
+    it.
     """
     refusal = errors.NotAccepted("no method reads edges in parts, of those that are allowed", field="method")
-    for name, generator in sorted(registry.generators().items()):
+    for name, generator in sorted(_known(had).items()):
         if not isinstance(generator, ShardedGenerator) or (allowed is not None and name not in allowed):
             continue
         reason = f"The edges of the dataset stay in parts: {name} counts them, with these parameters."
@@ -390,6 +411,12 @@ def choose_in_parts(
             return planned
         refusal = planned
     raise refusal
+
+
+def _known(had: Container[str] | None) -> dict[str, Generator]:
+    """Return the registered methods that can be run, by name."""
+    known = registry.generators()
+    return known if had is None else {name: each for name, each in known.items() if name in had}
 
 
 def _whole(

@@ -6,6 +6,7 @@ A package enters its methods in the group ``graphveil.methods`` of its entry poi
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -19,9 +20,9 @@ from pydantic import BaseModel
 
 import core.methods as package
 from core import errors
-from core.methods.base import Generator, GraphKinds
+from core.methods.base import Generator, GraphKinds, needs_of
 from core.privacy.units import Unit
-from core.version import entries
+from core.version import NAME, entries
 
 _OWN = frozenset({"base", "choice", "registry", "room", "shares"})
 GROUP = "graphveil.methods"
@@ -86,10 +87,16 @@ def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Generator]:
 
 def built_in() -> Iterator[tuple[str, Any]]:
     """Yield what the modules and packages beside this file bind to ``GENERATOR``."""
+    for module in _own_modules():
+        name = f"{package.__name__}.{module}"
+        yield name, getattr(importlib.import_module(name), "GENERATOR", None)
+
+
+def _own_modules() -> Iterator[str]:
+    """Yield the names of the modules and packages beside this file that are methods, as these are called."""
     for entry in pkgutil.iter_modules(package.__path__):
         if entry.name not in _OWN and not entry.name.startswith("_"):
-            name = f"{package.__name__}.{entry.name}"
-            yield name, getattr(importlib.import_module(name), "GENERATOR", None)
+            yield entry.name
 
 
 def entered() -> Iterator[tuple[str, Any]]:
@@ -125,3 +132,32 @@ def get(name: str) -> Generator:
     except KeyError:
         known = ", ".join(_discovered())
         raise errors.UnknownMethod(f"no method named {name!r}; known are: {known}", field="method") from None
+
+
+@cache
+def installed(library: str) -> bool:
+    """Tell whether the library could be imported; it is not."""
+    return importlib.util.find_spec(library) is not None
+
+
+def missing(libraries: Iterable[str]) -> list[str]:
+    """List those of the libraries, as they are imported, that are not installed."""
+    return [library for library in libraries if not installed(library)]
+
+
+def runnable() -> frozenset[str]:
+    """Name the generators that could run here: those whose libraries are installed."""
+    return frozenset(name for name, each in _discovered().items() if not missing(needs_of(each)))
+
+
+def common() -> frozenset[str]:
+    """Name the generators that all have who run the engine: the service's own that need no more libraries."""
+    ours = _ours()
+    return frozenset(name for name, each in _discovered().items() if name in ours and not needs_of(each))
+
+
+@cache
+def _ours() -> frozenset[str]:
+    """Name the methods of the service's own packages."""
+    entered = (entry.name for entry in entries(GROUP) if entry.dist is None or entry.dist.name == NAME)
+    return frozenset((*_own_modules(), *entered))

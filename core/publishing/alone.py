@@ -22,7 +22,8 @@ from core.graphs.schema import Derived, GraphSchema
 from core.ledger.amounts import check_delta, delta_cost, epsilon_cost
 from core.ledger.in_file import FileAccount, Held
 from core.ledger.kinds import Filter
-from core.methods.base import LinkHidingGenerator, Progress, PublicFacts
+from core.methods import registry
+from core.methods.base import Generator, LinkHidingGenerator, Progress, PublicFacts, needs_of
 from core.methods.choice import AUTO
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
@@ -99,7 +100,7 @@ def plan_alone(
         checks.protected_relations(schema, asked.edge_types),
         accountant=Accountant.RENYI if renyi else Accountant.PRIVACY_LOSS,
     )
-    settled = settle(asked.method, asked.parameters, asked.formats, facts, nodes)
+    settled = settle(asked.method, asked.parameters, asked.formats, facts, nodes, had=_Here())
     if settled.plan.cost().kind is GuaranteeKind.NONE and not asked.public:
         raise KindNotAllowed(
             f"{settled.generator.name} so gives no guarantee: it is for graphs that are known to all",
@@ -124,6 +125,24 @@ def plan_alone(
         derived=tuple(derived),
     )
     return Task(ReleaseTask(release=release, plan=settled.plan.to_json()), settled, facts)
+
+
+class _Here:
+    """The methods whose libraries this environment has."""
+
+    def __contains__(self, method: object) -> bool:
+        return method in registry.runnable()
+
+    def refusal(self, generator: Generator) -> NotAccepted:
+        """Name the libraries, and what installs them."""
+        return NotAccepted(
+            missing_here(generator.name, registry.missing(needs_of(generator))), field="method"
+        )
+
+
+def missing_here(what: str, libraries: Sequence[str]) -> str:
+    """Say that ``what`` needs libraries which are not installed, and how to install them."""
+    return f"{what} needs {' and '.join(libraries)}, not installed here: pip install 'graphveil[papers]'"
 
 
 class _Recorder:

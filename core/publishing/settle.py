@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 
-from core.errors import InvalidInput, NotAccepted
+from core.errors import GraphveilError, InvalidInput, NotAccepted
 from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods._shared.composition.params import NAME as COMPOSED
@@ -32,6 +32,16 @@ from core.publishing.checks import (
 Structures = Mapping[str, str | StructureChoice | Mapping[str, Any]]
 Method = str | Structures
 """A method's name, AUTO, or by relation either of them, or a method with its parameters; REST: all others."""
+
+
+class Had(Protocol):
+    """The methods that can be run where a release is to be made."""
+
+    def __contains__(self, method: object) -> bool: ...
+
+    def refusal(self, generator: Generator) -> GraphveilError:
+        """Say what is missing for a method that cannot be run, and how to mend it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -60,12 +70,13 @@ def settle(
     allowed: Collection[str] | None = None,
     *,
     in_parts: bool = False,
+    had: Had | None = None,
 ) -> Settled:
     """Settle the request; ``nodes`` are the sizes of the node universes by type.
 
     Raises as :func:`method_of`, and UnknownFormat, InvalidInput and NotAccepted, with the ``field`` to mend.
     """
-    choice, generator, params = method_of(name, parameters, facts, nodes, allowed, in_parts=in_parts)
+    choice, generator, params = method_of(name, parameters, facts, nodes, allowed, in_parts=in_parts, had=had)
     released = released_schema(facts.schema, facts.edge_types, **synthesised_by(generator, params))
     wanted = checked_formats(formats, released)
     plan = generator.plan(params, facts) if choice is None else choice.plan
@@ -97,12 +108,14 @@ def method_of(
     allowed: Collection[str] | None = None,
     *,
     in_parts: bool = False,
+    had: Had | None = None,
 ) -> tuple[Choice | None, Generator, BaseModel]:
     """Return the named method, or what ``auto`` or a map of relations stands for, and its parameters.
 
     Raises InvalidInput for parameters that are wrong; UnknownMethod; NotAccepted where no method takes the
     request, of those that are ``allowed`` (None: every one), and with ``in_parts`` where the method cannot
-    read edges in parts.
+    read edges in parts. Raises what ``had`` (None: every method) says of a named method that cannot be run;
+    ``auto`` never chooses one.
     """
     choice = None
     if name == AUTO or not isinstance(name, str):
@@ -121,12 +134,14 @@ def method_of(
                     "structures of relations out.",
                     field="parameters" if parameters else "method",
                 )
-            choice = choose_in_parts(facts, nodes, allowed=allowed)
+            choice = choose_in_parts(facts, nodes, allowed=allowed, had=had)
         else:
             named = {} if isinstance(name, str) else structures_of(name, facts)
-            choice = choose(facts, nodes, Request(allowed, named, shares.values, shares.rows))
+            choice = choose(facts, nodes, Request(allowed, named, shares.values, shares.rows, had))
         name, parameters = choice.method, choice.params
     generator = registry.get(name)
+    if had is not None and name not in had:
+        raise had.refusal(generator)
     params = params_of(generator, parameters)
     if in_parts:
         sharded(generator, params)

@@ -1,10 +1,10 @@
-"""The GPUs of hosts that run workers, and which worker holds which."""
+"""The GPUs of hosts that run workers, which worker holds which, and what each can do."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Integer, String
+from sqlalchemy import ARRAY, BigInteger, Integer, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from core.db.base import Base
@@ -34,3 +34,13 @@ class HeldGpu(Base):
     host: Mapped[str] = mapped_column(String(64))
     worker: Mapped[str] = mapped_column(String(128))
     lease_expires_at: Mapped[datetime] = mapped_column()
+
+
+class WorkerAbilities(Base):
+    """What one worker could do when it last told: methods by name, and what else needs more libraries."""
+
+    __tablename__ = "worker_abilities"
+
+    worker: Mapped[str] = mapped_column(String(128), primary_key=True)
+    abilities: Mapped[list[str]] = mapped_column(ARRAY(String(96)))
+    told_at: Mapped[datetime] = mapped_column()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -10,9 +10,11 @@ from sqlalchemy import ColumnElement, delete, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from core.workers.models import HeldGpu, WorkerGpu
+from core.workers.models import HeldGpu, WorkerAbilities, WorkerGpu
 
 KEPT = timedelta(days=1)
+ABLE = timedelta(minutes=15)
+"""What a worker told stands for so long: one that restarts, or is replaced, is missed by nobody."""
 
 
 @dataclass(frozen=True)
@@ -77,3 +79,18 @@ def gpus_held(session: Session) -> int:
     """Count the GPUs whose workers are alive."""
     live = select(func.count()).select_from(HeldGpu).where(HeldGpu.lease_expires_at > func.clock_timestamp())
     return session.execute(live).scalar_one()
+
+
+def tell(session: Session, worker: str, abilities: Collection[str]) -> None:
+    """The worker can do this, at PostgreSQL's time. Workers that went silent are forgotten."""
+    session.execute(delete(WorkerAbilities).where(WorkerAbilities.told_at < func.now() - KEPT))
+    told = {"abilities": sorted(abilities), "told_at": func.clock_timestamp()}
+    row = insert(WorkerAbilities).values(worker=worker, **told)
+    session.execute(row.on_conflict_do_update(index_elements=["worker"], set_=told))
+
+
+def abilities(session: Session) -> frozenset[str] | None:
+    """Collect what any worker can do that told so lately; None where none has."""
+    lately = WorkerAbilities.told_at > func.clock_timestamp() - ABLE
+    told = session.scalars(select(func.unnest(WorkerAbilities.abilities)).where(lately).distinct()).all()
+    return frozenset(told) or None

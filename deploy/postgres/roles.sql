@@ -107,6 +107,7 @@ BEGIN
             ('graphveil_app', 'invariant_checks', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'worker_gpus', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'held_gpus', 'SELECT, INSERT, UPDATE, DELETE'),
+            ('graphveil_app', 'worker_abilities', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'outbox', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_verifier', 'alembic_version', 'SELECT'),
             ('graphveil_verifier', 'budget_accounts', 'SELECT'),

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from deploy.requirements.build import of_extra
+
 ROOT = Path(__file__).resolve().parents[2]
 NOT_NEEDED = frozenset({"graphveil", "torch"})
 TESTING = ("hypothesis", "pytest", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist")
@@ -22,7 +24,7 @@ TESTING = ("hypothesis", "pytest", "pytest-rerunfailures", "pytest-timeout", "py
 def wanted() -> list[str]:
     """The names of what the service, its workers and its tests import."""
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [*stated["dependencies"], *stated["optional-dependencies"]["worker"], *TESTING]
+    return [*stated["dependencies"], *of_extra(stated, "worker"), *of_extra(stated, "papers"), *TESTING]
 
 
 def missing() -> Iterator[str]:

@@ -1,7 +1,8 @@
 """``python -m deploy.requirements.build``: the images' packages with their files' digests.
 
-Writes ``api.txt`` (x86_64 and aarch64), ``worker.txt`` and ``torch-cuda.txt`` (x86_64) beside this file: what
-``constraints.txt`` pins, and under torch-cuda what torch with CUDA brings. Downloads what pip must look into.
+Writes beside this file ``api.txt`` (x86_64 and aarch64), ``worker.txt``, ``papers.txt`` (what learned methods
+need beyond, but for torch) and ``torch-cuda.txt`` (x86_64): what ``constraints.txt`` pins, and what CUDA's
+torch brings. Downloads what pip must look into.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,20 @@ def declared(*extras: str) -> list[str]:
     named = [
         *project["dependencies"],
         *client["dependencies"],
-        *(each for extra in extras for each in project["optional-dependencies"][extra]),
+        *(each for extra in extras for each in of_extra(project, extra)),
     ]
     return [each for each in dict.fromkeys(named) if each != client["name"]]
+
+
+def of_extra(project: Mapping[str, Any], extra: str) -> Iterator[str]:
+    """What an extra of the project asks for, with that of the extras which it names."""
+    for each in project["optional-dependencies"][extra]:
+        name, _, extras = each.rstrip("]").partition("[")
+        if name != project["name"]:
+            yield each
+            continue
+        for other in extras.split(","):
+            yield from of_extra(project, other)
 
 
 def pins_of(report: Mapping[str, Any]) -> Pins:
@@ -92,22 +104,25 @@ def text(pins: Pins) -> str:
     return HEADER + "\n".join(lines) + "\n"
 
 
-def files_of(api: Pins, api_arm: Pins, worker: Pins) -> dict[str, str]:
+def files_of(api: Pins, api_arm: Pins, worker: Pins, papers: Pins) -> dict[str, str]:
     """The content of each file by its name. What no constraint names came with torch for CUDA."""
     known = constrained()
-    cuda = {name: pin for name, pin in worker.items() if name == "torch" or name not in known}
+    more = {name: pin for name, pin in papers.items() if name not in worker}
+    cuda = {name: pin for name, pin in more.items() if name == "torch" or name not in known}
     return {
         "api.txt": text(both(api, api_arm)),
-        "worker.txt": text({name: pin for name, pin in worker.items() if name not in cuda}),
+        "worker.txt": text(worker),
+        "papers.txt": text({name: pin for name, pin in more.items() if name not in cuda}),
         "torch-cuda.txt": text(cuda),
     }
 
 
 def main() -> None:
     """Writes the files."""
-    api = reported(declared(), "x86_64")
+    api = reported(declared("service"), "x86_64")
     arm = reported([f"{name}=={version}" for name, (version, _) in api.items()], "aarch64", alone=True)
-    for name, content in files_of(api, arm, reported(declared("worker"), "x86_64")).items():
+    worker, papers = (reported(declared(*extras), "x86_64") for extras in (("worker",), ("worker", "papers")))
+    for name, content in files_of(api, arm, worker, papers).items():
         (HERE / name).write_text(content)
 
 

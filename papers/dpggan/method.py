@@ -48,6 +48,7 @@ class LinkMethod:
     name: ClassVar[str]
     title: str
     summary: str
+    needs: ClassVar[tuple[str, ...]] = ("torch",)
     assurance: Assurance = "experimental"
     Params: ClassVar[type[Parameters]] = LinkParams
     accepts = GraphKinds(static=True, heterogeneous=True)
@@ -143,6 +144,7 @@ class BackboneMethod:
     name: str
     title: str
     summary: str
+    needs: ClassVar[tuple[str, ...]] = ("torch",)
     assurance: Assurance = "experimental"
     Params: type[BackboneParams] = BackboneParams
     accepts = GraphKinds(static=True, heterogeneous=True)

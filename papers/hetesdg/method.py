@@ -40,6 +40,7 @@ class HeteMethod:
     name: ClassVar[str]
     title: str
     summary: str
+    needs: ClassVar[tuple[str, ...]] = ("sklearn", "torch")
     assurance: Assurance = "experimental"
     Params: ClassVar[type[Parameters]] = HeteParams
     accepts = GraphKinds(static=True, heterogeneous=True, attributed=True, directed=True, bipartite=True)

@@ -58,7 +58,7 @@ inference attacks", 2025, Algorithm 1, Eqs. 5 to 9.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from core import errors
 from core.methods._shared.frame.heeded import require_heeded
@@ -86,6 +86,7 @@ class Ppgsl(Defence):
         "Learns which links to drop and which to add so that the links named sensitive are hard to infer, "
         "and changes as little else as it can. Guarantee none."
     )
+    needs: ClassVar[tuple[str, ...]] = ("torch",)
     Params = PpgslParams
 
     def plan(self, params: PpgslParams, public: PublicFacts) -> PrivacyPlan:

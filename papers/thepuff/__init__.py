@@ -87,6 +87,7 @@ class ThepuffEdges:
         "Learns walks of a temporal heterogeneous graph adversarially, from a perturbed graph, "
         "and assembles a graph from generated ones. Pure epsilon; or as published, without a guarantee."
     )
+    needs: ClassVar[tuple[str, ...]] = ("torch",)
     assurance: Assurance = "experimental"
     Params: ClassVar[type[Parameters]] = ThepuffParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)

@@ -26,6 +26,7 @@ from core.work import service as work
 from core.workflows.audits import queries
 from core.workflows.audits.plans import AuditRequest, planned
 from core.workflows.common.context import Services
+from core.workflows.jobs import abilities
 from graphveil.models.audits import Audit as View
 
 __all__ = ["AuditRequest"]
@@ -47,8 +48,8 @@ def submit_audit(
 ) -> tuple[View, bool]:
     """The audit is queued; True when an earlier call with this key did it.
 
-    Raises IdempotencyKeyMissing, IdempotencyKeyReused, what :func:`planned` raises, and Conflict while the
-    tenant has as many unfinished audits as the settings allow.
+    Raises IdempotencyKeyMissing, IdempotencyKeyReused, what :func:`planned` raises, WorkerMissing, and
+    Conflict while the tenant has as many unfinished audits as the settings allow.
     """
     require(principal, *queries.ROLES)
     key = idempotency.checked_key(idempotency_key)
@@ -60,6 +61,7 @@ def submit_audit(
         if earlier is not None:
             return queries.view(earlier, services.settings), True
         spec = planned(request, services.settings)
+        abilities.OfWorkers(session).require_audit(spec.method)
         limit = services.settings.max_open_audits
         if repository.count_open(session, tenant=principal.tenant) >= limit:
             raise Conflict(f"{limit} audits are unfinished; wait until one has ended.")
@@ -84,9 +86,10 @@ def submit_audit(
 
 
 def begin_audit(services: Services, audit_id: str, worker: str) -> AuditWork | None:
-    """The audit runs under this worker's lease; None if it is not free."""
+    """The audit runs under this worker's lease; None if it is not free, or needs what is not here."""
     with services.db.transaction() as session:
-        row = work.begin(session, services.settings, AUDITS, audit_id, worker)
+        fit = abilities.fit(Topic.AUDIT, Audit.id)
+        row = work.begin(session, services.settings, AUDITS, audit_id, worker, fit=fit)
         if row is None:
             return None
         service.started(row)

@@ -60,6 +60,7 @@ from core.workflows.common.schema_rules import check_cells
 from core.workflows.datasets.derivations import marks_on
 from core.workflows.datasets.sensitive_links import require_named
 from core.workflows.jobs import repository
+from core.workflows.jobs.abilities import OfWorkers
 from core.workflows.jobs.assumed import Assume
 from core.workflows.jobs.targets import PLANS, Limit, Search, Target, solve
 from core.workflows.ledger.quotas import drawn_on, quota_name
@@ -178,18 +179,19 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Ground:
-    """What stands of a dataset when requests for it are planned."""
+    """What stands of a dataset when requests for it are planned, and what the workers have."""
 
     dataset: Dataset
     version: DatasetVersion
     account: BudgetAccount
     schema: GraphSchema
+    had: OfWorkers
 
 
 def ground_of(session: Session, principal: Principal, dataset_id: str) -> Ground:
     """Load the dataset, share-locked, as :func:`ready_dataset` does, and its declared schema."""
     dataset, version, account = ready_dataset(session, principal, dataset_id)
-    return Ground(dataset, version, account, declared_schema(session, version))
+    return Ground(dataset, version, account, declared_schema(session, version), OfWorkers(session))
 
 
 def prepare(
@@ -204,7 +206,7 @@ def prepare(
     The dataset stays share-locked: it cannot be archived before the caller's transaction ends. ``ground``:
     the request's, where the caller has it. Raises
     NotFound, DatasetNotReady, UnknownMethod, UnknownFormat, InvalidInput with its dotted ``field``,
-    KindNotAllowed, PolicyRefused, UnitMismatch and LinksNotNamed.
+    KindNotAllowed, PolicyRefused, UnitMismatch, LinksNotNamed and WorkerMissing.
     """
     ground = ground or ground_of(session, principal, request.dataset_id)
     dataset, version, account, schema = ground.dataset, ground.version, ground.account, ground.schema
@@ -219,6 +221,7 @@ def prepare(
             field="comparison",
         )
     settling.check_known(request.method)  # an unknown name is refused before anything else
+    ground.had.require_suite(request.suite)
     edge_types = protected_relations(schema, request.edge_types)
     check_cells(schema, edge_types, settings, field="edge_types")
     nano_epsilon, delta_atto = _epsilon_of(request), delta_cost(request.delta)
@@ -247,6 +250,7 @@ def prepare(
         node_counts(version, schema),
         policy_of(dataset).methods,
         in_parts=dataset.in_parts,
+        had=ground.had,
     )
     plan, generator, cost = settled.plan, settled.generator, settled.plan.cost()
     check_unit(plan, account)
@@ -321,7 +325,7 @@ def _search(request: JobRequest, target: Target, facts: PublicFacts, ground: Gro
 
     def method(public: PublicFacts) -> tuple[Generator, BaseModel]:
         named = request.method, request.parameters
-        return method_of(*named, public, ground.dataset, ground.version)[1:]
+        return method_of(*named, public, ground.dataset, ground.version, ground.had)[1:]
 
     nodes = node_counts(ground.version, ground.schema)
     varies = request.method == AUTO or not isinstance(request.method, str)
@@ -345,15 +349,20 @@ def _left(session: Session, account_id: str) -> int:
 
 
 def method_of(
-    name: Method, parameters: dict[str, Any], facts: PublicFacts, dataset: Dataset, version: DatasetVersion
+    name: Method,
+    parameters: dict[str, Any],
+    facts: PublicFacts,
+    dataset: Dataset,
+    version: DatasetVersion,
+    had: OfWorkers,
 ) -> tuple[Choice | None, Generator, BaseModel]:
     """Return the named method, or what ``auto`` or a map stands for, and its parameters. No data is read.
 
     Raises InvalidInput for parameters that are wrong; UnknownMethod;
-    NotAccepted where no method takes the request, of those that the dataset's policy allows.
+    NotAccepted where no method takes the request, of those that the dataset's policy allows; WorkerMissing.
     """
     nodes, allowed = node_counts(version, facts.schema), policy_of(dataset).methods
-    return settling.method_of(name, parameters, facts, nodes, allowed, in_parts=dataset.in_parts)
+    return settling.method_of(name, parameters, facts, nodes, allowed, in_parts=dataset.in_parts, had=had)
 
 
 def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:

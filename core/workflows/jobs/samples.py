@@ -38,6 +38,7 @@ from core.workflows.common.context import Services
 from core.workflows.common.declared import declared_schema
 from core.workflows.common.specs import new_job, reserve, spec_of
 from core.workflows.jobs import turns
+from core.workflows.jobs.abilities import OfWorkers
 from core.workflows.releases.publish import JobWork
 from core.workflows.releases.queries import published
 from core.workflows.releases.stored_files import fetch_files
@@ -73,8 +74,8 @@ def submit_sample(
 
     A sample of a sample is one of the same model. Raises IdempotencyKeyMissing, IdempotencyKeyReused,
     NotFound, JobNotFinished, JobFailed, DatasetNotReady (the model is erased with its dataset), NotAccepted
-    (a stream's snapshot), UnknownFormat, InvalidInput, KindNotAllowed, PolicyRefused, AccountBlocked
-    and TooManyJobs.
+    (a stream's snapshot), UnknownFormat, InvalidInput, KindNotAllowed, PolicyRefused, WorkerMissing,
+    AccountBlocked and TooManyJobs.
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     key = idempotency.checked_key(idempotency_key)
@@ -105,7 +106,10 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
             "A snapshot of a live stream is published once: the snapshots after it follow from it.",
             field="job_id",
         )
-    generator = registry.get(source.method)
+    generator, had = registry.get(source.method), OfWorkers(session)
+    if source.method not in had:
+        raise had.refusal(generator)
+    had.require_suite(request.suite)
     dataset = datasets.share_locked(session, source.dataset_id)
     assert dataset is not None  # datasets are never deleted
     if dataset.state == DatasetState.ARCHIVED:

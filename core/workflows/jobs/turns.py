@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, literal, or_, select, union_all
+from sqlalchemy import ColumnElement, Select, false, literal, or_, select, union_all
 from sqlalchemy.orm import Session
 
 from core.audits import repository as audits
@@ -19,11 +19,13 @@ from core.identity.service import Principal
 from core.jobs import repository, turns
 from core.jobs import shard_repository as shards
 from core.jobs.models import EvaluationState, Job, ShardState
+from core.methods import registry
 from core.outbox import repository as outbox
 from core.outbox.models import Topic
 from core.settings import Settings
 from core.streams import repository as streams
 from core.workflows.common.context import Services
+from core.workflows.jobs import abilities, abilities_repository
 
 Rows = Select[str, str, datetime]
 # What waits, and what a worker holds, of each topic. Topics whose messages share a queue share a desk.
@@ -57,39 +59,71 @@ class Standing:
 
 
 def next_work(
-    services: Services, topic: Topic, passed_over: Collection[str] = (), *, gpu_only: bool = False
+    services: Services,
+    topic: Topic,
+    passed_over: Collection[str] = (),
+    *,
+    gpu_only: bool = False,
+    ability: str | None = None,
 ) -> tuple[Topic, str] | None:
     """Find the work whose turn it is where work of the topic waits; it may be of a topic beside it.
 
     Without what is ``passed_over``; None when none can be claimed. It is not held, as in :func:`next_job`,
-    where ``gpu_only`` is explained.
+    where ``gpu_only`` and ``ability`` are explained.
     """
     for desk, topics in DESKS.items():
         if topic in topics:
             held = union_all(*(held for _, held in topics.values())).subquery()
-            waiting = union_all(*(_waiting(each, topics[each][0], passed_over) for each in topics))
+            waiting = union_all(*(_waiting(each, topics[each][0], passed_over, ability) for each in topics))
             with services.db.transaction() as session:
                 found = turns.serve(session, desk, waiting=waiting.subquery(), held=held)
             return None if found is None else (Topic(found[0]), found[1])
-    job_id = next_job(services, passed_over, gpu_only=gpu_only)
+    job_id = next_job(services, passed_over, gpu_only=gpu_only, ability=ability)
     return None if job_id is None else (Topic.RUN, job_id)
 
 
-def _waiting(topic: Topic, waits: Rows, passed_over: Collection[str]) -> Select[str, str, str, datetime]:
+def _waiting(
+    topic: Topic, waits: Rows, passed_over: Collection[str], ability: str | None
+) -> Select[str, str, str, datetime]:
     rows = waits.subquery()
     found = select(literal(str(topic)).label("topic"), rows.c.id, rows.c.tenant, rows.c.created_at)
+    wanting = abilities_repository.needs(topic)
+    if wanting is not None:
+        needy = wanting.subquery()
+        if ability is None:
+            found = found.where(rows.c.id.not_in(select(needy.c.id)))
+        else:
+            found = found.where(rows.c.id.in_(select(needy.c.id).where(needy.c.ability == ability)))
+    elif ability is not None:
+        found = found.where(false())
     return found.where(rows.c.id.not_in(passed_over), rows.c.id.not_in(outbox.not_yet_due(topic)))
 
 
-def next_job(services: Services, passed_over: Collection[str] = (), *, gpu_only: bool = False) -> str | None:
+def next_job(
+    services: Services,
+    passed_over: Collection[str] = (),
+    *,
+    gpu_only: bool = False,
+    ability: str | None = None,
+) -> str | None:
     """Find the job whose turn it is, without those that are ``passed_over``; None when none can be claimed.
 
-    Of those that only a worker with a GPU may claim (``gpu_only``), or of the others. It is not held: of two
-    workers that look at once, one claims it, and the other looks again. So each sees what the ones before it
-    run.
+    Of those that only a worker with a GPU may claim (``gpu_only``), of those that need the ``ability``, or of
+    those that any worker may claim. It is not held: of two workers that look at once, one claims it, and the
+    other looks again. So each sees what the ones before it run.
     """
     with services.db.transaction() as session:
-        return turns.next_id(session, but=not_its_turn(passed_over), gpu_only=gpu_only)
+        but = or_(not_its_turn(passed_over), _not_by(gpu_only, ability))
+        return turns.next_id(session, but=but, gpu_only=gpu_only)
+
+
+def _not_by(gpu_only: bool, ability: str | None) -> ColumnElement[bool]:
+    """About a job: its method is not one of those that are looked for."""
+    if gpu_only:
+        return ~abilities.may_run()
+    if ability is None:
+        return Job.method.not_in(registry.common())
+    return Job.method != ability
 
 
 def not_its_turn(passed_over: Collection[str] = ()) -> ColumnElement[bool]:

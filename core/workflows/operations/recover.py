@@ -20,6 +20,7 @@ from core.work import leases
 from core.workflows.common.context import Services
 from core.workflows.common.sweeps import each
 from core.workflows.datasets import direct_uploads, ingest
+from core.workflows.jobs.abilities import give_up_methods
 from core.workflows.jobs.accelerators import give_up_waiting
 from core.workflows.operations.leased import ACTOR, KINDS, recover_lost, ring_again
 from core.workflows.releases import publish, settle
@@ -152,6 +153,7 @@ DUTIES: dict[str, Callable[[Services], int]] = {
     **{f"recover_lost_{topic}": partial(recover_lost, topic=topic) for topic in KINDS},
     "expire_reservations": expire_reservations,
     "give_up_waiting_for_gpus": give_up_waiting,
+    "give_up_methods": give_up_methods,
     "recover_uploads": recover_uploads,
     "recover_direct_uploads": recover_direct_uploads,
     "recover_snapshots": recover_snapshots,

@@ -15,6 +15,7 @@ from core.datasets import vault
 from core.errors import InvalidInput
 from core.jobs import events, repository
 from core.jobs.models import EVALUATIONS, Artifact, ArtifactRole, Evaluation, EvaluationState, JobState
+from core.outbox.models import Topic
 from core.publishing.spec import EvaluationSpec, Tick
 from core.settings import Settings
 from core.storage.sealed import seal
@@ -25,6 +26,7 @@ from core.workflows.common.specs import spec_of
 from core.workflows.common.sweeps import each
 from core.workflows.datasets.ingest import fetch_graph
 from core.workflows.datasets.upload import discard
+from core.workflows.jobs import abilities
 from core.workflows.releases import tick_work
 from core.workflows.releases.bundles import MAX_REPORT_BYTES
 from core.workflows.releases.publish import READ_BYTES, seal_context
@@ -51,10 +53,11 @@ class EvaluationWork:
 
 
 def begin_evaluation(services: Services, job_id: str, worker: str) -> EvaluationWork | None:
-    """The evaluation runs under this worker's lease; None if it is not free."""
+    """The evaluation runs under this worker's lease; None if it is not free, or needs what is not here."""
     settings = services.settings
     with services.db.transaction() as session:
-        row = work.begin(session, settings, EVALUATIONS, job_id, worker)
+        fit = abilities.fit(Topic.EVALUATE, Evaluation.id)
+        row = work.begin(session, settings, EVALUATIONS, job_id, worker, fit=fit)
         if row is None:
             return None
         job = repository.existing(session, job_id)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import func, or_
+from sqlalchemy import and_, func, or_
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.orm import Session
 
@@ -48,7 +48,7 @@ from core.workers import repository as workers
 from core.workflows.common.context import Services
 from core.workflows.common.declared import declared_schema
 from core.workflows.common.specs import spec_of
-from core.workflows.jobs import accelerators
+from core.workflows.jobs import abilities, accelerators
 from core.workflows.releases import settle, ticks
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.webhooks import announcements
@@ -111,13 +111,13 @@ def seal_context(job_id: str, name: str) -> str:
 def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
     """The job runs under this worker's lease, its reservation no longer expires; None if it is not free.
 
-    Not free is also a stream's snapshot while one before it has not ended, and a job that waits for a GPU to
-    a worker that holds none.
+    Not free is also a stream's snapshot while one before it has not ended, and a job that waits for a GPU, or
+    a method, to a worker that has none.
     """
     with services.db.transaction() as session:
         if not ticks.may_run(session, job_id):
             return None
-        fit = or_(~Job.gpu_only, workers.holds_a_gpu(worker))
+        fit = and_(or_(~Job.gpu_only, workers.holds_a_gpu(worker)), abilities.may_run())
         most = services.settings.max_attempts + func.coalesce(Job.fitted_attempt, 0)  # settle.attempts
         job = leased.begin(session, services.settings, RELEASES, job_id, worker, most, fit)
         if job is None:

@@ -33,6 +33,7 @@ from core.publishing.spec import JobSpec, Place, Tick
 from core.streams.models import Stream, StreamState
 from core.streams.service import MAX_STEP
 from core.workflows.common.policies import Policy, check_least, check_stream, policy_of
+from core.workflows.jobs.abilities import OfWorkers
 from core.workflows.jobs.prepare import (
     check_policy,
     check_unit,
@@ -71,7 +72,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     """Decide the request with everything decided. The dataset stays share-locked until the transaction ends.
 
     Raises NotFound, DatasetNotReady, UnknownMethod, NotAccepted and InvalidInput with the ``field`` to mend,
-    KindNotAllowed, PolicyRefused.
+    KindNotAllowed, PolicyRefused, WorkerMissing.
     """
     dataset, version, account = ready_dataset(session, principal, request.dataset_id)
     schema = GraphSchema.model_validate(version.graph_schema)
@@ -86,7 +87,10 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     if first > MAX_STEP:
         raise InvalidInput(f"A stream's steps are numbered from 0 to {MAX_STEP}.", field="first_step")
     facts = _facts(schema, _candidates(schema, request.edge_types), window, nano_epsilon, first)
-    choice, generator, params = method_of(request.method, request.parameters, facts, dataset, version)
+    had = OfWorkers(session)
+    had.require_suite(request.suite)
+    named = request.method, request.parameters
+    choice, generator, params = method_of(*named, facts, dataset, version, had)
     if request.edge_types is None and choice is None:
         taken = _taken(generator, params, schema, facts)
         facts = _facts(schema, taken, window, nano_epsilon, first)

@@ -38,6 +38,7 @@ class WalkMethod:
     summary: str
     typed: ClassVar[bool]
     Params: type[WalkParams]
+    needs: ClassVar[tuple[str, ...]] = ("torch",)
     assurance: Assurance = "experimental"
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
     units = frozenset({Unit.EDGE, Unit.EVENT})

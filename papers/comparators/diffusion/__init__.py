@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from core import errors
 from core.graphs.schema.node_bins import synthesised_in
@@ -66,6 +66,7 @@ class Diffusion:
         "A discrete diffusion model of the original graph and its node attributes: what is reached without "
         "privacy. Guarantee none."
     )
+    needs: ClassVar[tuple[str, ...]] = ("torch",)
     assurance: Assurance = "experimental"
     Params = DiffusionParams
     accepts = GraphKinds(static=True, heterogeneous=True, attributed=True)

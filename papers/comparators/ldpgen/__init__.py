@@ -33,6 +33,8 @@ Facebook, four times the epsilon changes neither.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.frame.plan import divide
 from papers.comparators.ldpgen.params import LDPGenParams
@@ -49,6 +51,7 @@ class LDPGen(PerCell):
     )
     mechanism = "laplace"
     Params = LDPGenParams
+    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
 
     def cell_reads(self, params: LDPGenParams, nano_epsilon: int) -> dict[str, int]:
         """Return what every report of a cell's nodes costs at least."""

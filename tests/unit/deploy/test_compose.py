@@ -192,7 +192,10 @@ def test_the_bucket_is_made_or_its_maker_fails(tmp_path: Path, there: str, ended
     assert subprocess.run(command, env={"PATH": path}, check=False).returncode == ended
 
 
-@pytest.mark.parametrize(("name", "folder"), [("worker-gpu", "work-gpu"), ("validator", "work-validator")])
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("worker-gpu", "work-gpu"), ("worker-papers", "work-papers"), ("validator", "work-validator")],
+)
 def test_all_kinds_of_workers_are_held_alike(name: str, folder: str) -> None:
     """They differ in what they run on, or in the queue that they serve, and in nothing else."""
     own = {"image", "build", "profiles", "deploy", "command", "environment"}
@@ -235,3 +238,17 @@ def test_backups_reach_the_database_through_services_that_there_are() -> None:
     assert set(commands) == set(re.findall(r"\$\{(GRAPHVEIL_\w+):-", scripts)) - {"GRAPHVEIL_ROLES"}
     for command in commands.values():
         assert set(command.split()) & set(SERVICES), command
+
+
+def test_what_starts_by_itself_has_nothing_that_learns_and_a_profile_has_it():
+    built = {
+        name: each["build"]["args"] for name, each in SERVICES.items() if "args" in each.get("build", {})
+    }
+    assert built == {
+        "worker": {"LEARNING": "none"},
+        "validator": {"LEARNING": "none"},
+        "worker-papers": {"LEARNING": "cpu"},
+        "worker-gpu": {"LEARNING": "cuda"},
+    }
+    assert SERVICES["worker-papers"]["profiles"] == ["papers"]
+    assert len({SERVICES[name]["image"] for name in ("worker", "worker-papers", "worker-gpu")}) == 3

@@ -42,7 +42,7 @@ def test_the_cluster_says_which_secrets_there_are() -> None:
 
 def test_keys_go_to_those_who_open_graphs_or_sign_webhooks() -> None:
     holders = {name for name, service in SERVICES.items() if KEYS & names(service.get("secrets", []))}
-    assert holders == {"api", "worker", "validator", "worker-gpu", "webhooks", "keys"}
+    assert holders == {"api", "worker", "validator", "worker-papers", "worker-gpu", "webhooks", "keys"}
     assert {name for name in PODS if name != "migrations" and KEYS & mounted(name)} == holders - {"keys"}
 
 

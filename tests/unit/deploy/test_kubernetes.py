@@ -64,7 +64,7 @@ def test_commands_are_modules_and_variables_are_settings(name: str):
 
 
 def test_every_process_of_the_local_stack_has_a_deployment():
-    assert set(COMMANDS) | {"worker-gpu", "migrations"} == set(PODS)
+    assert set(COMMANDS) | {"worker-gpu", "worker-papers", "migrations"} == set(PODS)
 
 
 def test_a_worker_is_given_the_time_that_its_child_has_and_more():
@@ -72,7 +72,7 @@ def test_a_worker_is_given_the_time_that_its_child_has_and_more():
     grace = int(configuration["data"]["GRAPHVEIL_GRACE_SECONDS"])
     # A job that is cut off counts against its account: the longest is given its time.
     assert grace >= Settings.model_fields["job_wall_seconds"].default
-    for name in ("worker", "validator", "worker-gpu"):
+    for name in ("worker", "validator", "worker-papers", "worker-gpu"):
         assert PODS[name]["spec"]["terminationGracePeriodSeconds"] >= grace + 30
         (container,) = PODS[name]["spec"]["containers"]
         memory = int(next(v["value"] for v in container["env"] if v["name"] == "GRAPHVEIL_JOB_MEMORY_BYTES"))
@@ -85,7 +85,7 @@ def test_a_worker_is_given_the_time_that_its_child_has_and_more():
 def test_nothing_is_open_that_no_policy_names():
     policies = {policy["metadata"]["name"]: policy["spec"] for policy in of_kind("NetworkPolicy")}
     assert policies["nothing"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    for name in ("worker", "validator", "worker-gpu"):
+    for name in ("worker", "validator", "worker-papers", "worker-gpu"):
         assert "graphveil/internet" not in PODS[name]["metadata"]["labels"]
     reaching = {name for name, pod in PODS.items() if "graphveil/internet" in pod["metadata"]["labels"]}
     assert reaching == {"webhooks"}

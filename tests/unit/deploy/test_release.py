@@ -61,7 +61,7 @@ def test_a_dry_run_of_a_prepared_tree_says_what_it_would_do(tree: Path, capsys: 
     assert release.main(["9.8.7", "--check"], tree, DAY) == 0
     told = capsys.readouterr().out
     assert "as v9.8.7" in told
-    assert told.count("--build-arg VERSION=9.8.7") == 3
+    assert told.count("--build-arg VERSION=9.8.7") == len(release.IMAGES) == 4
     assert "graphveil-worker-cuda:9.8.7" in told
     assert run(tree, "tag", "--list") == ""
     assert run(tree, "status", "--porcelain") == ""

@@ -21,20 +21,27 @@ def listed(name: str) -> dict[str, str]:
     return {found[1]: found[2] for found in ENTRY.finditer(content)}
 
 
-@pytest.mark.parametrize("name", ["api", "worker"])
+@pytest.mark.parametrize("name", ["api", "worker", "papers"])
 def test_versions_are_those_of_the_constraints(name: str) -> None:
     pins = build.constrained()
     assert {package: pins.get(package) for package in listed(name)} == listed(name)
 
 
-@pytest.mark.parametrize(("name", "extras"), [("api", ()), ("worker", ("worker",))])
+@pytest.mark.parametrize(("name", "extras"), [("api", ("service",)), ("worker", ("worker",))])
 def test_every_declared_dependency_is_listed(name: str, extras: tuple[str, ...]) -> None:
     asked = {build.normal(re.split(r"[\[=<>~!]", each)[0]) for each in build.declared(*extras)}
-    assert asked - {"torch"} <= listed(name).keys()
+    assert asked <= listed(name).keys()
+
+
+def test_papers_have_what_a_worker_lacks_and_torch_beside_it() -> None:
+    asked = {build.normal(re.split(r"[\[=<>~!]", each)[0]) for each in build.declared("worker", "papers")}
+    assert asked - listed("worker").keys() - {"torch"} <= listed("papers").keys()
+    assert not listed("worker").keys() & listed("papers").keys()
+    assert not {"torch", "sympy", "scikit-learn"} & listed("worker").keys()
 
 
 def test_torch_is_of_the_declared_version_in_both_forms() -> None:
-    (declared,) = [each for each in build.declared("worker") if each.startswith("torch==")]
+    (declared,) = [each for each in build.declared("papers") if each.startswith("torch==")]
     assert f"torch=={listed('torch-cuda')['torch']}" == declared
     assert f"{declared} ;;" in (ROOT / "Dockerfile.worker").read_text()
 

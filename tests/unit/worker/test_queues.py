@@ -9,9 +9,10 @@ import sys
 import pytest
 
 from core.outbox.models import Topic
+from core.workflows.jobs import abilities
 from core.workflows.jobs.turns import DESKS
 from deploy.local.processes import COMMANDS
-from worker.app import CHECKS, GPU, GPU_TASK, SHARDS, UPLOADS, WORK, app, task_name
+from worker.app import CHECKS, GPU, GPU_TASK, SHARDS, UPLOADS, WORK, app, queue_of, task_name
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,22 @@ def test_topics_share_a_desk_where_they_share_a_queue():
     for queue, topics in queues.items():
         assert {app.amqp.router.route({}, task_name(topic))["queue"].name for topic in topics} == {queue}
     assert {topic for topics in queues.values() for topic in topics} == set(Topic)
+
+
+def served(script: str) -> set[str]:
+    """The queues of a worker that is started without -Q, in a process that begins with the script."""
+    script += "\nfrom worker.app import app; app.Worker(); print(*app.amqp.queues.consume_from)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(ran.stdout.split())
+
+
+def test_a_worker_serves_the_queues_of_what_it_can_do_beyond_others():
+    every = {UPLOADS, WORK, SHARDS, CHECKS}
+    found = served("")
+    assert found == every | {queue_of(each).name for each in abilities.beyond()}
+    assert queue_of("thepuff").name in found
+
+
+def test_a_worker_without_libraries_for_learning_serves_the_common_queues_alone():
+    light = "from tests.support import absent; absent.remove(*absent.LEARNING)"
+    assert served(light) == {UPLOADS, WORK, SHARDS, CHECKS}

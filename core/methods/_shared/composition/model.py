@@ -22,9 +22,7 @@ from core.methods.base import (
     Generator,
     Progress,
     StreamState,
-    Training,
     no_progress,
-    training_of,
 )
 from core.privacy.entropy import Generator as Rng
 
@@ -64,16 +62,6 @@ class ComposedModel:
         progress("sample", len(self.parts), len(self.parts))
         universes = {name: NodeTable(count) for name, count in self.nodes.items()}
         return Graph.build(self.schema, universes, edges)
-
-    def training(self) -> Training:
-        """Tell how each part's model was learned, its first relation before each curve and note."""
-        told = {each.relations[0]: training_of(each.model) for each in self.parts}
-        ended = [each.collapsed for each in told.values() if each.collapsed is not None]
-        return Training(
-            {f"{name}: {curve}": y for name, each in told.items() for curve, y in each.curves.items()},
-            tuple(f"{name}: {note}" for name, each in told.items() for note in each.notes),
-            any(ended) if ended else None,
-        )
 
     def save(self, folder: Path) -> None:
         """Write each part's model to a folder of its own below ``folder``."""
