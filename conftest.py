@@ -35,7 +35,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-pytest_plugins = ["tests.support.halved"]
+pytest_plugins = ["tests.support.halved", "tests.support.costs", "tests.support.groups"]
 
 NOISE, LOOKS = ("tests/audit", "tests/contract", "tests/unit/methods", "tests/unit/privacy", "papers"), 3
 LONG = (

@@ -10,7 +10,6 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-import pytest
 from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.errors import FlakyStrategyDefinition
@@ -238,14 +237,6 @@ def test_answers_are_as_documented(case: Case, stage: Stage):
     answer(case, stage)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@document.parametrize()
-@settings(max_examples=20 * EXAMPLES, **QUIET)
-def test_answers_are_as_documented_at_length(case: Case, stage: Stage):
-    answer(case, stage)
-
-
 def walk(stage: Stage, walks: int, steps: int) -> Counter[str]:
     """Calls in a row, each with what those before it gave; how many of each operation succeeded.
 
@@ -319,9 +310,3 @@ def walk(stage: Stage, walks: int, steps: int) -> Counter[str]:
 
 def test_calls_in_a_row_are_answered_as_documented(stage: Stage):
     assert OPERATIONS.keys() - walk(stage, WALKS, STEPS).keys() == BUCKETS_ONLY.keys()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_many_calls_in_a_row_are_answered_as_documented(stage: Stage):
-    assert OPERATIONS.keys() - walk(stage, 40 * WALKS, 4 * STEPS).keys() == BUCKETS_ONLY.keys()
