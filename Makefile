@@ -21,8 +21,8 @@ GPU_READY := $(GPU_VENV)/.ready
 WHEELS ?=
 
 .PHONY: help demo up docs words hooks release secrets check-deploy licences kernels wheel test test-papers test-audits \
-	test-faults test-client test-isa test-browser test-slow test-gpu bench-gpu lint \
-	format bench clean
+	test-faults test-client test-isa test-browser test-slow test-gpu bench-gpu \
+	lint lint-types lint-client lint-style lint-imports lint-house format bench clean
 
 help:
 	@echo "make demo       publish the example graph through the HTTP API, from nothing"
@@ -142,11 +142,22 @@ bench-gpu: $(GPU_READY)
 	$(GPU_VENV)/bin/python -m benchmarks.accelerators $(if $(DATA),--data $(DATA))
 
 lint: $(READY)
+	@$(MAKE) --no-print-directory -j $(WORKERS) -O lint-types lint-client lint-style lint-imports lint-house
+
+lint-types:
+	$(BIN)/mypy
+
+lint-client:
+	$(BIN)/mypy --python-version 3.10 -p graphveil
+
+lint-style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/mypy --python-version 3.10 -p graphveil
+
+lint-imports:
 	$(BIN)/lint-imports
+
+lint-house:
 	$(BIN)/python -m tests.house_rules
 
 words: $(READY)

@@ -47,17 +47,30 @@ def test_a_read_keeps_to_what_its_line_costs(audit: ReadAudit):
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("audit", list(marked()))
 def test_half_the_noise_of_a_read_is_caught(audit: ReadAudit):
+    caught_at_half_noise(audit, audit.runs)
+
+
+@pytest.mark.default
+@pytest.mark.parametrize("audit", list(marked()))
+def test_half_the_noise_of_a_read_is_caught_by_few_runs(audit: ReadAudit):
+    """An eighth of the runs, and as many more as it takes: the small form of the test above."""
+    caught_at_half_noise(audit, audit.runs // 8)
+
+
+def caught_at_half_noise(audit: ReadAudit, runs: int) -> None:
     """The transcript is that of the sound read: the audit passes over nothing that it says."""
     paid = promised(audit)
     with half_noise():
         assert promised(audit) == paid
-        assert caught(lambda runs, confidence: found(audit, runs, confidence), paid, audit.runs)
+        assert caught(lambda runs, confidence: found(audit, runs, confidence), paid, runs)
 
 
+@pytest.mark.default
 def test_every_registered_read_has_an_audit():
     assert without_audit(AUDITS) == set()
 
 
+@pytest.mark.default
 def test_a_read_that_is_registered_without_an_audit_is_missed(monkeypatch: pytest.MonkeyPatch):
     def stars(self: object, *, nano_epsilon: int, purpose: str) -> int:
         return 0
@@ -105,6 +118,7 @@ def charging_unnamed(modules: dict[str, str]) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.default
 def test_whoever_charges_says_what_for():
     texts = {each.name: each.read_text() for each in PRIVACY.rglob("*.py") if each.name != METER}
     assert charging_unnamed(texts) == [UNPROTECTED]
@@ -114,6 +128,7 @@ def test_whoever_charges_says_what_for():
     assert {("planted.py", "stars"), ("aside.py", "stars")} <= set(planted)
 
 
+@pytest.mark.default
 def test_nothing_but_the_privacy_package_charges_a_meter():
     rooms = [each for each in PRIVACY.parent.rglob("*.py") if PRIVACY not in each.parents]
     assert not [each for each in rooms if "meter.charge(" in each.read_text()]

@@ -31,6 +31,10 @@ class Costs:
         self.path, self._before = path, _spent()
         self._tests: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
 
+    def pytest_collection_finish(self) -> None:
+        """Leave out what collecting spent."""
+        self._before = _spent()
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Iterator[None]:
         """Note the CPU seconds since the last phase; they travel with the report."""

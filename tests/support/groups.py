@@ -22,7 +22,13 @@ GROUPS = {
     "audits": "audits and comparisons of whole fits in their large form",
     "faults": "processes, servers and connections that are killed or stopped",
 }
-FOLDERS = {"papers": "papers", "tests/audit": "audits", "tests/fault": "faults"}
+FOLDERS = {
+    "papers": "papers",
+    "tests/device": "papers",
+    "tests/unit/evaluation/learning": "papers",
+    "tests/audit": "audits",
+    "tests/fault": "faults",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -31,6 +31,8 @@ from core.privacy.mechanisms import gradients, samplers
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
+pytestmark = pytest.mark.papers
+
 DELTA = 10**13
 TRAINING = DpSgd(Fraction(1, 2), Fraction(2), 3)
 
