@@ -18,7 +18,7 @@ from core.privacy import queries
 from core.privacy.mechanisms import ladder
 from core.privacy.reads import undirected
 from tests.support.audited_reads import every_audit, without_audit
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 from tests.support.read_audits import ReadAudit, found, half_noise, promised
 
 PRIVACY = Path(core.privacy.__path__[0])
@@ -45,24 +45,14 @@ def test_a_read_keeps_to_what_its_line_costs(audit: ReadAudit):
 
 
 @pytest.mark.timeout(1800)
+@in_both_forms
 @pytest.mark.parametrize("audit", list(marked()))
-def test_half_the_noise_of_a_read_is_caught(audit: ReadAudit):
-    caught_at_half_noise(audit, audit.runs)
-
-
-@pytest.mark.default
-@pytest.mark.parametrize("audit", list(marked()))
-def test_half_the_noise_of_a_read_is_caught_by_few_runs(audit: ReadAudit):
-    """An eighth of the runs, and as many more as it takes: the small form of the test above."""
-    caught_at_half_noise(audit, audit.runs // 8)
-
-
-def caught_at_half_noise(audit: ReadAudit, runs: int) -> None:
+def test_half_the_noise_of_a_read_is_caught(audit: ReadAudit, part: int):
     """The transcript is that of the sound read: the audit passes over nothing that it says."""
     paid = promised(audit)
     with half_noise():
         assert promised(audit) == paid
-        assert caught(lambda runs, confidence: found(audit, runs, confidence), paid, runs)
+        assert caught(lambda runs, confidence: found(audit, runs, confidence), paid, audit.runs // part)
 
 
 @pytest.mark.default

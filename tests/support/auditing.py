@@ -7,9 +7,17 @@ once in a million looks, and a broken one is looked at again, with more runs, be
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 SOUND, CAUGHT = 1 - 1e-6, 0.999
 LOOKS = 5
+
+SMALLER = 8
+in_both_forms = pytest.mark.parametrize(
+    "part",
+    [pytest.param(SMALLER, marks=pytest.mark.default, id="small"), pytest.param(1, id="large")],
+)
+"""The test divides the runs that it begins with by ``part``; the small form is in ``make test``."""
 
 
 def caught(measure: Callable[[int, float], float], epsilon: float, runs: int) -> bool:

@@ -30,6 +30,12 @@ FOLDERS = {
     "tests/fault": "faults",
 }
 
+MARKED_BY = {
+    **{name: (f"mark.{name}",) for name in GROUPS},
+    DEFAULT: ("mark.default", "in_both_forms"),  # of tests/support/auditing.py
+}
+"""What a file says to have a test of the group although its folder belongs to another."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that names a group."""
@@ -51,7 +57,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     declared = re.search(r"^pytestmark = pytest\.mark\.(\w+)$", text, re.MULTILINE)
     of_file = declared[1] if declared else _of_folder(collection_path.relative_to(config.rootpath).as_posix())
     open_to = {of_file} if of_file in GROUPS else {DEFAULT, "papers"}  # parameters decide between the two
-    return None if asked in open_to or f"mark.{asked}" in text else True
+    return None if asked in open_to or any(name in text for name in MARKED_BY[asked]) else True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
