@@ -41,9 +41,12 @@ NOISE, LOOKS = ("tests/audit", "tests/contract", "tests/unit/methods", "tests/un
 LONG = (
     "tests/property/test_ledger_machine.py",
     "tests/audit",
+    "tests/integration/",
+    "tests/contract",
     "papers",
     "tests/fault",
-    "tests/integration/test_",
+    "tests/unit/kernels",
+    "tests/unit/test_",
 )
 
 

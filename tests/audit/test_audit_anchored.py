@@ -90,7 +90,7 @@ def test_a_fit(told, cell, params):
 @pytest.mark.parametrize(("cell", "name"), [("edge", "degrees"), ("event", "evidence")])
 def test_a_fit_with_half_the_noise_is_caught(double_epsilon, told, cell, name, part):
     """Its true epsilon is 2."""
-    assert caught(partial(measured, told, cell, SHARES[name]), EPSILON, 600 // part)
+    assert caught(partial(measured, told, cell, SHARES[name]), EPSILON, 600, part)
 
 
 def test_a_drawn_graph():

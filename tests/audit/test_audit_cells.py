@@ -41,7 +41,7 @@ def test_the_printed_epsilon_holds(name):
 @in_both_forms
 @pytest.mark.parametrize("name", METHODS)
 def test_a_copy_at_twice_the_epsilon_is_caught(name, double_epsilon, part):
-    assert caught(partial(measured, name), EPSILON, 600 // part)
+    assert caught(partial(measured, name), EPSILON, 600, part)
 
 
 @pytest.mark.slow

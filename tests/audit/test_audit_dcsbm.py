@@ -90,7 +90,7 @@ def test_a_fit(told, params):
 )
 def test_a_fit_with_half_the_noise_is_caught(told, half_noise, params, part):
     """Its true epsilon is nearly 4."""
-    assert caught(partial(measured, told, params), EPSILON, 900 // part)
+    assert caught(partial(measured, told, params), EPSILON, 900, part)
 
 
 def test_two_readings_at_the_full_price_each_are_caught(told, monkeypatch):

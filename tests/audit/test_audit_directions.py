@@ -68,7 +68,7 @@ def test_a_fit_holds_its_epsilon():
 @in_both_forms
 def test_passes_with_a_hundredth_of_the_noise_are_caught(divide_gaussian_noise, part):
     divide_gaussian_noise(100)
-    assert caught(measured, EPSILON, 100 // part)
+    assert caught(measured, EPSILON, 100, part)
 
 
 @pytest.mark.slow

@@ -131,4 +131,4 @@ def test_the_static_recipe_without_evidence(told):
 @in_both_forms
 @pytest.mark.parametrize("share", [STATIC_SHARE, 1.0])
 def test_the_static_recipe_with_half_the_noise_is_caught(double_epsilon, told, share, part):
-    assert caught(partial(measured, told, share=share), EPSILON, 400 // part)
+    assert caught(partial(measured, told, share=share), EPSILON, 400, part)

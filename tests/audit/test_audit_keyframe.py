@@ -104,7 +104,7 @@ def test_one_window(params):
 @in_both_forms
 def test_one_window_with_half_the_noise_is_caught(half_noise, part):
     """Its true epsilon is 4; nearly all of it is in the edge counts of the two ticks together."""
-    assert caught(partial(measured, MOSTLY_COUNTS, part=EDGE_COUNTS), EPSILON, 600 // part)
+    assert caught(partial(measured, MOSTLY_COUNTS, part=EDGE_COUNTS), EPSILON, 600, part)
 
 
 @pytest.mark.slow

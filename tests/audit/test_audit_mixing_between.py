@@ -62,7 +62,7 @@ def test_a_side_that_is_not_capped_is_caught(
     pair: tuple[Graph, Graph], monkeypatch: pytest.MonkeyPatch, part: int
 ):
     monkeypatch.setattr(mixing_between, "among_first", lambda nodes, *_: np.ones(len(nodes), dtype=bool))
-    assert caught(measured(pair, 1), EPSILON, 400 // part)
+    assert caught(measured(pair, 1), EPSILON, 400, part)
 
 
 @pytest.mark.slow

@@ -110,7 +110,7 @@ def test_the_charged_epsilon_holds(pair: tuple[Graph, Graph], cap: int):
 @in_both_forms
 def test_a_pair_that_is_not_capped_is_caught(monkeypatch: pytest.MonkeyPatch, part: int):
     monkeypatch.setattr(node_values, "capped", lambda source, *_: np.ones(len(source), dtype=bool))
-    assert caught(measured(ROWS, 1), EPSILON, 1000 // part)
+    assert caught(measured(ROWS, 1), EPSILON, 1000, part)
 
 
 ONE_WAY = GraphSchema(node_types=SCHEMA.node_types, edge_types=(EdgeType(directed=True),))

@@ -89,7 +89,7 @@ def test_a_quarter_of_the_noise_is_caught(measured, monkeypatch, part):
         "add_discrete_gaussian_wide",
         lambda rng, values, scale: true(rng, values, max(1, scale // 4)),
     )
-    assert caught(measured, EPSILON, 400 // part)
+    assert caught(measured, EPSILON, 400, part)
 
 
 def test_vectors_that_are_not_clipped_are_caught(measured, monkeypatch):

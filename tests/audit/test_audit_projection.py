@@ -187,7 +187,7 @@ def test_an_edge_level_question_at_theta_is_caught(question):
 @in_both_forms
 @pytest.mark.parametrize(("question", "theta", "sensitivity"), SOUND_READS[:3])
 def test_half_the_noise_is_caught(question, theta, sensitivity, part):
-    assert caught(partial(told, worst(theta, question), sensitivity, 2 * NANO), 1.0, 4_000 // part)
+    assert caught(partial(told, worst(theta, question), sensitivity, 2 * NANO), 1.0, 4_000, part)
 
 
 def session(graph: Graph, nano_epsilon: int = NANO) -> PrivateGraph:

@@ -56,7 +56,7 @@ def test_degrees():
 
 @in_both_forms
 def test_degrees_with_half_the_noise_are_caught(part):
-    assert caught(partial(degrees, 2), 1.0, 1_500 // part)
+    assert caught(partial(degrees, 2), 1.0, 1_500, part)
 
 
 def grouped(graph):
