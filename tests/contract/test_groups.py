@@ -96,6 +96,7 @@ def test_two_groups_at_one_place_are_refused(tree: Path):
 
 
 @pytest.mark.audits
+@pytest.mark.timeout(1800)
 def test_the_groups_have_every_test_once():
     """What each command collects, together, is what pytest collects."""
     everything = collected(ROOT)

@@ -40,14 +40,14 @@ class Costs:
         """Note the CPU seconds since the last phase; they travel with the report."""
         report: pytest.TestReport = yield
         spent = _spent()
-        report.user_properties = [(COST, spent - self._before)]
+        report.user_properties.append((COST, spent - self._before))
         self._before = spent
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add a phase to its test."""
         spent = self._tests[report.nodeid]
-        spent[0] += dict(report.user_properties).get(COST, 0.0)
+        spent[0] += sum(value for name, value in report.user_properties[-1:] if name == COST)
         spent[1] += report.duration
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
