@@ -7,6 +7,10 @@ CLIENT_PYTHON ?= $(PYTHON)
 CLIENT_ALONE := $(addprefix tests/unit/client/test_,amounts.py archives.py comparing.py console.py \
 	distribution.py pushing.py transport.py)
 WORKERS ?= 2
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# Each process of the tests would compile every module anew, and pytest rewrite every assertion.
+unexport PYTHONDONTWRITEBYTECODE
 LEARNED := $(addsuffix /tests,$(addprefix papers/,dpggan hetesdg ppgsl thepuff)) tests/unit/evaluation/learning \
 	tests/unit/privacy/test_dp_sgd.py
 
@@ -16,9 +20,9 @@ GPU_VENV := .venv-gpu
 GPU_READY := $(GPU_VENV)/.ready
 WHEELS ?=
 
-.PHONY: help demo up docs words hooks release secrets check-deploy licences kernels wheel test test-client test-isa test-browser \
-	test-slow test-gpu bench-gpu lint \
-	format bench clean
+.PHONY: help demo up docs words hooks release secrets check-deploy licences kernels wheel test test-papers test-audits \
+	test-faults test-client test-isa test-browser test-slow test-gpu bench-gpu \
+	lint lint-types lint-client lint-style lint-imports lint-house format bench clean
 
 help:
 	@echo "make demo       publish the example graph through the HTTP API, from nothing"
@@ -29,7 +33,10 @@ help:
 	@echo "make licences   NOTICE and the list of components, or what the images may not carry"
 	@echo "make kernels    compile every kernel for this machine, once for each version of them"
 	@echo "make wheel      the wheels of service and client, with compiled kernels, in dist/"
-	@echo "make test       lint, then the whole test suite"
+	@echo "make test       lint, then every test of what ships by default"
+	@echo "make test-papers  the methods of papers, and what needs torch"
+	@echo "make test-audits  audits, and comparisons of whole fits, in their large form"
+	@echo "make test-faults  whole stacks; processes, servers and connections killed and stopped"
 	@echo "make test-client  the client alone, against a running service"
 	@echo "make test-isa   the learned methods' tests with the floats of another processor"
 	@echo "make test-browser  the console in a real Chromium"
@@ -87,7 +94,13 @@ wheel: $(READY)
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist . ./client
 
 test: lint kernels
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) --group default
+
+test-papers test-audits test-faults: kernels
+	$(PYTEST) --group $(@:test-%=%)
+
+# Killed and stopped processes are waited for: more of these tests fit beside one another.
+test-faults: WORKERS := 4
 
 # Sums and products of another processor, and kernels of an old one: no test holds by the last bits of a float.
 test-isa: kernels
@@ -129,11 +142,22 @@ bench-gpu: $(GPU_READY)
 	$(GPU_VENV)/bin/python -m benchmarks.accelerators $(if $(DATA),--data $(DATA))
 
 lint: $(READY)
+	@$(MAKE) --no-print-directory -j $(WORKERS) -O lint-types lint-client lint-style lint-imports lint-house
+
+lint-types:
+	$(BIN)/mypy
+
+lint-client:
+	$(BIN)/mypy --python-version 3.10 -p graphveil
+
+lint-style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/mypy --python-version 3.10 -p graphveil
+
+lint-imports:
 	$(BIN)/lint-imports
+
+lint-house:
 	$(BIN)/python -m tests.house_rules
 
 words: $(READY)

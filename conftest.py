@@ -35,15 +35,18 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-pytest_plugins = ["tests.support.halved"]
+pytest_plugins = ["tests.support.halved", "tests.support.costs", "tests.support.groups"]
 
 NOISE, LOOKS = ("tests/audit", "tests/contract", "tests/unit/methods", "tests/unit/privacy", "papers"), 3
 LONG = (
     "tests/property/test_ledger_machine.py",
     "tests/audit",
+    "tests/integration/",
+    "tests/contract",
     "papers",
     "tests/fault",
-    "tests/integration/test_",
+    "tests/unit/kernels",
+    "tests/unit/test_",
 )
 
 

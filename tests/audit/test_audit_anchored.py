@@ -16,7 +16,7 @@ from core.methods._shared.slots import evidence
 from core.methods.anchored import GENERATOR
 from core.privacy.accounting.audit import audit_epsilon, repeated
 from core.privacy.mechanisms import noise as mechanisms
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 from tests.support.generating import drawn, graph_of
 from tests.support.generating import fit as fitted
 
@@ -86,10 +86,11 @@ def test_a_fit(told, cell, params):
     assert measured(told, cell, params, 120) <= EPSILON
 
 
+@in_both_forms
 @pytest.mark.parametrize(("cell", "name"), [("edge", "degrees"), ("event", "evidence")])
-def test_a_fit_with_half_the_noise_is_caught(double_epsilon, told, cell, name):
+def test_a_fit_with_half_the_noise_is_caught(double_epsilon, told, cell, name, part):
     """Its true epsilon is 2."""
-    assert caught(partial(measured, told, cell, SHARES[name]), EPSILON, 600)
+    assert caught(partial(measured, told, cell, SHARES[name]), EPSILON, 600, part)
 
 
 def test_a_drawn_graph():

@@ -11,7 +11,7 @@ import pytest
 
 from core.methods import edgerand, tmf
 from core.privacy.accounting.audit import audit_epsilon, repeated
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 from tests.support.generating import drawn, graph_of, rows_of
 
 EPSILON = 1.0
@@ -38,9 +38,10 @@ def test_the_printed_epsilon_holds(name):
     assert measured(name, 250, SOUND) <= EPSILON
 
 
+@in_both_forms
 @pytest.mark.parametrize("name", METHODS)
-def test_a_copy_at_twice_the_epsilon_is_caught(name, double_epsilon):
-    assert caught(partial(measured, name), EPSILON, 600)
+def test_a_copy_at_twice_the_epsilon_is_caught(name, double_epsilon, part):
+    assert caught(partial(measured, name), EPSILON, 600, part)
 
 
 @pytest.mark.slow

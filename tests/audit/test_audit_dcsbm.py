@@ -20,7 +20,7 @@ from core.privacy.accounting.audit import audit_epsilon, repeated
 from core.privacy.mechanisms import label_stream
 from core.privacy.session.private_graph import PrivateCell
 from tests.support import metered_outputs
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 from tests.support.metered_outputs import fit_static, static_graph
 
 EPSILON = 2.0
@@ -84,12 +84,13 @@ def test_a_fit(told, params):
     assert measured(told, params, 200) <= EPSILON
 
 
+@in_both_forms
 @pytest.mark.parametrize(
     "params", [pytest.param(LABELS, marks=pytest.mark.slow), DEGREES], ids=["labels", "degrees"]
 )
-def test_a_fit_with_half_the_noise_is_caught(told, half_noise, params):
+def test_a_fit_with_half_the_noise_is_caught(told, half_noise, params, part):
     """Its true epsilon is nearly 4."""
-    assert caught(partial(measured, told, params), EPSILON, 900)
+    assert caught(partial(measured, told, params), EPSILON, 900, part)
 
 
 def test_two_readings_at_the_full_price_each_are_caught(told, monkeypatch):

@@ -18,7 +18,7 @@ from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 from tests.support.generating import NANO, graph_of
 
 EPSILON, DELTA_ATTO = 1.0, 10**15
@@ -65,9 +65,10 @@ def test_a_fit_holds_its_epsilon():
     assert measured(100) <= EPSILON
 
 
-def test_passes_with_a_hundredth_of_the_noise_are_caught(divide_gaussian_noise):
+@in_both_forms
+def test_passes_with_a_hundredth_of_the_noise_are_caught(divide_gaussian_noise, part):
     divide_gaussian_noise(100)
-    assert caught(measured, EPSILON, 100)
+    assert caught(measured, EPSILON, 100, part)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 from tests.support.generating import NANO, fit
 
 EPSILON = 1.0
@@ -49,14 +49,15 @@ def test_the_printed_epsilon_holds():
     assert measured(250, SOUND) <= EPSILON
 
 
-def test_noise_at_a_sixteenth_of_its_scale_is_caught(monkeypatch):
+@in_both_forms
+def test_noise_at_a_sixteenth_of_its_scale_is_caught(monkeypatch, part):
     true = mechanisms.discrete_laplace
 
     def bold(values, l1_sensitivity, nano_epsilon, **options):
         return true(values, l1_sensitivity, 16 * nano_epsilon, **options)
 
     monkeypatch.setattr(mechanisms, "discrete_laplace", bold)
-    assert caught(measured, EPSILON, 250)
+    assert caught(measured, EPSILON, 250, part)
 
 
 TIMED = GraphSchema(

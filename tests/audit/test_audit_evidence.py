@@ -27,7 +27,7 @@ from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape
 from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 
 RELATION = EdgeType(source="row", target="column", directed=True)
 
@@ -128,6 +128,7 @@ def test_the_static_recipe_without_evidence(told):
     assert measured(told, 400, SOUND, share=1.0) <= EPSILON
 
 
+@in_both_forms
 @pytest.mark.parametrize("share", [STATIC_SHARE, 1.0])
-def test_the_static_recipe_with_half_the_noise_is_caught(double_epsilon, told, share):
-    assert caught(partial(measured, told, share=share), EPSILON, 400)
+def test_the_static_recipe_with_half_the_noise_is_caught(double_epsilon, told, share, part):
+    assert caught(partial(measured, told, share=share), EPSILON, 400, part)

@@ -26,7 +26,7 @@ from core.privacy.entropy import noise_generator
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 
 EPSILON = 2.0
 # The classes' counts of two nodes tell what the degrees tell: they are left almost nothing.
@@ -101,9 +101,10 @@ def test_one_window(params):
     assert measured(params, 150) <= EPSILON
 
 
-def test_one_window_with_half_the_noise_is_caught(half_noise):
+@in_both_forms
+def test_one_window_with_half_the_noise_is_caught(half_noise, part):
     """Its true epsilon is 4; nearly all of it is in the edge counts of the two ticks together."""
-    assert caught(partial(measured, MOSTLY_COUNTS, part=EDGE_COUNTS), EPSILON, 600)
+    assert caught(partial(measured, MOSTLY_COUNTS, part=EDGE_COUNTS), EPSILON, 600, part)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from core.privacy.reads import mixing_between
 from core.privacy.reads.mixing_between import Side
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 from tests.support.two_types import rated
 
 EPSILON, NANO, MANY = 1.0, 10**9, 10
@@ -56,10 +56,13 @@ def test_the_charged_epsilon_holds(pair: tuple[Graph, Graph]):
     assert measured(pair, 1)(400, SOUND) <= EPSILON
 
 
+@in_both_forms
 @pytest.mark.parametrize("pair", [pytest.param(USERS, marks=LATER), ITEMS], ids=["user", "item"])
-def test_a_side_that_is_not_capped_is_caught(pair: tuple[Graph, Graph], monkeypatch: pytest.MonkeyPatch):
+def test_a_side_that_is_not_capped_is_caught(
+    pair: tuple[Graph, Graph], monkeypatch: pytest.MonkeyPatch, part: int
+):
     monkeypatch.setattr(mixing_between, "among_first", lambda nodes, *_: np.ones(len(nodes), dtype=bool))
-    assert caught(measured(pair, 1), EPSILON, 400)
+    assert caught(measured(pair, 1), EPSILON, 400, part)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
 from core.privacy.reads import node_values
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 
 EPSILON, NANO, NODES = 1.0, 10**9, 12
 PARTY = Attribute(name="party", protection="protected", categories=("a", "b"))
@@ -107,9 +107,10 @@ def test_the_charged_epsilon_holds(pair: tuple[Graph, Graph], cap: int):
     assert measured(pair, cap)(1000, SOUND) <= EPSILON
 
 
-def test_a_pair_that_is_not_capped_is_caught(monkeypatch: pytest.MonkeyPatch):
+@in_both_forms
+def test_a_pair_that_is_not_capped_is_caught(monkeypatch: pytest.MonkeyPatch, part: int):
     monkeypatch.setattr(node_values, "capped", lambda source, *_: np.ones(len(source), dtype=bool))
-    assert caught(measured(ROWS, 1), EPSILON, 1000)
+    assert caught(measured(ROWS, 1), EPSILON, 1000, part)
 
 
 ONE_WAY = GraphSchema(node_types=SCHEMA.node_types, edge_types=(EdgeType(directed=True),))

@@ -23,7 +23,7 @@ from core.privacy.mechanisms import samplers
 from core.privacy.reads import people_things
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 from tests.support.replaced_persons import PLAIN, built, schema_of
 
 EPSILON, DELTA_ATTO = 1.0, 10**16
@@ -81,14 +81,15 @@ def test_a_fit_holds_its_epsilon(measured):
     assert measured(400) <= EPSILON
 
 
-def test_a_quarter_of_the_noise_is_caught(measured, monkeypatch):
+@in_both_forms
+def test_a_quarter_of_the_noise_is_caught(measured, monkeypatch, part):
     true = samplers.add_discrete_gaussian_wide
     monkeypatch.setattr(
         samplers,
         "add_discrete_gaussian_wide",
         lambda rng, values, scale: true(rng, values, max(1, scale // 4)),
     )
-    assert caught(measured, EPSILON, 400)
+    assert caught(measured, EPSILON, 400, part)
 
 
 def test_vectors_that_are_not_clipped_are_caught(measured, monkeypatch):

@@ -32,7 +32,7 @@ from core.privacy.reads.people import ProjectedGraph
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.property.test_projection import LABELS, NODES, PAIRS, degrees, families, kept_sets
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 from tests.support.generating import NANO
 from tests.support.neighbours import compared, fit_of
 
@@ -184,9 +184,10 @@ def test_an_edge_level_question_at_theta_is_caught(question):
     assert caught(partial(told, worst(1, question), 1, NANO), 1.0, 4_000)
 
 
+@in_both_forms
 @pytest.mark.parametrize(("question", "theta", "sensitivity"), SOUND_READS[:3])
-def test_half_the_noise_is_caught(question, theta, sensitivity):
-    assert caught(partial(told, worst(theta, question), sensitivity, 2 * NANO), 1.0, 4_000)
+def test_half_the_noise_is_caught(question, theta, sensitivity, part):
+    assert caught(partial(told, worst(theta, question), sensitivity, 2 * NANO), 1.0, 4_000, part)
 
 
 def session(graph: Graph, nano_epsilon: int = NANO) -> PrivateGraph:

@@ -2,7 +2,7 @@
 
 A read is judged against the epsilon of its own line of the transcript. One that is registered without an
 audit, or that charges without being registered, fails here. Reads with several audits have the first of them
-in every run of the suite, the others among the slow ones.
+in every run of the audits, the others among the slow ones; ``make test`` has it with fewer runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from core.privacy import queries
 from core.privacy.mechanisms import ladder
 from core.privacy.reads import undirected
 from tests.support.audited_reads import every_audit, without_audit
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SMALLER, SOUND, caught
 from tests.support.read_audits import ReadAudit, found, half_noise, promised
 
 PRIVACY = Path(core.privacy.__path__[0])
@@ -38,6 +38,15 @@ def marked() -> Iterator[pytest.param]:
         yield pytest.param(each, id=each.name, marks=[pytest.mark.slow] if later else [])
 
 
+def in_both_forms() -> Iterator[pytest.param]:
+    """Each audit with the whole of its runs, and with few as far as it needs no torch."""
+    for each in marked():
+        yield pytest.param(*each.values, 1, id=f"{each.id}-large", marks=each.marks)
+        if each.values[0].read != "PrivateGraph.dp_sgd":
+            marks = (*each.marks, pytest.mark.default)
+            yield pytest.param(*each.values, SMALLER, id=f"{each.id}-small", marks=marks)
+
+
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("audit", list(marked()))
 def test_a_read_keeps_to_what_its_line_costs(audit: ReadAudit):
@@ -45,19 +54,21 @@ def test_a_read_keeps_to_what_its_line_costs(audit: ReadAudit):
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("audit", list(marked()))
-def test_half_the_noise_of_a_read_is_caught(audit: ReadAudit):
+@pytest.mark.parametrize(("audit", "part"), list(in_both_forms()))
+def test_half_the_noise_of_a_read_is_caught(audit: ReadAudit, part: int):
     """The transcript is that of the sound read: the audit passes over nothing that it says."""
     paid = promised(audit)
     with half_noise():
         assert promised(audit) == paid
-        assert caught(lambda runs, confidence: found(audit, runs, confidence), paid, audit.runs)
+        assert caught(lambda runs, confidence: found(audit, runs, confidence), paid, audit.runs, part)
 
 
+@pytest.mark.default
 def test_every_registered_read_has_an_audit():
     assert without_audit(AUDITS) == set()
 
 
+@pytest.mark.default
 def test_a_read_that_is_registered_without_an_audit_is_missed(monkeypatch: pytest.MonkeyPatch):
     def stars(self: object, *, nano_epsilon: int, purpose: str) -> int:
         return 0
@@ -105,6 +116,7 @@ def charging_unnamed(modules: dict[str, str]) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.default
 def test_whoever_charges_says_what_for():
     texts = {each.name: each.read_text() for each in PRIVACY.rglob("*.py") if each.name != METER}
     assert charging_unnamed(texts) == [UNPROTECTED]
@@ -114,6 +126,7 @@ def test_whoever_charges_says_what_for():
     assert {("planted.py", "stars"), ("aside.py", "stars")} <= set(planted)
 
 
+@pytest.mark.default
 def test_nothing_but_the_privacy_package_charges_a_meter():
     rooms = [each for each in PRIVACY.parent.rglob("*.py") if PRIVACY not in each.parents]
     assert not [each for each in rooms if "meter.charge(" in each.read_text()]

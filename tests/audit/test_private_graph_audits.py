@@ -18,7 +18,7 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.session import private_graph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 
 SCHEMA = GraphSchema(node_types=(NodeType(count=4),), edge_types=(EdgeType(),))
 LABELS = np.array([0, 0, 1, 1])
@@ -54,8 +54,9 @@ def test_degrees():
     assert degrees(1, 2_000, SOUND) <= 1.0
 
 
-def test_degrees_with_half_the_noise_are_caught():
-    assert caught(partial(degrees, 2), 1.0, 1_500)
+@in_both_forms
+def test_degrees_with_half_the_noise_are_caught(part):
+    assert caught(partial(degrees, 2), 1.0, 1_500, part)
 
 
 def grouped(graph):

@@ -17,7 +17,7 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.mechanisms import gradients, randomised_response
 from core.privacy.units import Unit
 from core.publishing import audit_targets
-from tests.support.auditing import SOUND, caught
+from tests.support.auditing import SOUND, caught, in_both_forms
 
 
 def measured(method, epsilon, runs, confidence, *, unit=Unit.EDGE, window=None, delta=0.0, **params):
@@ -46,14 +46,14 @@ def measured(method, epsilon, runs, confidence, *, unit=Unit.EDGE, window=None, 
     return result.lower_bound, target.plan.cost().nano_epsilon / NANO
 
 
-def beyond(measure, runs: int) -> bool:
+def beyond(measure, runs: int, part: int = 1) -> bool:
     """Whether the bound of ``measure`` is caught above its promise."""
 
     def excess(runs: int, confidence: float) -> float:
         bound, promised = measure(runs=runs, confidence=confidence)
         return bound - promised
 
-    return caught(excess, 0, runs)
+    return caught(excess, 0, runs, part)
 
 
 @pytest.fixture
@@ -90,8 +90,9 @@ def test_randomised_response(unit, window, form):
     assert caught(lambda *look: measure(*look)[0], 0.3, 400)  # the edge is told apart
 
 
-def test_randomised_response_with_half_the_noise_is_caught(half_noise_response):
-    assert beyond(partial(measured, "randomised_response", 1.0), 500)
+@in_both_forms
+def test_randomised_response_with_half_the_noise_is_caught(half_noise_response, part):
+    assert beyond(partial(measured, "randomised_response", 1.0), 500, part)
 
 
 def steps(graph, training, runs):

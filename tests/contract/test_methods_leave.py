@@ -79,6 +79,7 @@ def test_no_module_imports_a_method_but_those_of_its_family():
     assert dict(importers) == {method: set(family) for method, family in BUILT_ON.items()}
 
 
+@pytest.mark.papers
 def test_the_whole_product_is_what_the_others_are_compared_with(found):
     whole = found[""]
     assert whole["methods"] == list(METHODS)
@@ -87,6 +88,7 @@ def test_the_whole_product_is_what_the_others_are_compared_with(found):
     assert set(found) == {"", *METHODS}
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("method", METHODS)
 def test_without_a_method_the_others_and_the_pages_stand(found, method):
     whole, left = found[""], found[method]
@@ -101,6 +103,7 @@ def test_without_a_method_the_others_and_the_pages_stand(found, method):
         assert now == before or before in gone
 
 
+@pytest.mark.papers
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("method", METHODS)

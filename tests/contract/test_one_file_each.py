@@ -61,6 +61,7 @@ def test_a_metric_is_measured_compared_and_documented():
     assert "| `leaf_share` | quick | Nodes of one edge / nodes. |" in found["page"]
 
 
+@pytest.mark.audits
 def test_the_suite_holds_with_a_format_and_a_metric_more(tmp_path: Path):
     """Those of its cases that bear the format's name are there because the format is."""
     plain = ("-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'child'}")

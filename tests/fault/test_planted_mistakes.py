@@ -14,6 +14,8 @@ from tests.support.postgres import PostgresCluster
 from tests.support.proxy import wire
 from tests.support.world import open_world
 
+pytestmark = pytest.mark.default
+
 
 @pytest.fixture
 def scene(

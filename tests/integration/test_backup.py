@@ -21,6 +21,8 @@ from tests.support.ledger import charge, open_account, reserve
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.postgres import PostgresCluster
 
+pytestmark = pytest.mark.faults
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "deploy" / "backup"
 SEED = "07" * 32

@@ -27,6 +27,8 @@ from deploy.local.stack import ROOT, Stack
 from graphveil.sdk.client import Graphveil
 from tests.support.patience import PATIENCE_SECONDS
 
+pytestmark = pytest.mark.faults
+
 START_SECONDS = PATIENCE_SECONDS
 
 

@@ -113,6 +113,7 @@ def test_a_method_that_hides_a_node_passes(method: Count) -> None:
     assert (found["unit"], found["window"], found["passed"]) == ("node", None, True)
 
 
+@pytest.mark.audits
 def test_a_method_that_hides_one_edge_of_a_node_fails(method: Count) -> None:
     method.sensitivity = 1
     found = judged(runs=3_000)

@@ -44,7 +44,9 @@ SGD = {
 
 
 @pytest.mark.parametrize(
-    "request_", [LAPLACE, RESPONSE, pytest.param(SGD, marks=pytest.mark.slow)], ids=lambda r: r["method"]
+    "request_",
+    [LAPLACE, pytest.param(RESPONSE, marks=pytest.mark.audits), pytest.param(SGD, marks=pytest.mark.slow)],
+    ids=lambda r: r["method"],
 )
 def test_a_true_mechanism_passes_and_its_half_noise_copy_is_caught(request_, monkeypatch):
     measured = audit.audit_epsilon
@@ -89,7 +91,7 @@ def half_training(monkeypatch):
     ("request_", "breaks"),
     [
         (LAPLACE, half_laplace),
-        (RESPONSE, half_response),
+        pytest.param(RESPONSE, half_response, marks=pytest.mark.audits),
         pytest.param(SGD, half_training, marks=pytest.mark.slow),
     ],
     ids=["laplace", "randomised_response", "dp_sgd"],

@@ -65,7 +65,7 @@ def width(line: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("method", SEVERAL)
-@pytest.mark.parametrize("name", SERVED)
+@pytest.mark.parametrize("name", ["karate", pytest.param("larger", marks=pytest.mark.audits)])
 def test_the_interval_of_what_a_method_paid_holds_the_truth(name: str, method: str) -> None:
     original = of(SERVED[name])
     truth, narrower = original.edges["e"].count, 0
@@ -86,6 +86,7 @@ def test_the_interval_of_what_a_method_paid_holds_the_truth(name: str, method: s
     assert narrower, "nothing was ever combined"
 
 
+@pytest.mark.audits
 def test_a_number_does_not_lean_where_one_answer_decides_the_noise_of_others() -> None:
     """As many edges as those around which the noise of degrees changes: about every second count is above."""
     edges, method = 784, "psgraph"

@@ -21,6 +21,8 @@ import pytest
 from core.settings import Settings
 from tests.support.patience import PATIENCE_SECONDS
 
+pytestmark = pytest.mark.faults
+
 ROOT = Path(__file__).resolve().parents[3]
 SECONDS = PATIENCE_SECONDS
 

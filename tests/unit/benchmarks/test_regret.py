@@ -188,6 +188,7 @@ def endless(name):
     return community_graph(100, 300)
 
 
+@pytest.mark.faults
 def test_a_release_over_the_limit_ends_and_what_comes_behind_it_goes_on(tmp_path):
     results, told = tmp_path / "new" / "runs.jsonl", []
     settings = [Setting.of(method) for method in ("edgerand", "dgg", "lapgraph", "tmf")]

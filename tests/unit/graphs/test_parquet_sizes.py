@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -42,14 +43,14 @@ def repeated(value: Any, rows: int = ROWS) -> pa.Array:
             pa.array([LONG[:80_000] + str(k) for k in range(500)]),
             {"use_dictionary": False, "column_encoding": {"source": "DELTA_BYTE_ARRAY"}},
         ),
-        (pa.array([0] * 20_000_000), {}),
-        (pa.array([0] * 20_000_000), {"use_dictionary": False, "column_encoding": {
+        (pa.array(np.zeros(20_000_000, np.int64)), {}),
+        (pa.array(np.zeros(20_000_000, np.int64)), {"use_dictionary": False, "column_encoding": {
             "source": "DELTA_BINARY_PACKED", "target": "DELTA_BINARY_PACKED"}}),
     ],
     ids=["a dictionary", "a large one", "plain", "shared prefixes", "runs", "differences"],
 )  # fmt: skip
 def test_what_unpacks_to_gigabytes_is_a_finding(tmp_path: Path, column: Any, written: dict[str, Any]):
-    target = pa.array([1] * len(column))
+    target = pa.array(np.ones(len(column), np.int64))
     with pytest.raises(IngestRejected) as refused:
         upload(tmp_path, {"source": column, "target": target}, **written)
     (finding,) = refused.value.members["findings"]

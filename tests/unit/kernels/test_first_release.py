@@ -48,7 +48,9 @@ def shipped() -> None:
 
 
 @pytest.mark.usefixtures("shipped")
-@pytest.mark.parametrize(("program", "methods"), [(RELEASES, 5), (LIBRARY, 1)])
+@pytest.mark.parametrize(
+    ("program", "methods"), [pytest.param(RELEASES, 5, marks=pytest.mark.audits), (LIBRARY, 1)]
+)
 def test_a_first_release_compiles_nothing(program: str, methods: int, tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "empty"), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", program, "library"]

@@ -122,6 +122,7 @@ def test_without_noise_degrees_labels_and_triangles_come_back():
     assert triangles_of(found, NODES) == pytest.approx(triangles_of(ends, NODES), rel=0.02)
 
 
+@pytest.mark.audits
 def test_without_noise_degree_products_come_back():
     """A graph whose hubs avoid one another; its blocks alone do not say so."""
     rng = np.random.default_rng(6)
@@ -205,6 +206,7 @@ def test_noisy_triangles_lean_on_a_public_guess():
     assert aimed(PLENTY, 1.0) == aimed(PLENTY, None) == 0
 
 
+@pytest.mark.audits
 def test_without_noise_clustering_comes_back():
     """Triangles of their own beside a dense part without any: their number alone would close them there."""
     rng = np.random.default_rng(3)

@@ -52,6 +52,7 @@ def test_public_groups_are_the_labels_and_cost_nothing():
     assert sorted(set(labels.tolist())) == list(range(GROUPS))
 
 
+@pytest.mark.audits
 def test_without_noise_edges_between_groups_come_back():
     graph = named()
     synthetic = drawn(GENERATOR, graph, PLENTY, groups="department")

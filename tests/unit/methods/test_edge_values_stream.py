@@ -301,6 +301,7 @@ ALL = list(itertools.product(range(3), repeat=len(SLOTS)))
 FEW = [(0, 1, 2, 1, 0, 2), (0,) * 6]
 
 
+@pytest.mark.audits
 @pytest.mark.parametrize("method", PLAIN)
 def test_no_whole_stream_tells_two_neighbours_apart_by_more_than_epsilon(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -309,6 +310,7 @@ def test_no_whole_stream_tells_two_neighbours_apart_by_more_than_epsilon(
     assert 0.4 * NANO < found <= NANO
 
 
+@pytest.mark.audits
 @pytest.mark.slow
 @pytest.mark.parametrize("method", PLAIN)
 def test_no_whole_stream_of_any_tiny_graphs_does(
@@ -317,6 +319,7 @@ def test_no_whole_stream_of_any_tiny_graphs_does(
     assert worst(method, ALL, tmp_path, monkeypatch) <= NANO
 
 
+@pytest.mark.audits
 def test_a_step_charged_once_a_window_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A planted mistake: each step spends on its values what the window has."""
     from core.methods._shared.values import share

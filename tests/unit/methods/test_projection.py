@@ -109,6 +109,7 @@ def told(model) -> float:
     return float(model.cells["edge", None]["triangles"].sum())
 
 
+@pytest.mark.audits
 def test_much_epsilon_gives_degrees_groups_and_triangles_back():
     graph = grouped()
     edges = graph.edges["edge"]

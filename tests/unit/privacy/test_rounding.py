@@ -17,6 +17,8 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.mechanisms import gradients
 from core.privacy.units import Unit
 
+pytestmark = pytest.mark.papers
+
 LONGEST = rounding.LONGEST_CHAIN
 """With one output more than a chain may have."""
 

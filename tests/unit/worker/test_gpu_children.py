@@ -20,6 +20,8 @@ from worker.lease_heartbeat import LeaseHeartbeat
 from worker.own_gpu import Gpu
 from worker.supervisor import Ending, Orders, no_reads, supervise
 
+pytestmark = pytest.mark.faults
+
 SETTINGS = Settings(job_wall_seconds=60, grace_seconds=0.1, sample_seconds=0.05)
 PLAYED = "/dev/ptmx"
 """A device that answers ioctl on every machine; here in the place of a GPU's."""

@@ -39,6 +39,7 @@ def auc(scorer, published: UndirectedView, targets: LinkTargets) -> float:
     return scoring.score(scores, targets.label)["auc"]["value"]
 
 
+@pytest.mark.audits
 def test_who_has_seen_the_defence_finds_what_it_hides():
     shadow, _ = defended(1)
     victim, targets = defended(2)

@@ -16,6 +16,8 @@ from core.evaluation.learning.gcn import Features
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
 
+pytestmark = pytest.mark.papers
+
 BY_NAME = {scorer.name: scorer for scorer in SCORERS}
 
 

@@ -31,6 +31,7 @@ def collection(order: tuple[int, ...]) -> list[UndirectedView]:
     return [view_of(KINDS[k](size)) for k in order for size in range(8, 14)]
 
 
+@pytest.mark.papers
 def test_originals_teach_their_classes_and_graphs_of_other_classes_do_not():
     truth, wrong = collection((0, 1, 2)), collection((1, 2, 0))
     found = Task.model_validate(graph_classification(truth, truth, LABEL, "kind", folds=3))
@@ -59,6 +60,7 @@ def dataset(order: tuple[int, ...], labels: list[str | None]) -> Graph:
     return Graph.build(GraphSchema(collection=Collection(graphs=graphs)), {}, edges)
 
 
+@pytest.mark.papers
 def test_a_release_of_other_classes_teaches_a_collections_labels_wrong(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(task, "FOLDS", 3)
     given = [f"kind {k}" for k in (0, 1, 2) for _ in range(6)]

@@ -60,6 +60,7 @@ def test_only_the_full_suite_has_tasks(suite: Suite):
     assert run_tasks(*graphs(), suite, quiet) == []
 
 
+@pytest.mark.papers
 def test_a_copy_is_worth_as_much_as_the_original():
     original, _ = graphs()
     found = entries(original, original)
@@ -71,6 +72,7 @@ def test_a_copy_is_worth_as_much_as_the_original():
         assert task.trained_on_original > task.baseline + 0.2
 
 
+@pytest.mark.papers
 def test_a_rewiring_is_worth_no_more_than_guessing():
     found = entries(*graphs())
     link = found["link_prediction", "auc"]

@@ -49,6 +49,7 @@ EVIDENCE = [
     {"evidence": "materialised", "degree_share": 0.5},
     {"evidence": "lazy", "degree_share": 0.37, "deconvolve": False},
 ]
+LARGE = [EVIDENCE[0], pytest.param(EVIDENCE[1], marks=pytest.mark.audits), EVIDENCE[2]]
 
 
 def fitted(schema: GraphSchema, unit: Unit, folder, cells, options: dict):
@@ -77,7 +78,11 @@ def every_pair(schema: GraphSchema, folder, options: dict) -> None:
 
 @pytest.mark.parametrize(
     ("options", "share"),
-    [*((each, 0.4) for each in EVIDENCE), (EVIDENCE[1], 0.0), (EVIDENCE[1], 1.0)],
+    [
+        (EVIDENCE[0], 0.4),
+        (EVIDENCE[2], 0.4),
+        *(pytest.param(EVIDENCE[1], share, marks=pytest.mark.audits) for share in (0.4, 0.0, 1.0)),
+    ],
     ids=str,
 )
 def test_an_event_moves_all_answers_by_no_more_than_it_paid(options, share, tmp_path):
@@ -89,7 +94,7 @@ def test_an_edge_without_time_moves_all_answers_by_no_more_than_it_paid(options,
     every_edge(schema_of(*FIXED), Unit.EDGE, tmp_path, options)
 
 
-@pytest.mark.parametrize("options", EVIDENCE[1:], ids=str)
+@pytest.mark.parametrize("options", LARGE[1:], ids=str)
 def test_an_event_moves_the_sums_of_a_pass_by_no_more_than_its_row(options, monkeypatch, tmp_path):
     """Two relations have directions, one of them inside one type; passes read all steps together."""
     monkeypatch.setattr(spectral, "ROUNDS", 2)  # of what follows from the reads
@@ -104,7 +109,7 @@ def test_what_an_event_carries_beside_directions_moves_no_answer_by_more_than_it
     every_edge(schema, Unit.EVENT, tmp_path, {**EVIDENCE[1], "spectral": True, "attribute_share": 0.4})
 
 
-@pytest.mark.parametrize("options", EVIDENCE[1:], ids=str)
+@pytest.mark.parametrize("options", LARGE[1:], ids=str)
 def test_a_window_s_edges_move_all_answers_by_no_more_than_they_paid(options, tmp_path):
     schema = schema_of(*MANY_STEPS, FIXED[2], steps=3)
     cells = some(schema)
@@ -130,7 +135,7 @@ def test_tail_counts_that_are_said_to_move_by_one_are_caught(monkeypatch, tmp_pa
         every_edge(schema_of(TIMED[2]), Unit.EVENT, tmp_path, EVIDENCE[0])
 
 
-@pytest.mark.parametrize("options", EVIDENCE, ids=str)
+@pytest.mark.parametrize("options", LARGE, ids=str)
 def test_all_between_two_nodes_moves_all_answers_by_no_more_than_it_paid(options, tmp_path):
     """Up to five edges in three cells, two of them in one."""
     every_pair(schema_of(*TIMED[:2], *FIXED[:2], FIXED[3]), tmp_path, options)

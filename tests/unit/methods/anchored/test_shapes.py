@@ -10,10 +10,10 @@ from tests.support.odd_shapes import SHAPES, graph_of, kept_release, require_fac
 NANO, DELTA = 10**9, 10**13
 OPTIONS = [
     (Unit.EDGE, {"evidence": "materialised", "degree_share": 0.5}),
-    (Unit.EDGE, {"evidence": "none", "deconvolve": False}),
-    (Unit.EVENT, {"evidence": "materialised", "degree_share": 0.5}),
+    pytest.param(Unit.EDGE, {"evidence": "none", "deconvolve": False}, marks=pytest.mark.audits),
+    pytest.param(Unit.EVENT, {"evidence": "materialised", "degree_share": 0.5}, marks=pytest.mark.audits),
     (Unit.EVENT, {"evidence": "lazy", "degree_share": 0.5, "spectral": True}),
-    (Unit.W_EVENT, {"evidence": "lazy", "degree_share": 0.5}),
+    pytest.param(Unit.W_EVENT, {"evidence": "lazy", "degree_share": 0.5}, marks=pytest.mark.audits),
     (Unit.PAIR, {}),
 ]
 

@@ -1,0 +1,101 @@
+"""Which of four groups a test belongs to: ``pytest --group NAME`` runs one, and without the option all run.
+
+Closest first: its marker, its folder, its parameters where one is a method of ``papers``; else ``default``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DEFAULT = "default"
+GROUPS = {
+    DEFAULT: "what ships by default",
+    "papers": "methods of papers, and what needs torch",
+    "audits": "audits and comparisons of whole fits in their large form",
+    "faults": "whole stacks, and processes, servers and connections that are killed or stopped",
+}
+FOLDERS = {
+    "papers": "papers",
+    "tests/device": "papers",
+    "tests/unit/evaluation/learning": "papers",
+    "tests/audit": "audits",
+    "tests/fault": "faults",
+}
+
+MARKED_BY = {
+    **{name: (f"mark.{name}",) for name in GROUPS},
+    DEFAULT: ("mark.default", "in_both_forms"),  # of tests/support/auditing.py
+}
+"""What a file says to have a test of the group although its folder belongs to another."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that names a group."""
+    parser.addoption("--group", choices=GROUPS, help="run the tests of one group only")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare a marker for each group."""
+    for name, holds in GROUPS.items():
+        config.addinivalue_line("markers", f"{name}: belongs to `--group {name}`: {holds}")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip files of another group that never name this one's marker: imports take seconds."""
+    asked = config.getoption("--group")
+    if asked is None or collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+        return None
+    text = collection_path.read_text()
+    declared = re.search(r"^pytestmark = pytest\.mark\.(\w+)$", text, re.MULTILINE)
+    of_file = declared[1] if declared else _of_folder(collection_path.relative_to(config.rootpath).as_posix())
+    open_to = {of_file} if of_file in GROUPS else {DEFAULT, "papers"}  # parameters decide between the two
+    return None if asked in open_to or any(name in text for name in MARKED_BY[asked]) else True
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests of other groups."""
+    if (asked := config.getoption("--group")) is None:
+        return
+    others = [item for item in items if group_of(item) != asked]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if group_of(item) == asked]
+
+
+def group_of(item: pytest.Item) -> str:
+    """Return the one group of a test; two markers at the same place are an error."""
+    for node in reversed(item.listchain()):
+        marked = {mark.name for mark in node.own_markers} & GROUPS.keys()
+        if len(marked) > 1:
+            raise pytest.UsageError(f"{item.nodeid} is marked for {sorted(marked)}: leave one marker.")
+        if marked:
+            return marked.pop()
+    by_folder = _of_folder(item.path.relative_to(item.config.rootpath).as_posix())
+    if by_folder is not None:
+        return by_folder
+    callspec = getattr(item, "callspec", None)
+    return DEFAULT if callspec is None or _names(callspec.params.values()).isdisjoint(_papers()) else "papers"
+
+
+def _of_folder(path: str) -> str | None:
+    return next((group for folder, group in FOLDERS.items() if path.startswith(f"{folder}/")), None)
+
+
+def _names(values: Iterable[Any]) -> set[str]:
+    """Return what parameters may name a method by: texts, and names of and in objects."""
+    fields = [(each, getattr(each, "name", None), getattr(each, "method", None)) for each in values]
+    return {each for each in itertools.chain(*fields) if isinstance(each, str)}
+
+
+@cache
+def _papers() -> frozenset[str]:
+    """Return the names of the methods that ``papers`` enters."""
+    entered = entry_points(group="graphveil.methods")
+    return frozenset(each.name for each in entered if each.value.startswith("papers."))
