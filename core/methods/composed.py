@@ -23,9 +23,9 @@ Everything after the fits is post-processing.
 
 What to expect: each relation comes out as by its own method with the epsilon that its cells have; values and
 rows take a quarter and a tenth of it where ``auto`` chose the shares. On ACM at epsilon 1 (7,167 authors,
-whom they wrote with, and 4,019 papers with a value on each authorship) co-authorship keeps its transitivity within
-17 % and its mixing of fields within a total variation of .03, where one method for both relations loses 98 %
-of the transitivity (docs/results.md).
+whom they wrote with, and 4,019 papers with a value on each authorship) co-authorship keeps its transitivity
+within 17 % and its mixing of fields within a total variation of .03, where one method for both relations
+loses 98 % of the transitivity (docs/results.md).
 
 ``method: auto`` makes this of public facts (:mod:`core.methods.choice`); a map of relations to methods names
 it by hand.
