@@ -30,7 +30,7 @@ def read(request: ReadRequest) -> RawGraph:
     """Read nodes and edges of the only graph in the document; IngestRejected where it is not GraphML."""
     import networkx as nx
 
-    data = read_document(request)
+    data = read_document(request, name)
     listed = _listed(request, data)
     try:
         made = nx.read_graphml(

@@ -27,6 +27,7 @@ from typing import (
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from core.errors import InvalidInput
+from core.graphs.reading.magic import otherwise
 from core.graphs.reading.mapping import Columns, Mapping, columns_of, delimiter_of, encoding_of
 from core.graphs.reading.model import Reading
 from core.graphs.schema import GRAPH_ID, STEP, GraphSchema
@@ -323,8 +324,11 @@ def unpacked_limit(request: ReadRequest, most: int) -> int:
     return min(most, FREE_BYTES + request.limits.max_unpacking_ratio * size)
 
 
-def read_document(request: ReadRequest) -> bytes:
-    """Read a whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark."""
+def read_document(request: ReadRequest, own: str) -> bytes:
+    """Read a whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark.
+
+    Refused where it begins as no document of the format ``own`` does.
+    """
     limit = unpacked_limit(request, request.limits.max_document_bytes)
     try:
         with open_bytes(request) as file:
@@ -339,11 +343,15 @@ def read_document(request: ReadRequest) -> bytes:
     except UnicodeDecodeError as error:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             reject(request.file, "the file is UTF-16; save it as UTF-8")
+        if message := otherwise(data, own):
+            reject(request.file, message)
         line = data.count(b"\n", 0, error.start) + 1
         message = f"the file is not UTF-8 (the byte {data[error.start]:#x}); save it as UTF-8"
         reject(request.file, message, line=line)
     if not data.strip():
         reject(request.file, "the file is empty; upload the file that holds the graph")
+    if message := otherwise(data, own):
+        reject(request.file, message)
     return data
 
 

@@ -55,6 +55,8 @@ def _only_file(path: Path) -> IO[bytes]:
     names = {each.filename for each in files}
     if "xl/workbook.xml" in names:
         raise NotOne("this is a spreadsheet (.xlsx); save its sheet as CSV, and send that")
+    if files and all(each.endswith(".npy") for each in names):
+        raise NotOne("this is a matrix of NumPy or SciPy (.npz); send a sparse one with the format npz")
     if len(files) != 1:
         told = ", ".join(sorted(names)[:_TOLD]) + (", ..." if len(names) > _TOLD else "")
         raise NotOne(
