@@ -199,9 +199,8 @@ class NodeCollector:
             attributes = {key: _stacked(columns) for key, columns in listed.attributes.items()}
             if node_type.count is None:
                 if not len(ids):
-                    problems.append(
-                        f"no node of type {node_type.name!r} is listed; list it or declare a count"
-                    )
+                    of_type = "" if node_type.name == NodeType().name else f" of type {node_type.name!r}"
+                    problems.append(f"no node{of_type} is listed; list every node, or declare a count")
                 listed_nodes = NodeTable(len(ids), ids, attributes)
                 tables[node_type.name] = listed_nodes.taken(listed_nodes.id_order())
                 continue

@@ -178,7 +178,7 @@ def test_a_node_of_no_graph_and_a_graph_of_no_node_are_refused(tmp_path: Path):
     assert found[:2] == (4, 1)
     assert "the graph_id is empty" in found[2]
     (found,) = findings(tmp_path, edges, LISTED, "graph_id,id\n7,ann\n7,bob\n")
-    assert found == (None, None, "no node of type 'graph-x-1' is listed; list it or declare a count")
+    assert found == (None, None, "no node of type 'graph-x-1' is listed; list every node, or declare a count")
 
 
 def test_ids_of_graphs_are_texts_that_look_like_numbers(tmp_path: Path):

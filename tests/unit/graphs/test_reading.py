@@ -266,6 +266,22 @@ def test_a_title_is_skipped_with_a_word(folder: Folder) -> None:
     graph, report = folder.read("Calls of May\nsource,target\na,b\nb,c\nc,a\n")
     assert size(graph) == (3, 3)
     assert any("title" in warning for warning in report.warnings)
+    assert report.readings["edges"].counts.left_out == {"taken for a title": 1}
+
+
+def test_records_over_the_most_are_left_out_and_not_merged(folder: Folder) -> None:
+    price = {"name": "price", "kind": "integer", "bounds": [0, 9]}
+    relation = {"temporal": True, "attributes": [price], "multiplicity": "each"}
+    relation |= {"records_per_slot": 2, "overflow": "first"}
+    (folder.path / "edges").write_text(
+        "source,target,time,price\na,b,0,1\na,b,0,2\na,b,0,3\nb,c,1,4\nb,b,1,5\n"
+    )
+    (folder.path / "nodes").write_text("id\na\nb\nc\n")
+    files = {part: UploadedFile(folder.path / part, "csv") for part in ("edges", "nodes")}
+    schema = GraphSchema.model_validate({"edge_types": [relation], "time": {"count": 2}})
+    counts = canonicalise(files, schema, folder.path / "out").readings["edges"].counts
+    assert (counts.records, counts.loops, counts.repeats) == (5, 1, 0)
+    assert counts.left_out == {"beyond the records that an edge may have": 1}
 
 
 @pytest.mark.parametrize(
