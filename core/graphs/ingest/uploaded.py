@@ -203,6 +203,7 @@ def request_of(
         attributes=frozenset(a.name for t in schema.node_types for a in t.attributes),
         values=values,
         homogeneous=all(t.homogeneous for t in schema.edge_types),
+        grid=schema.time,
         undirected=all(t.homogeneous and not t.directed for t in schema.edge_types),
         limits=limits,
         name=name,

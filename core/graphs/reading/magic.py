@@ -31,7 +31,11 @@ _TEXTS = (
     (rb"%{1,2}MatrixMarket\b", "MatrixMarket", "send it with the format matrix_market"),
     (rb"(?s)(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<graphml\b", "GraphML", "send it with the format graphml"),
     (rb"(?s)(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<gexf\b", "GEXF", "send it with the format gexf"),
-    (rb"<(\?xml|!doctype|html)\b", "an XML or HTML document", "send a list of edges, or GraphML"),
+    (
+        rb"<(\?xml|!doctype|html)\b",
+        "an XML or HTML document",
+        "send a list of edges, or a graph with the format graphml or the format gexf",
+    ),
     (rb"[{\[]\s*(\"|\{|\[)", "JSON", "send it with the format node_link, or a list of edges"),
     (rb"(?s)((Creator|Version|comment|#)[^\n]*\n\s*)*graph\s*\[", "GML", "send it with the format gml"),
     (rb"\*(Vertices|Network)\b", "Pajek", "send it with the format pajek"),

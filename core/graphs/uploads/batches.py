@@ -30,7 +30,7 @@ from core.errors import InvalidInput
 from core.graphs.reading.magic import otherwise
 from core.graphs.reading.mapping import Columns, Mapping, columns_of, delimiter_of, encoding_of
 from core.graphs.reading.model import Reading
-from core.graphs.schema import GRAPH_ID, STEP, GraphSchema
+from core.graphs.schema import GRAPH_ID, STEP, GraphSchema, TimeGrid
 from core.graphs.schema.names import apart
 from core.graphs.uploads.findings import reject, shown
 from core.graphs.uploads.packed import DAMAGED, NotOne, container_of, open_packed
@@ -154,9 +154,9 @@ class ReadRequest:
     outside ``wanted`` is refused unless ``any_columns``; where there are ``notes`` it is skipped, and they
     name it. ``attributes`` are the node attributes that a document may hold (None: any). ``values`` are the
     columns of what edges carry; ``undirected``: no edge has a direction; ``homogeneous``: each is within one
-    node type. ``infer``: nobody declared the columns, so what is in them tells what they are. How the file
-    was read is added to ``readings``, by part. ``answered_later``: a person answers the reading's questions
-    before anything is computed.
+    node type. ``grid`` is that of the times. ``infer``: nobody declared the columns, so what is in them
+    tells what they are. How the file was read is added to ``readings``, by part. ``answered_later``: a person
+    answers the reading's questions before anything is computed.
     """
 
     path: Path
@@ -170,6 +170,7 @@ class ReadRequest:
     values: tuple[str, ...] = ()
     undirected: bool = False
     homogeneous: bool = False
+    grid: TimeGrid | None = None
     notes: Notes | None = None
     limits: ReadLimits = field(default_factory=ReadLimits)
     name: str | None = None
