@@ -76,7 +76,8 @@ def declared(name: str) -> GraphSchema:
         return DECLARED
     matrix = name.startswith(("npz", "matrix_market"))
     held = (_AMOUNT,) if matrix else (_AMOUNT, *_OTHERS)
-    kind = EdgeType(attributes=(_WEIGHT,) if name.startswith("pajek") else held)
+    only = {"pajek": (_WEIGHT,), "metis": (_OTHERS[1],)}
+    kind = EdgeType(attributes=only.get(name.removesuffix(VALUED), held))
     return GraphSchema(node_types=DECLARED.node_types, edge_types=(kind,))
 
 
@@ -127,6 +128,12 @@ OTHERS = {
     "matrix_market": lambda: (
         b"%%MatrixMarket matrix coordinate real symmetric\n% c\n3 3 2\n2 1 .5\n3 3 1e1\n",
         b"%%MatrixMarket matrix coordinate complex hermitian\n3 3 1\n2 1 .5 1\n",
+    ),
+    "metis": lambda: (b"% c\n4 2 011\n1 2 5 3 4\n1 1 5\n1 1 4\n1\n",),
+    "gexf": lambda: (
+        b'<gexf xmlns="http://www.gexf.net/1.2draft"><graph mode="dynamic"><nodes><node id="0"/>'
+        b'<node id="1"/></nodes><edges><edge source="0" target="1" start="0" end="2024-03-01"/>'
+        b"</edges></graph></gexf>",
     ),
     "node_link": lambda: (b'{"nodes":[{"id":0},{"id":1}],"links":[{"source":0,"target":1}]}',),
 }

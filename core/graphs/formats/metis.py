@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from core.errors import NotAccepted
 from core.graphs.formats import _matrices
 from core.graphs.schema import GraphSchema
+from core.graphs.schema.edge_attributes import EdgeAttribute, EdgeAttributeKind
 from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, columnar, read_document
 from core.graphs.uploads.findings import reject
 
@@ -99,18 +100,30 @@ def refuses(schema: GraphSchema) -> str | None:
     if len(schema.node_types) > 1 or len(schema.edge_types) > 1 or schema.temporal:
         return "metis holds one static relation within one node type; take csv, parquet or graphml"
     relation = schema.edge_types[0]
-    if relation.directed or relation.attributes or schema.node_types[0].attributes:
-        return "metis holds no direction and no attributes; take csv, parquet or graphml"
+    if relation.directed or schema.node_types[0].attributes:
+        return "metis holds no direction and no attributes of nodes; take csv, parquet or graphml"
+    held = relation.attributes
+    if held and (len(held) > 1 or not relation.merged or not _whole(held[0])):
+        return "metis holds one number without fraction or sign for each edge; take csv, parquet or graphml"
     return None
 
 
+def _whole(attribute: EdgeAttribute) -> bool:
+    return attribute.kind == EdgeAttributeKind.INTEGER and (attribute.bounds or (-1,))[0] >= 0
+
+
 def write(graph: Graph, path: Path) -> None:
-    """Write a line for each node, in their order, with the numbers of its neighbours from 1."""
+    """Write a line for each node, in their order: its neighbours, by number from 1, and what edges hold."""
     if reason := refuses(graph.schema):
         raise NotAccepted(reason, field="format")
+    import numpy as np
+
     adjacency = _matrices.matrix_of(graph)
     (edges,) = graph.edges.values()
     with path.open("w", encoding="ascii") as file:
-        file.write(f"{adjacency.shape[0]} {edges.count}\n")
+        weighted = edges.values is not None
+        file.write(f"{adjacency.shape[0]} {edges.count}{' 001' if weighted else ''}\n")
+        columns = [adjacency.indices + 1, *([adjacency.data] if weighted else [])]
+        fields = np.stack(columns, axis=1)
         for first, last in zip(adjacency.indptr[:-1], adjacency.indptr[1:], strict=True):
-            file.write(" ".join(map(str, (adjacency.indices[first:last] + 1).tolist())) + "\n")
+            file.write(" ".join(map(str, fields[first:last].ravel().tolist())) + "\n")
