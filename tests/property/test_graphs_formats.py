@@ -238,6 +238,7 @@ def _unlisted(name: str, path: Path, node: str) -> None:
         return
     entry = {
         "graphml": rf'\s*<node id="{node}"\s*/>',
+        "apoc_csv": rf'(?m)^"?{node}"?,.*\n',
         "gexf": rf'<node id="{node}" label="{node}"\s*/>',
         "gml": rf'\s*node \[\s*id (\d+)\s*label "{node}"\s*\]',
     }

@@ -13,6 +13,8 @@ from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, read_docume
 from core.graphs.uploads.findings import reject
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from core.graphs.graph import Graph
 
 name = "graphml"
@@ -42,7 +44,19 @@ def read(request: ReadRequest) -> RawGraph:
     if nodes != made.number_of_nodes():
         message = "the document holds several graphs, or graphs inside nodes; write one flat graph"
         reject(request.file, message)
+    if len(made) and all(str(held.get("labels")).startswith(":") for _, held in made.nodes(data=True)):
+        _from_neo4j(made, request)
     return raw_graph(made, request)
+
+
+def _from_neo4j(made: nx.Graph, request: ReadRequest) -> None:
+    """Take labels and relationship types of APOC's export for the types that they are."""
+    for _, held in made.nodes(data=True):
+        held["type"] = held.pop("labels").strip(":")
+    if all("label" in held for _, _, held in made.edges(data=True)):
+        for _, _, held in made.edges(data=True):
+            held["type"] = held.pop("label")
+    request.remark("Types are the labels of nodes and of relationships, as APOC's export has them.")
 
 
 def write(graph: Graph, path: Path) -> None:

@@ -78,8 +78,6 @@ class Seen:
             return "it is empty in some rows"
         if _NAME.fullmatch(name) is None or name in RESERVED:
             return "its name is not usable"
-        if len(self.texts) == 1:
-            return "it is the same in every row"
         most = max(abs(self.low), abs(self.high))
         if self.numeric and self.whole and most <= LARGEST_INTEGER and name != WEIGHT:
             return EdgeAttributeKind.INTEGER
@@ -115,6 +113,8 @@ def proposed_values(
             else:
                 ignored[name] = kind
     for name, found in kinds.items():
+        if len(set().union(*(columns[name].texts for columns in seen.values() if name in columns))) == 1:
+            ignored[name] = "it is the same in every row"
         if found == {EdgeAttributeKind.INTEGER, EdgeAttributeKind.NUMBER}:
             kinds[name] = {EdgeAttributeKind.NUMBER}
         elif len(found) > 1:
@@ -140,6 +140,7 @@ def _attribute(name: str, kind: EdgeAttributeKind, seen: Seen, temporal: bool) -
     if exact or kind is EdgeAttributeKind.NUMBER:
         limit = LARGEST_INTEGER if exact else LARGEST_NUMBER
         low, high = max(-rounded_up(-seen.low), -limit), min(rounded_up(seen.high), limit)
+        high += low == high  # zero alone, beside other values of another relation
         bounds = (int(low), int(high)) if exact else (low, high)
     return EdgeAttribute(
         name=name,

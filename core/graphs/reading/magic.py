@@ -38,6 +38,7 @@ _TEXTS = (
     ),
     (rb"[{\[]\s*(\"|\{|\[)", "JSON", "send it with the format node_link, or a list of edges"),
     (rb"(?s)((Creator|Version|comment|#)[^\n]*\n\s*)*graph\s*\[", "GML", "send it with the format gml"),
+    (rb'"?_id"?,"?_labels"?,', "APOC's CSV of Neo4j", "send it with the format apoc_csv"),
     (rb"\*(Vertices|Network)\b", "Pajek", "send it with the format pajek"),
 )
 MARKED = 4096
@@ -47,6 +48,7 @@ _BEGIN = {
     for own, pattern in (
         *((each, rb"<") for each in ("graphml", "gexf")),
         ("node_link", rb"[{\[]"),
+        ("apoc_csv", rb'"?_id"?,'),
         ("pajek", rb"[%*]"),
         ("parquet", rb"PAR1"),
         ("npz", rb"PK"),

@@ -377,3 +377,9 @@ def test_a_path_in_the_library_is_read_by_what_is_in_it(tmp_path: Path) -> None:
 def test_a_number_beyond_every_float_is_no_fault_of_the_reading(folder: Folder) -> None:
     graph, _ = folder.read("source,target,weight\na,b,1e999\nb,c,2\nc,a,3\n")
     assert size(graph) == (3, 3)
+
+
+def test_a_value_that_differs_in_one_relation_alone_is_carried_by_all(folder: Folder) -> None:
+    graph, _ = folder.read("source,target,type,amount,unit\na,b,x,0,m\nb,c,x,0,m\na,c,y,1.5,m\nb,d,y,5,m\n")
+    held = {name: sorted(table.values.columns["amount"].tolist()) for name, table in graph.edges.items()}
+    assert held == {"x": [0.0, 0.0], "y": [1.5, 5.0]}
