@@ -33,6 +33,7 @@ from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.graphs.uploads.files import IngestLimits, UploadedFile
+from tests.support.spreadsheets import xlsx
 
 DECLARED = GraphSchema(node_types=(NodeType(count=12),))
 VALUED = "+values"
@@ -123,7 +124,12 @@ def _tables() -> Iterator[bytes]:
 OTHERS = {
     "npz": _matrices,
     "parquet": _tables,
-    "csv": lambda: (b"# a comment\nfrom,to\n0,1\n\n2,3\r\n", b'"0","1"\n4,5', b"0 1\n1 2\n"),
+    "csv": lambda: (
+        xlsx([["from", "to"], [0, 1], ["2", 3]]),
+        b"# a comment\nfrom,to\n0,1\n\n2,3\r\n",
+        b'"0","1"\n4,5',
+        b"0 1\n1 2\n",
+    ),
     "tsv": lambda: (b"source\ttarget\n0\t1\n",),
     "matrix_market": lambda: (
         b"%%MatrixMarket matrix coordinate real symmetric\n% c\n3 3 2\n2 1 .5\n3 3 1e1\n",

@@ -290,7 +290,7 @@ def refuses_none(schema: GraphSchema) -> str | None:
 def open_bytes(request: ReadRequest) -> IO[bytes]:
     """Open the file's bytes, unpacked where they are those of a container of one file."""
     try:
-        return open_packed(request.path)
+        return open_packed(request.path, unpacked_limit(request, request.limits.max_document_bytes))
     except NotOne as error:
         reject(request.file, str(error))
     except DAMAGED as error:
