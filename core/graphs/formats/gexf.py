@@ -136,7 +136,7 @@ def _within(grid: TimeGrid, low: int, high: int) -> range:
 def _reader() -> Any:
     from networkx.readwrite.gexf import GEXFReader
 
-    class Reader(GEXFReader):
+    class Reader(GEXFReader):  # type: ignore[misc]  # networkx has no types
         """Has times as they stand: numbers and dates are told apart later."""
 
         timeformat = property(lambda self: "string", lambda self, _: None)
