@@ -26,7 +26,13 @@ from core.graphs.schema.edge_attributes import (
     EdgeAttribute,
     EdgeAttributeKind,
 )
-from core.graphs.uploads.value_columns import read_day_seconds, read_integers, read_numbers, readable
+from core.graphs.uploads.value_columns import (
+    BOOLEANS,
+    read_day_seconds,
+    read_integers,
+    read_numbers,
+    readable,
+)
 
 MOST_CATEGORIES = 64
 """A column of more texts than these is no attribute by itself: declare its categories."""
@@ -69,6 +75,8 @@ class Seen:
         self.timed &= bool(read_day_seconds(column)[1].all())
         if len(self.texts) <= MOST_CATEGORIES:
             self.texts |= set(pc.unique(as_text(column))[: MOST_CATEGORIES + 1].to_pylist())
+            if (lowered := {each.lower() for each in self.texts}) <= BOOLEANS:
+                self.texts = lowered
 
     def kind(self, name: str) -> EdgeAttributeKind | str:
         """Choose the kind, or say why there is none."""

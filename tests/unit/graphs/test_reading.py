@@ -379,6 +379,16 @@ def test_a_number_beyond_every_float_is_no_fault_of_the_reading(folder: Folder) 
     assert size(graph) == (3, 3)
 
 
+def test_booleans_of_edges_have_one_spelling(folder: Folder) -> None:
+    rows = "source,target,answered\na,b,True\nb,c,FALSE\nc,d,true\n"
+    graph, report = folder.read(rows)
+    (answered,) = report.schema.edge_types[0].attributes
+    assert answered.categories == ("false", "true")
+    (table,) = graph.edges.values()
+    assert table.values is not None
+    assert sorted(table.values.columns["answered"].tolist()) == [0, 1, 1]
+
+
 def test_a_value_that_differs_in_one_relation_alone_is_carried_by_all(folder: Folder) -> None:
     graph, _ = folder.read("source,target,type,amount,unit\na,b,x,0,m\nb,c,x,0,m\na,c,y,1.5,m\nb,d,y,5,m\n")
     held = {name: sorted(table.values.columns["amount"].tolist()) for name, table in graph.edges.items()}
