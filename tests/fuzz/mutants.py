@@ -33,6 +33,7 @@ from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.graphs.uploads.files import IngestLimits, UploadedFile
+from tests.support.spreadsheets import xlsx
 
 DECLARED = GraphSchema(node_types=(NodeType(count=12),))
 VALUED = "+values"
@@ -76,7 +77,8 @@ def declared(name: str) -> GraphSchema:
         return DECLARED
     matrix = name.startswith(("npz", "matrix_market"))
     held = (_AMOUNT,) if matrix else (_AMOUNT, *_OTHERS)
-    kind = EdgeType(attributes=(_WEIGHT,) if name.startswith("pajek") else held)
+    only = {"pajek": (_WEIGHT,), "metis": (_OTHERS[1],)}
+    kind = EdgeType(attributes=only.get(name.removesuffix(VALUED), held))
     return GraphSchema(node_types=DECLARED.node_types, edge_types=(kind,))
 
 
@@ -122,11 +124,22 @@ def _tables() -> Iterator[bytes]:
 OTHERS = {
     "npz": _matrices,
     "parquet": _tables,
-    "csv": lambda: (b"# a comment\nfrom,to\n0,1\n\n2,3\r\n", b'"0","1"\n4,5', b"0 1\n1 2\n"),
+    "csv": lambda: (
+        xlsx([["from", "to"], [0, 1], ["2", 3]]),
+        b"# a comment\nfrom,to\n0,1\n\n2,3\r\n",
+        b'"0","1"\n4,5',
+        b"0 1\n1 2\n",
+    ),
     "tsv": lambda: (b"source\ttarget\n0\t1\n",),
     "matrix_market": lambda: (
         b"%%MatrixMarket matrix coordinate real symmetric\n% c\n3 3 2\n2 1 .5\n3 3 1e1\n",
         b"%%MatrixMarket matrix coordinate complex hermitian\n3 3 1\n2 1 .5 1\n",
+    ),
+    "metis": lambda: (b"% c\n4 2 011\n1 2 5 3 4\n1 1 5\n1 1 4\n1\n",),
+    "gexf": lambda: (
+        b'<gexf xmlns="http://www.gexf.net/1.2draft"><graph mode="dynamic"><nodes><node id="0"/>'
+        b'<node id="1"/></nodes><edges><edge source="0" target="1" start="0" end="2024-03-01"/>'
+        b"</edges></graph></gexf>",
     ),
     "node_link": lambda: (b'{"nodes":[{"id":0},{"id":1}],"links":[{"source":0,"target":1}]}',),
 }

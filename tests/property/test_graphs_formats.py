@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from core.errors import IngestRejected
@@ -120,6 +120,7 @@ def node_list(graph: Graph, folder: Path) -> UploadedFile:
 @FEW
 @given(graph=simple_graphs())
 def test_every_format_gives_back_a_static_graph(name: str, graph: Graph) -> None:
+    assume(name != "metis" or not graph.schema.edge_types[0].directed)  # it holds no direction
     with tempfile.TemporaryDirectory() as folder:
         assert ingested(graph, name, Path(folder)).equals(graph)
 
@@ -229,7 +230,18 @@ def _unlisted(name: str, path: Path, node: str) -> None:
         text = re.sub(rf'(?m)^{count} "{node}"\n', "", text)
         path.write_text(text.replace(f"*Vertices {count}", f"*Vertices {count - 1}"))
         return
-    entry = {"graphml": rf'\s*<node id="{node}"\s*/>', "gml": rf'\s*node \[\s*id (\d+)\s*label "{node}"\s*\]'}
+    if name == "metis":  # whose vertices are counted: it is the last, and its edges stay at their other end
+        (count, edges), *rows = (line.split() for line in text.splitlines())
+        rows = [[count, edges], *rows[:-1]]
+        rows[0][0] = str(int(count) - 1)
+        path.write_text("".join(" ".join(row) + "\n" for row in rows))
+        return
+    entry = {
+        "graphml": rf'\s*<node id="{node}"\s*/>',
+        "apoc_csv": rf'(?m)^"?{node}"?,.*\n',
+        "gexf": rf'<node id="{node}" label="{node}"\s*/>',
+        "gml": rf'\s*node \[\s*id (\d+)\s*label "{node}"\s*\]',
+    }
     changed, times = re.subn(entry[name], "", text)
     assert times == 1
     path.write_text(changed)
@@ -252,7 +264,8 @@ def test_an_edge_with_an_unseen_end_never_changes_the_universe(
     name: str, declared: str, count: int, data: st.DataObject
 ) -> None:
     chosen = formats.get(name)
-    numbers = declared == "count" or not (chosen.carries_nodes or name in DIRECT or name == "parquet")
+    listed = chosen.carries_nodes and name != "metis"
+    numbers = declared == "count" or not (listed or name in DIRECT or name == "parquet")
     known = [str(i) if numbers else f"n{i}" for i in range(count)]
     schema = {
         "list": GraphSchema(),

@@ -163,6 +163,16 @@ def npz(pairs: Pairs, folder: Path) -> dict[str, Path]:
     return {"edges": folder / "graph.npz"}
 
 
+def metis(pairs: Pairs, folder: Path) -> dict[str, Path]:
+    others: dict[int, list[int]] = {number: [] for number in range(1, len(NAMES) + 1)}
+    for one, two in numbered(pairs).tolist():
+        others[one + 1].append(two + 1)
+        others[two + 1].append(one + 1)
+    lines = [f"{len(NAMES)} {len(pairs)}", *(" ".join(map(str, each)) for each in others.values())]
+    (folder / "graph.metis").write_text("\n".join(lines) + "\n")
+    return {"edges": folder / "graph.metis"}
+
+
 FILES: dict[str, tuple[Callable[[Pairs, Path], dict[str, Path]], GraphSchema]] = {
     "csv": (delimited(","), declared()),
     "tsv": (delimited("\t"), declared()),
@@ -172,6 +182,7 @@ FILES: dict[str, tuple[Callable[[Pairs, Path], dict[str, Path]], GraphSchema]] =
     "node_link": (node_link, declared()),
     "pajek": (pajek, declared(attributes=False)),
     "matrix_market": (matrix_market, declared(counted=True)),
+    "metis": (metis, declared(counted=True)),
     "npz": (npz, declared(counted=True)),
 }
 

@@ -42,7 +42,7 @@ def reading(dataset_id: str, found: Reading) -> None:
     if found.bipartite:
         out.print("Its ends are two sorts of nodes.")
     for count, why in ((count, why) for why, count in found.counts.left_out.items() if count):
-        out.print(f"{count} rows left out: {escape(why)}")
+        out.print(f"{count} left out: {escape(why)}")
     for text in found.warnings:
         out.print(f"[yellow]{escape(text)}[/yellow]")
     for question in found.questions:

@@ -12,7 +12,7 @@ from typing import Any
 from graphveil.local import engine
 from graphveil.local.budget import Budget
 from graphveil.local.progress import shown
-from graphveil.local.synthesis import Amount, Schema, _Asked, _store
+from graphveil.local.synthesis import Amount, Columns, Schema, _Asked, _store
 from graphveil.problems import InvalidInput
 
 
@@ -71,8 +71,9 @@ def compare(
     nodes: object = None,
     schema: Schema = None,
     directed: bool | None = None,
-    options: Mapping[str, Any] | None = None,
+    columns: Columns = None,
     format: str | None = None,
+    options: Mapping[str, Any] | None = None,
     unit: str | None = None,
     window: int | None = None,
     delta: Amount = 0,
@@ -83,6 +84,7 @@ def compare(
 
     For public graphs only, which ``public=True`` says: to choose by a comparison with a private original
     reveals what no epsilon bounds.
+    The graph is given as to :func:`graphveil.synthesize`.
     ``parameters`` are given by method. ``suite``: ``quick``, ``standard`` or ``full``. Raises what
     :func:`graphveil.synthesize` does.
 
@@ -106,7 +108,7 @@ def compare(
     alone, rows = engine.part("publishing.alone"), []
     with tempfile.TemporaryDirectory(prefix="graphveil-") as private, shown(progress) as tell:
         folder = Path(private)
-        said = engine.part("graphs.ingest.framed").Said(options=options)
+        said = engine.part("graphs.ingest.framed").Said(columns, format, options)
         stored = _store(graph, folder / "graph", nodes, schema, directed, said, True)
         original = engine.part("graphs.stored.whole").read_graph(folder / "graph")
         for method in methods:

@@ -40,7 +40,7 @@ class ReadCounts(Answer):
     comments: int = Field(description="Comment lines, which are skipped.")
     loops: int = Field(description="Edges of a node to itself, which are dropped.")
     repeats: int = Field(description="Edges that were there before, which are merged.")
-    left_out: dict[str, int] = Field(description="Rows that are not read, by the reason why.")
+    left_out: dict[str, int] = Field(description="Lines that are no edge or node, by the reason why.")
 
 
 class PossibleAnswer(Answer):

@@ -39,6 +39,10 @@ _COMMA = r"^\s*([-+]?[0-9]*),([0-9]+(?:[eE][-+]?[0-9]+)?)\s*$"
 _CAREFUL_LINES = 1 << 16
 _PART_BYTES = 1 << 20  # around a fault, this much is read slowly
 _BLOCK_BYTES = 4 << 20  # what one thread parses at a time
+ONE_FIELD = (
+    "the lines have one field each, and an edge has two ends: none of , ; | :: tab and space splits them; "
+    "set the option delimiter to what does, or send a list of nodes as the part nodes"
+)
 _TRIMMED = frozenset({"id", "type"})  # texts of nodes stay as they are
 
 
@@ -112,6 +116,8 @@ def _layout(request: ReadRequest, looked: Looked) -> _Layout:
     request.readings[request.part] = reading
     if not reading.dialect.header and not request.infer and len(reading.columns) > len(request.wanted):
         _refuse_surplus(request, reading, number)
+    if request.part == "edges" and len(reading.columns) == 1:
+        reject(request.file, ONE_FIELD, line=number)
     _ask(request, reading, number)
     for text in reading.warnings:
         request.remark(text)

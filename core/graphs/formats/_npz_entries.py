@@ -17,6 +17,7 @@ from typing import IO
 import numpy as np
 
 from core.graphs.formats._matrices import Entries
+from core.graphs.reading.magic import MARKED, otherwise
 from core.graphs.uploads.batches import ReadRequest, unpacked_limit
 from core.graphs.uploads.findings import reject, shown
 
@@ -64,7 +65,9 @@ def entries_of(request: ReadRequest) -> Entries:
         for index, most in ((rows, shape[0]), (columns, shape[1])):
             _require(not len(index) or (index.min() >= 0 and index.max() < most), "an index is out of range")
     except DAMAGED as error:
-        message = f"the file is no sparse matrix of scipy ({error}); write it with scipy.sparse.save_npz"
+        with request.path.open("rb") as file:
+            message = otherwise(file.read(MARKED), "npz")
+        message = message or f"the file is no sparse matrix of scipy ({error}); use scipy.sparse.save_npz"
         reject(request.file, message)
     return Entries(rows, columns, values, shape)
 

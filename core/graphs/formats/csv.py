@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 name = "csv"
 media_type = "text/csv"
-extensions = ("csv", "csv.gz")
+extensions = ("csv", "csv.gz", "xlsx")
 carries_nodes = False
 parts: frozenset[Part] = frozenset({"edges", "nodes"})
 OptionsModel = DelimitedOptions

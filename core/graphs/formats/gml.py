@@ -42,7 +42,7 @@ def read(request: ReadRequest) -> RawGraph:
     """
     import networkx as nx
 
-    text = read_document(request).decode("utf-8")
+    text = read_document(request, name).decode("utf-8")
     text = _NO_NUMBER.sub(lambda found: found[0] if found[0][0] == '"' else found[0].upper(), text)
     text = _GRAPH.sub(r"\1 multigraph 1", text, count=1)  # parallel edges are edges, said or not
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -34,13 +35,14 @@ _SIZES = re.compile(
 _VALUES = {b"pattern": 0, b"real": 1, b"double": 1, b"integer": 1, b"complex": 2}
 """How many numbers follow row and column."""
 _NUMBER = rb"[-+]?(?:\d++\.?\d*+|\.\d++|inf|nan)(?:[eE][-+]?\d++)?"
+_FILLED = re.compile(rb"(?m)^[ \t]*+[^ \t\r\n]")
 _SPACES = re.compile(rb"[ \t]++")
 _EDGES = re.compile(rb"(?m)^[ \t]++|[ \t]++(?=\r?$)")
 
 
 def read(request: ReadRequest) -> RawGraph:
     """Read entries that are not zero as edges between node numbers from 0; IngestRejected where damaged."""
-    return _matrices.raw_graph(_entries(request, read_document(request)), request)
+    return _matrices.raw_graph(_entries(request, read_document(request, name)), request)
 
 
 def _entries(request: ReadRequest, data: bytes) -> _matrices.Entries:
@@ -81,8 +83,11 @@ def _entries(request: ReadRequest, data: bytes) -> _matrices.Entries:
             request.file, f"{message}; write it again", line=data.count(b"\n", 0, sizes.start("entries")) + 1
         )
     for index, most in zip(ends, (int(sizes["rows"]), int(sizes["columns"])), strict=True):
-        if len(index) and (index.min() < 0 or index.max() >= most):
-            reject(request.file, f"an index is not in 1 .. {most}; write the matrix again")
+        outside = np.flatnonzero((index < 0) | (index >= most))
+        if len(outside):
+            told = f"the index {index[outside[0]] + 1} is not in 1 to {most} ({len(outside)} such)"
+            line = _line_of(data, sizes.end(), int(outside[0]))
+            reject(request.file, f"{told}; mend it, or the line of sizes", line=line)
     if banner["symmetry"].lower() != b"general":
         ends = (np.concatenate(ends), np.concatenate(ends[::-1]))
         skew = banner["symmetry"].lower() == b"skew-symmetric" and weights.dtype != bool
@@ -106,6 +111,12 @@ def _head(request: ReadRequest, data: bytes) -> tuple[re.Match[bytes], re.Match[
         line = data.count(b"\n", 0, start) + 1
         reject(request.file, "the line is not 'rows columns entries'; write the matrix again", line=line)
     return banner, sizes
+
+
+def _line_of(data: bytes, start: int, entry: int) -> int:
+    """Count the line of an entry, from 0, among those that are not blank."""
+    found = next(islice(_FILLED.finditer(data, start), entry, None))
+    return data.count(b"\n", 0, found.start()) + 1
 
 
 def _blame(request: ReadRequest, data: bytes, sizes: re.Match[bytes], values: int) -> NoReturn:

@@ -27,7 +27,7 @@ def read(request: ReadRequest) -> RawGraph:
     import networkx as nx
 
     try:
-        content = json.loads(read_document(request))
+        content = json.loads(read_document(request, name))
     except json.JSONDecodeError as error:
         reject(request.file, f"the JSON is malformed ({error.msg})", line=error.lineno, column=error.colno)
     except ValueError:  # what Python does not make a number of

@@ -42,7 +42,7 @@ def read(request: ReadRequest) -> RawGraph:
     labels: dict[str, str | None] = {}
     pairs: list[tuple[str, str, float | None, bool]] = []
     section, sorts = "", ""
-    for line, text in enumerate(read_document(request).decode("utf-8").splitlines(), start=1):
+    for line, text in enumerate(read_document(request, name).decode("utf-8").splitlines(), start=1):
         fields = [_unescaped(quoted) or plain for quoted, plain in _FIELDS.findall(text)]
         if not fields or text.lstrip().startswith("%"):
             continue

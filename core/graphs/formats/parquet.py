@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from core.graphs.reading.magic import MARKED, otherwise
 from core.graphs.reading.words import meant
 from core.graphs.schema import GRAPH_ID
 from core.graphs.schema.structure import columns_apart
@@ -64,7 +65,9 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
         with pq.ParquetFile(request.path, read_dictionary=texts) as file:
             yield from _rows(request, file, stored, kinds)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reject(request.file, f"the file is no readable Parquet file ({error}); write it again")
+        with request.path.open("rb") as raw:
+            message = otherwise(raw.read(MARKED), name)
+        reject(request.file, message or f"the file is no readable Parquet file ({error}); write it again")
 
 
 def _check_sizes(request: ReadRequest, metadata: pq.FileMetaData) -> None:

@@ -72,7 +72,7 @@ def assemble_edges(
     advance: Advance,
 ) -> Assembled:
     """Assemble as :func:`assemble_batches` does, over nodes that are known already."""
-    collector = EdgeCollector(schema, indices(schema, nodes), sources.mend_time)
+    collector = EdgeCollector(schema, indices(schema, nodes), sources.mend_time, lambda: sources.open().edges)
     if raw.edges is None:
         reject(sources.edges_file, "the file holds no edges; upload an edge list as the part edges")
     file = sources.edges_file

@@ -258,7 +258,9 @@ def _frame(graph: Any, nodes: object, directed: bool | None) -> Tables:
         if column not in names:
             why = f" ({unread[column]})" if column in unread else ""
             raise InvalidInput(
-                f"the frame has no column {column!r}{why}; name the ends source and target", field="graph"
+                f"the frame has no column {column!r}{why}; name the ends source and target, or say "
+                "which columns they are: columns={'source': ..., 'target': ...}",
+                field="graph",
             )
     listed, counts = universe(nodes)
     return Tables(table, listed, counts, directed=bool(directed), timed="time" in names, unread=unread)

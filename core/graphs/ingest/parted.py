@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -58,7 +59,8 @@ def canonicalise_parts(
     def rows() -> Iterator[Ends]:
         for number, part in enumerate(edges):
             progress("edges", number, len(edges))
-            collector = EdgeCollector(schema, indices(schema, nodes), sources.mend_time)
+            again = partial(_batches, part, files[part], schema, limits)
+            collector = EdgeCollector(schema, indices(schema, nodes), sources.mend_time, again)
             left = limits.max_rows - count["rows"]
             bounded = at_most(left, part, "the upload", "rows", mend=limits.mend_rows)
             for batch in _batches(part, files[part], schema, limits):

@@ -128,8 +128,13 @@ def propose(
     sources, targets = ([getattr(each, end) for each in relations.values()] for end in ("sources", "targets"))
     if listed is None:
         listed = derived = listed_by_ends(sources, targets)
+        if not len(derived):
+            reject("edges", "the file holds no edge, and so names no node; upload rows, or a node list too")
         warnings.append(DERIVED_NODES)
-    nodes = proposed_nodes(listed, nodes_file)
+    named = listed if derived is None else derived.filter(pc.field("id") != "")
+    nodes = proposed_nodes(named, nodes_file)
+    if derived is not None and len(named) < len(derived):
+        require_listed(lambda: open_parts(Notes()).edges, nodes, [*sources, *targets], limits)
     ends = {name: _ends(nodes, name, each) for name, each in relations.items()}
     if not all(ends.values()):
         require_listed(lambda: open_parts(Notes()).edges, nodes, [*sources, *targets], limits)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.graphs.columns.arrays import as_text, integers_of, is_text, numbers_of
+from core.graphs.ingest.universe import EMPTY_END, not_listed
 from core.graphs.schema import MAX_TYPES, Attribute, AttributeKind, NodeType, Protection
 from core.graphs.schema.names import is_plain, is_shown, type_names
 from core.graphs.uploads.batches import Batch
@@ -187,20 +188,22 @@ def require_listed(
     limits: IngestLimits,
 ) -> None:
     """Return where every end is listed; IngestRejected names the lines of the first that are not."""
-    known = pl.concat(list(nodes.members.values())).implode()
+    listed = pl.concat(list(nodes.members.values()))
+    known = listed.implode()
     every = [each for ends in gathered for parts in ends.values() for each in parts]
     ids = pl.concat(every).unique() if every else pl.Series([], dtype=pl.String)
-    count = int((~ids.is_in(known)).sum())
-    if not count:
+    away = ids.filter(~ids.is_in(known).fill_null(False))
+    if not len(away):
         return
-    such = "1 such id" if count == 1 else f"{count} such ids"
+    away = away.filter(away.fill_null("") != "")
+    tell = partial(_unlisted, listed.to_arrow(), len(away), _elsewhere(away, nodes.listed))
 
     def resolve(table: pa.Table) -> Resolved[None]:
         faults = []
         for end in ("source", "target"):
-            away = ~pl.Series(as_text(table[end]), dtype=pl.String).is_in(known).fill_null(False)
-            if away.any():
-                faults.append(Fault(np.flatnonzero(away.to_numpy()), end, partial(_unlisted, end, such)))
+            lacking = ~pl.Series(as_text(table[end]), dtype=pl.String).is_in(known).fill_null(False)
+            if lacking.any():
+                faults.append(Fault(np.flatnonzero(lacking.to_numpy()), end, partial(tell, end)))
         return Resolved(None, table.num_rows, faults)
 
     drain(
@@ -212,7 +215,17 @@ def require_listed(
     )
 
 
-def _unlisted(end: str, such: str, value: object) -> str:
+def _elsewhere(ids: pl.Series, listed: pa.Table) -> str:
+    """Name another column of the node list that has all those ids, as what to send instead."""
+    for name in listed.column_names:
+        if len(ids) and name != "id" and is_text(listed[name].type):
+            held = pl.Series(as_text(listed[name]), dtype=pl.String)
+            if ids.is_in(held.implode()).all():
+                return f"its column {shown(name)} has all of them: say so by columns=id={name} of the nodes"
+    return ""
+
+
+def _unlisted(listed: pa.Array, such: int, mend: str, end: str, value: object) -> str:
     if value is None or value == "":
-        return f"the {end} is empty; name a node or remove the line"
-    return f"the {end} {shown(value)} is not in the node list ({such}); add it to the list, or mend it"
+        return EMPTY_END.format(end=end)
+    return not_listed(end, value, listed, such, mend=mend)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
-from core.graphs.columns.arrays import codes_of, times_of
+from core.graphs.columns.arrays import as_text, codes_of, times_of
 from core.graphs.columns.tables import EdgeValues
 from core.graphs.graph import EdgeTable
 from core.graphs.ingest.universe import NodeIndex
 from core.graphs.schema import EdgeType, GraphSchema
-from core.graphs.uploads.batches import END_TYPES
+from core.graphs.uploads.batches import END_TYPES, Batch
 from core.graphs.uploads.findings import shown
 from core.graphs.uploads.rows import Fault, Kinds, Resolved, type_codes
 from core.graphs.uploads.value_columns import ValueRows, read_values, refuse_values
@@ -59,8 +60,15 @@ class EdgeCollector:
     """Rows of an edge list, resolved against the universe and gathered by type in 8 to 20 bytes each, and 4
     or 8 for each value."""
 
-    def __init__(self, schema: GraphSchema, universe: Mapping[str, NodeIndex], mend_time: str) -> None:
+    def __init__(
+        self,
+        schema: GraphSchema,
+        universe: Mapping[str, NodeIndex],
+        mend_time: str,
+        rows_again: Callable[[], Iterable[Batch] | None] = lambda: None,
+    ) -> None:
         self.schema, self.universe, self.mend_time = schema, universe, mend_time
+        self.rows_again = rows_again
         self.kinds = Kinds.of(schema, "edge")
         self.parts: dict[str, list[tuple[np.ndarray, ...]]] = {t.name: [] for t in schema.edge_types}
         self.attributes = list(dict.fromkeys(a.name for t in schema.edge_types for a in t.attributes))
@@ -158,7 +166,24 @@ class EdgeCollector:
         ):
             missing = rows[positions < 0]
             if len(missing):
-                faults.append(Fault(missing, end, partial(self.universe[name].explain, end)))
+                faults.append(Fault(missing, end, partial(self._explain, end, name), name))
+
+    def _explain(self, end: str, node_type: str, value: object) -> str:
+        return self.universe[node_type].explain(end, value, self.unlisted.get(node_type, 0))
+
+    @cached_property
+    def unlisted(self) -> dict[str, int]:
+        """Count the ids that ends have and no node has, by node type; of all rows, once some are refused."""
+        found: dict[str, pl.Series] = {}
+        for batch in self.rows_again() or ():
+            tables = [batch.table] if batch.table is not None else [p.table for p in batch.carefully()]
+            for table in tables:
+                for fault in self.resolve(table).faults:
+                    if fault.unlisted:
+                        ids = as_text(table[fault.column]).take(pa.array(fault.rows))
+                        before = found.get(fault.unlisted, pl.Series([], dtype=pl.String))
+                        found[fault.unlisted] = before.append(pl.Series(ids, dtype=pl.String)).unique()
+        return {name: len(ids.filter(ids != "")) for name, ids in found.items()}
 
     def _times(
         self,

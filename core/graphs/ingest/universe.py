@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -48,19 +49,46 @@ class NodeIndex:
         positions = self.lookup(joined)
         return np.split(positions, np.cumsum([len(column) for column in columns])[:-1])
 
-    def explain(self, end: str, value: object) -> str:
-        """Say what is wrong with an id that was not found, and how to mend it."""
+    def explain(self, end: str, value: object, such: int) -> str:
+        """Say what is wrong with an id that was not found, as ``such`` ids were not, and how to mend it."""
         name = self.node_type.name
         if value is None or value == "":
-            return f"the {end} is empty; name a node or remove the line"
+            return EMPTY_END.format(end=end)
         if self.ids is None:
             nodes = f"0..{self.count - 1}, the declared nodes of {name!r}"
-            return f"the {end} {shown(value)} is no integer in {nodes}; mend it or declare more nodes"
-        text = str(value)
-        spaces = " (it has spaces around it)" if text != text.strip() else ""
-        return (
-            f"the {end} {shown(text)}{spaces} is no node of type {name!r}; add it to the node list or mend it"
-        )
+            told = f"the {end} {shown(value)} is no integer in {nodes}{counted(such)}"
+            return f"{told}; mend it or declare more nodes"
+        of_type = "" if name == NodeType().name else f" as a node of type {name!r}"
+        return not_listed(end, value, self.ids, such, of_type)
+
+
+EMPTY_END = "the {end} is empty; name a node or remove the line"
+
+
+def counted(such: int) -> str:
+    """Say how many ids are wrong in the same way, where that is known."""
+    return "" if not such else " (1 such id)" if such == 1 else f" ({such} such ids)"
+
+
+def not_listed(end: str, value: object, ids: pa.Array, such: int, of_type: str = "", mend: str = "") -> str:
+    """Say that an end is not among the listed ``ids``, whether one is written almost so, and the way out."""
+    text = str(value)
+    spaces = " (it has spaces around it)" if text != text.strip() else ""
+    told = f"the {end} {shown(text)}{spaces} is not in the node list{of_type}{counted(such)}"
+    if other := _alike(text, ids):
+        return f"{told}, which has {shown(other)}; write them alike"
+    return f"{told}; {mend or 'add it to the list, or mend it'}"
+
+
+def _alike(text: str, ids: pa.Array) -> str | None:
+    """Find an id that differs from the text by spaces, a float's ``.0``, leading zeros or case alone."""
+    plain = text.strip()
+    whole = re.sub(r"[.]0+$", "", plain)
+    numbers = (whole, f"{plain}.0", whole.lstrip("0"))
+    forms = (plain, *numbers, plain.lower(), plain.upper(), plain.title())
+    tried = pa.array([each for each in dict.fromkeys(forms) if each not in ("", text)], type=pa.string())
+    found = tried.filter(pc.is_in(tried, value_set=ids.cast(pa.string())))
+    return str(found[0]) if len(found) else None
 
 
 @dataclass
@@ -100,7 +128,7 @@ class NodeCollector:
         limit = self.limits.max_id_bytes
         text = pc.fill_null(ids, "")
         rules = [
-            (pc.equal(text, ""), lambda _: "the id is empty; give every node an id"),
+            (pc.equal(text, ""), lambda _: "the id is empty; give every node an id, or remove the line"),
             (
                 pc.match_substring_regex(text, _CONTROL),
                 lambda v: f"the id {shown(v)} holds a control character; remove it",
@@ -171,9 +199,8 @@ class NodeCollector:
             attributes = {key: _stacked(columns) for key, columns in listed.attributes.items()}
             if node_type.count is None:
                 if not len(ids):
-                    problems.append(
-                        f"no node of type {node_type.name!r} is listed; list it or declare a count"
-                    )
+                    of_type = "" if node_type.name == NodeType().name else f" of type {node_type.name!r}"
+                    problems.append(f"no node{of_type} is listed; list every node, or declare a count")
                 listed_nodes = NodeTable(len(ids), ids, attributes)
                 tables[node_type.name] = listed_nodes.taken(listed_nodes.id_order())
                 continue

@@ -203,6 +203,7 @@ def request_of(
         attributes=frozenset(a.name for t in schema.node_types for a in t.attributes),
         values=values,
         homogeneous=all(t.homogeneous for t in schema.edge_types),
+        grid=schema.time,
         undirected=all(t.homogeneous and not t.directed for t in schema.edge_types),
         limits=limits,
         name=name,
@@ -251,7 +252,8 @@ def _report(
         for name in ("rows", "loops_dropped", "duplicates_merged")
     )
     listed = sum(table.count for table in graph.nodes.values())
-    counted = {"edges": Counts(rows, 0, loops, repeats), "nodes": Counts(listed)}
+    beyond = sum(count["duplicates_merged"] for count in built.counts.values() if "records" in count)
+    counted = {"edges": Counts(rows, 0, loops, repeats - beyond), "nodes": Counts(listed)}
     return IngestReport(
         schema=graph.schema,
         rows_read=rows,
@@ -266,7 +268,20 @@ def _report(
         warnings=() if proposal is None else proposal.warnings,
         columns_ignored=() if proposal is None else proposal.ignored,
         readings={
-            part: replace(reading, counts=replace(counted[part], comments=reading.counts.comments))
+            part: replace(
+                reading,
+                counts=replace(
+                    counted[part],
+                    comments=reading.counts.comments,
+                    left_out=_left_out(reading, beyond if part == "edges" else 0),
+                ),
+            )
             for part, reading in readings.items()
         },
     )
+
+
+def _left_out(reading: Reading, beyond: int) -> dict[str, int]:
+    """Count the lines that are neither comments nor records, and the records that an edge has too many."""
+    found = {"taken for a title": reading.dialect.titles, "beyond the records that an edge may have": beyond}
+    return {why: count for why, count in found.items() if count}

@@ -26,7 +26,13 @@ from core.graphs.schema.edge_attributes import (
     EdgeAttribute,
     EdgeAttributeKind,
 )
-from core.graphs.uploads.value_columns import read_day_seconds, read_integers, read_numbers, readable
+from core.graphs.uploads.value_columns import (
+    BOOLEANS,
+    read_day_seconds,
+    read_integers,
+    read_numbers,
+    readable,
+)
 
 MOST_CATEGORIES = 64
 """A column of more texts than these is no attribute by itself: declare its categories."""
@@ -69,6 +75,8 @@ class Seen:
         self.timed &= bool(read_day_seconds(column)[1].all())
         if len(self.texts) <= MOST_CATEGORIES:
             self.texts |= set(pc.unique(as_text(column))[: MOST_CATEGORIES + 1].to_pylist())
+            if (lowered := {each.lower() for each in self.texts}) <= BOOLEANS:
+                self.texts = lowered
 
     def kind(self, name: str) -> EdgeAttributeKind | str:
         """Choose the kind, or say why there is none."""
@@ -78,8 +86,6 @@ class Seen:
             return "it is empty in some rows"
         if _NAME.fullmatch(name) is None or name in RESERVED:
             return "its name is not usable"
-        if len(self.texts) == 1:
-            return "it is the same in every row"
         most = max(abs(self.low), abs(self.high))
         if self.numeric and self.whole and most <= LARGEST_INTEGER and name != WEIGHT:
             return EdgeAttributeKind.INTEGER
@@ -115,6 +121,8 @@ def proposed_values(
             else:
                 ignored[name] = kind
     for name, found in kinds.items():
+        if len(set().union(*(columns[name].texts for columns in seen.values() if name in columns))) == 1:
+            ignored[name] = "it is the same in every row"
         if found == {EdgeAttributeKind.INTEGER, EdgeAttributeKind.NUMBER}:
             kinds[name] = {EdgeAttributeKind.NUMBER}
         elif len(found) > 1:
@@ -140,6 +148,7 @@ def _attribute(name: str, kind: EdgeAttributeKind, seen: Seen, temporal: bool) -
     if exact or kind is EdgeAttributeKind.NUMBER:
         limit = LARGEST_INTEGER if exact else LARGEST_NUMBER
         low, high = max(-rounded_up(-seen.low), -limit), min(rounded_up(seen.high), limit)
+        high += low == high  # zero alone, beside other values of another relation
         bounds = (int(low), int(high)) if exact else (low, high)
     return EdgeAttribute(
         name=name,

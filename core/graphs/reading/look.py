@@ -379,7 +379,7 @@ def _guess_nodes(names: list[str] | None, cells: list[Cells], guesses: dict[int,
     for place in range(len(cells)):
         if place in guesses:
             continue
-        if names is not None and names[place].lower() == "type":
+        if names is not None and names[place].lower() in ("type", ":label"):
             guesses[place] = roles.Guess(Role.TYPE, 1.0, ("its name is that of the types",))
         else:
             guesses[place] = roles.Guess(Role.ATTRIBUTE, 1.0, ("a further column of a node list",))
@@ -392,11 +392,11 @@ def _ids(names: list[str] | None, cells: list[Cells], guesses: dict[int, roles.G
             for place in able:
                 if words.plain(names[place]) == exact:
                     return place, "its name is that of an id"
-        for place in able:
-            if words.plain(names[place]) in words.IDS and len(cells[place].distinct) == len(
-                cells[place].held
-            ):
-                return place, "its name is that of an id"
+        alone = [place for place in able if len(cells[place].distinct) == len(cells[place].held)]
+        for ends_so in (words.is_neo4js_id, words.ends_as_id, lambda name: words.plain(name) in words.IDS):
+            for place in alone:
+                if ends_so(names[place]):
+                    return place, "its name is that of an id"
     for place in able:
         column = cells[place]
         if not column.fractions and len(column.distinct) == len(column.values):

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 
 _BYTES = (
-    (b"PK\x03\x04", "a zip archive or a spreadsheet, packed again", "send the file inside, a sheet as CSV"),
+    (
+        b"PK\x03\x04",
+        "a zip archive or a spreadsheet",
+        "send the file inside, a sheet as CSV, a sparse matrix with the format npz",
+    ),
     (b"PAR1", "a Parquet file", "send it with the format parquet"),
     (b"ARROW1", "an Arrow file", "write it as Parquet, and send it with the format parquet"),
     (b"SQLite format 3", "a SQLite database", "write its table as CSV"),
@@ -27,22 +31,45 @@ _TEXTS = (
     (rb"%{1,2}MatrixMarket\b", "MatrixMarket", "send it with the format matrix_market"),
     (rb"(?s)(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<graphml\b", "GraphML", "send it with the format graphml"),
     (rb"(?s)(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<gexf\b", "GEXF", "send it with the format gexf"),
-    (rb"<(\?xml|!doctype|html)\b", "an XML or HTML document", "send a list of edges, or GraphML"),
+    (
+        rb"<(\?xml|!doctype|html)\b",
+        "an XML or HTML document",
+        "send a list of edges, or a graph with the format graphml or the format gexf",
+    ),
     (rb"[{\[]\s*(\"|\{|\[)", "JSON", "send it with the format node_link, or a list of edges"),
     (rb"(?s)((Creator|Version|comment|#)[^\n]*\n\s*)*graph\s*\[", "GML", "send it with the format gml"),
+    (rb'"?_id"?,"?_labels"?,', "APOC's CSV of Neo4j", "send it with the format apoc_csv"),
     (rb"\*(Vertices|Network)\b", "Pajek", "send it with the format pajek"),
 )
-_LOOKED = 4096
+MARKED = 4096
+"""How many bytes are looked at."""
+_BEGIN = {
+    own: re.compile(pattern)
+    for own, pattern in (
+        *((each, rb"<") for each in ("graphml", "gexf")),
+        ("node_link", rb"[{\[]"),
+        ("apoc_csv", rb'"?_id"?,'),
+        ("pajek", rb"[%*]"),
+        ("parquet", rb"PAR1"),
+        ("npz", rb"PK"),
+        ("matrix_market", rb"%"),
+        ("gml", rb"(?:#[^\n]*\n\s*)*[A-Za-z]\w*\s*[\"\[\d+-]"),
+    )
+}
+"""How a document of a format begins, comments included."""
 _COMPILED = tuple((re.compile(pattern, re.IGNORECASE), what, mend) for pattern, what, mend in _TEXTS)
 
 
-def otherwise(head: bytes) -> str | None:
-    """Say what the file is and what to do, where its first bytes are those of something else; else None."""
-    for mark, what, mend in _BYTES:
-        if head.startswith(mark):
-            return f"the file is {what}; {mend}"
-    text = head[:_LOOKED].removeprefix(b"\xef\xbb\xbf").lstrip()
-    for pattern, what, mend in _COMPILED:
-        if pattern.match(text):
-            return f"the file is {what}; {mend}"
+def otherwise(head: bytes, own: str = "") -> str | None:
+    """Say what the file is and what to do, where its first bytes are those of something else; else None.
+
+    ``own`` is the format that it is read as.
+    """
+    text = head[:MARKED].removeprefix(b"\xef\xbb\xbf").lstrip()
+    named = [(what, mend) for mark, what, mend in _BYTES if head.startswith(mark)]
+    named += [(what, mend) for pattern, what, mend in _COMPILED if pattern.match(text)]
+    for what, mend in named:
+        return None if own and f"format {own}" in mend else f"the file is {what}; {mend}"
+    if (begins := _BEGIN.get(own)) and not begins.match(text):
+        return f"the file does not begin as {own} does; a list of edges is sent with the format csv"
     return None

@@ -88,7 +88,7 @@ class Column:
 class Counts:
     """How many records were read, and what became of other lines and of records that make no edge.
 
-    Complete once every row was read. ``left_out`` counts rows by the reason why they are not read.
+    Complete once every row was read. ``left_out`` counts others by the reason why they are not read.
     """
 
     records: int = 0

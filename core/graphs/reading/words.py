@@ -164,6 +164,16 @@ def may_be_end(name: str) -> bool:
     return plain(name) in _ALONE
 
 
+def is_neo4js_id(name: str) -> bool:
+    """Tell whether Neo4j's import takes the column for the ids of nodes: ``personId:ID(Person)``."""
+    return re.search(r":ID(\([^()]*\))?$", name.strip()) is not None
+
+
+def ends_as_id(name: str) -> bool:
+    """Tell whether the last word of a name is "id"."""
+    return tokens(name)[-1:] == ["id"]
+
+
 def known(name: str) -> bool:
     """Tell whether a name is that of a time, a value, a type or an id."""
     word = plain(name)

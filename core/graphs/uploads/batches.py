@@ -27,9 +27,10 @@ from typing import (
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from core.errors import InvalidInput
+from core.graphs.reading.magic import otherwise
 from core.graphs.reading.mapping import Columns, Mapping, columns_of, delimiter_of, encoding_of
 from core.graphs.reading.model import Reading
-from core.graphs.schema import GRAPH_ID, STEP, GraphSchema
+from core.graphs.schema import GRAPH_ID, STEP, GraphSchema, TimeGrid
 from core.graphs.schema.names import apart
 from core.graphs.uploads.findings import reject, shown
 from core.graphs.uploads.packed import DAMAGED, NotOne, container_of, open_packed
@@ -153,9 +154,9 @@ class ReadRequest:
     outside ``wanted`` is refused unless ``any_columns``; where there are ``notes`` it is skipped, and they
     name it. ``attributes`` are the node attributes that a document may hold (None: any). ``values`` are the
     columns of what edges carry; ``undirected``: no edge has a direction; ``homogeneous``: each is within one
-    node type. ``infer``: nobody declared the columns, so what is in them tells what they are. How the file
-    was read is added to ``readings``, by part. ``answered_later``: a person answers the reading's questions
-    before anything is computed.
+    node type. ``grid`` is that of the times. ``infer``: nobody declared the columns, so what is in them
+    tells what they are. How the file was read is added to ``readings``, by part. ``answered_later``: a person
+    answers the reading's questions before anything is computed.
     """
 
     path: Path
@@ -169,6 +170,7 @@ class ReadRequest:
     values: tuple[str, ...] = ()
     undirected: bool = False
     homogeneous: bool = False
+    grid: TimeGrid | None = None
     notes: Notes | None = None
     limits: ReadLimits = field(default_factory=ReadLimits)
     name: str | None = None
@@ -288,7 +290,7 @@ def refuses_none(schema: GraphSchema) -> str | None:
 def open_bytes(request: ReadRequest) -> IO[bytes]:
     """Open the file's bytes, unpacked where they are those of a container of one file."""
     try:
-        return open_packed(request.path)
+        return open_packed(request.path, unpacked_limit(request, request.limits.max_document_bytes))
     except NotOne as error:
         reject(request.file, str(error))
     except DAMAGED as error:
@@ -323,8 +325,11 @@ def unpacked_limit(request: ReadRequest, most: int) -> int:
     return min(most, FREE_BYTES + request.limits.max_unpacking_ratio * size)
 
 
-def read_document(request: ReadRequest) -> bytes:
-    """Read a whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark."""
+def read_document(request: ReadRequest, own: str) -> bytes:
+    """Read a whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark.
+
+    Refused where it begins as no document of the format ``own`` does.
+    """
     limit = unpacked_limit(request, request.limits.max_document_bytes)
     try:
         with open_bytes(request) as file:
@@ -339,11 +344,15 @@ def read_document(request: ReadRequest) -> bytes:
     except UnicodeDecodeError as error:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             reject(request.file, "the file is UTF-16; save it as UTF-8")
+        if message := otherwise(data, own):
+            reject(request.file, message)
         line = data.count(b"\n", 0, error.start) + 1
         message = f"the file is not UTF-8 (the byte {data[error.start]:#x}); save it as UTF-8"
         reject(request.file, message, line=line)
     if not data.strip():
         reject(request.file, "the file is empty; upload the file that holds the graph")
+    if message := otherwise(data, own):
+        reject(request.file, message)
     return data
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import zipfile
 import zlib
 from pathlib import Path
 from typing import IO, cast
+
+from core.graphs.uploads.sheets import WORKBOOK, NotRead, first_sheet
 
 PACKED = (".gz", ".bz2", ".zst", ".zip")
 """How the names of containers end."""
@@ -30,11 +33,12 @@ class NotOne(ValueError):
     """The container is none of one file; the message says what it is, and what to send."""
 
 
-def open_packed(path: Path) -> IO[bytes]:
+def open_packed(path: Path, most: int) -> IO[bytes]:
     """Open the file's bytes, unpacked where they begin as a container's do; the name does not matter.
 
-    What it unpacks to is read as a stream, so that whoever reads can count and stop. Raises NotOne for a zip
-    archive of no file or several, of a spreadsheet, or that cannot be read.
+    What it unpacks to is read as a stream, so that whoever reads can count and stop; of a spreadsheet comes
+    the first sheet as CSV, where it unpacks to ``most`` bytes at most. Raises NotOne for a zip archive of no
+    file or several, or that cannot be read.
     """
     with path.open("rb") as file:
         head = file.read(4)
@@ -46,15 +50,20 @@ def open_packed(path: Path) -> IO[bytes]:
         import pyarrow as pa
 
         return cast("IO[bytes]", pa.input_stream(str(path), compression="zstd"))
-    return _only_file(path) if head == _ZIP else path.open("rb")
+    return _only_file(path, most) if head == _ZIP else path.open("rb")
 
 
-def _only_file(path: Path) -> IO[bytes]:
+def _only_file(path: Path, most: int) -> IO[bytes]:
     archive = zipfile.ZipFile(path)
     files = [each for each in archive.infolist() if not each.is_dir() and not _of_a_mac(each.filename)]
     names = {each.filename for each in files}
-    if "xl/workbook.xml" in names:
-        raise NotOne("this is a spreadsheet (.xlsx); save its sheet as CSV, and send that")
+    if WORKBOOK in names:
+        try:
+            return io.BytesIO(first_sheet(path, most))
+        except NotRead as error:
+            raise NotOne(str(error)) from None
+    if files and all(each.endswith(".npy") for each in names):
+        raise NotOne("this is a matrix of NumPy or SciPy (.npz); send a sparse one with the format npz")
     if len(files) != 1:
         told = ", ".join(sorted(names)[:_TOLD]) + (", ..." if len(names) > _TOLD else "")
         raise NotOne(

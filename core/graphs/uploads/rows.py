@@ -25,11 +25,15 @@ _UNNAMED = pa.array(["node"], type=pa.string())
 
 @dataclass(frozen=True)
 class Fault:
-    """Rows that break one rule, the column that shows it, and the message for a value of that column."""
+    """Rows that break one rule, the column that shows it, and the message for a value of that column.
+
+    ``unlisted``: the node type that lacks the value, where that is what is wrong.
+    """
 
     rows: np.ndarray
     column: str
     explain: Callable[[object], str]
+    unlisted: str = ""
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,10 @@ class Kinds:
                 return "the graph_id is empty; name one of the collection's graphs or remove the line"
             return f"the graph {shown(value)} is not declared; add it to the collection's graphs or mend it"
         known = ", ".join(self.values.to_pylist())
-        return f"the {self.thing} type {shown(value)} is not declared; use {known}"
+        told = f"the {self.thing} type {shown(value)} is not declared; use {known}"
+        if str(value).isdigit():
+            told += ", or say by the option columns which field is the type, as this looks like a number"
+        return told
 
 
 def type_codes(table: pa.Table, kinds: Kinds, faults: list[Fault]) -> np.ndarray:

@@ -131,6 +131,10 @@ def _outside(attribute: EdgeAttribute, summed: bool, value: object) -> str:
     return f"{attribute.name!r} is {shown(value)}, outside {low:g} to {high:g}; {mend}"
 
 
+BOOLEANS = frozenset({"true", "false"})
+"""The one spelling of truths, where nobody declared another."""
+
+
 def _empty(column: pa.ChunkedArray) -> np.ndarray:
     if not (is_text(column.type) or pa.types.is_dictionary(column.type)):
         missing: np.ndarray = column.is_null().to_numpy()
@@ -143,7 +147,10 @@ def _empty(column: pa.ChunkedArray) -> np.ndarray:
 def _categories(attribute: EdgeAttribute, column: pa.ChunkedArray) -> Read:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.string())
-    codes = codes_of(column, pa.array(attribute.categories, type=pa.string()))
+    known = pa.array(attribute.categories, type=pa.string())
+    codes = codes_of(column, known)
+    if set(known.to_pylist()) <= BOOLEANS and (codes < 0).any():  # True and TRUE are true
+        codes = codes_of(pc.utf8_lower(as_text(column)), known)
     valid = codes >= 0
     return codes, valid, ~valid & _empty(column)
 

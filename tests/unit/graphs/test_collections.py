@@ -156,7 +156,7 @@ def test_attributes_are_those_of_every_graph(tmp_path: Path):
 
 def test_faults_name_line_and_column(tmp_path: Path):
     found = findings(tmp_path, "graph_id,source,target\n7,0,1\n9,0,1\n7,3,1\nx-1,3,9\n,0,1\n")
-    mend = "; mend it or declare more nodes"
+    mend = " (1 such id); mend it or declare more nodes"
     assert found == [
         (3, 1, "the graph '9' is not declared; add it to the collection's graphs or mend it"),
         (4, 2, f"the source '3' is no integer in 0..2, the declared nodes of 'graph-7'{mend}"),
@@ -178,7 +178,7 @@ def test_a_node_of_no_graph_and_a_graph_of_no_node_are_refused(tmp_path: Path):
     assert found[:2] == (4, 1)
     assert "the graph_id is empty" in found[2]
     (found,) = findings(tmp_path, edges, LISTED, "graph_id,id\n7,ann\n7,bob\n")
-    assert found == (None, None, "no node of type 'graph-x-1' is listed; list it or declare a count")
+    assert found == (None, None, "no node of type 'graph-x-1' is listed; list every node, or declare a count")
 
 
 def test_ids_of_graphs_are_texts_that_look_like_numbers(tmp_path: Path):
@@ -194,7 +194,7 @@ def test_a_node_of_another_graph_is_unknown(tmp_path: Path):
     listed = "graph_id,id\n7,ann\nx-1,joe\n"
     (found,) = findings(tmp_path, "graph_id,source,target\n7,ann,joe\n", LISTED, listed)
     assert found[:2] == (2, 3)
-    assert "'joe' is no node of type 'graph-7'" in found[2]
+    assert "'joe' is not in the node list as a node of type 'graph-7' (1 such id)" in found[2]
 
 
 def test_a_node_is_listed_once_in_a_graph(tmp_path: Path):

@@ -372,7 +372,7 @@ def test_two_sorts_of_vertices_stay_two(tmp_path: Path) -> None:
         ("*Vertices 99999999\n", "does not list 99999999 vertices"),
         ("*Vertices 2\n*Edges\n1 2 x\n", "the weight 'x' is no number"),
         ("*Edges\n1 2\n", "no vertex from 1 to 0"),
-        ("1 2\n", "before the section *Vertices"),
+        ("1 2\n", "does not begin as pajek does"),
         ("*Vertices 2\n*Matrix\n0 1\n", "the section '*Matrix' is not read"),
     ],
 )

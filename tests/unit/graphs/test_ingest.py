@@ -390,7 +390,9 @@ def test_documents_carry_their_nodes(bench: Bench) -> None:
     (bench.folder / "bad").mkdir()
     bad = Bench(bench.folder / "bad")
     missing = bad.findings(json.dumps(content), LISTED, "id\na\n", form="node_link")[0]
-    assert "the target '3' is no node" in missing["message"], "a declared list takes the document's place"
+    assert "the target '3' is not in the node list (1 such id)" in missing["message"], (
+        "a declared list takes the document's place"
+    )
     for listed, message in (
         ("id\n3\na\n", "lists 'lonely', missing in the node list that was"),
         ("id\na\n3\nelse\n", "lists 'lonely', missing"),

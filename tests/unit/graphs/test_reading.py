@@ -266,6 +266,22 @@ def test_a_title_is_skipped_with_a_word(folder: Folder) -> None:
     graph, report = folder.read("Calls of May\nsource,target\na,b\nb,c\nc,a\n")
     assert size(graph) == (3, 3)
     assert any("title" in warning for warning in report.warnings)
+    assert report.readings["edges"].counts.left_out == {"taken for a title": 1}
+
+
+def test_records_over_the_most_are_left_out_and_not_merged(folder: Folder) -> None:
+    price = {"name": "price", "kind": "integer", "bounds": [0, 9]}
+    relation = {"temporal": True, "attributes": [price], "multiplicity": "each"}
+    relation |= {"records_per_slot": 2, "overflow": "first"}
+    (folder.path / "edges").write_text(
+        "source,target,time,price\na,b,0,1\na,b,0,2\na,b,0,3\nb,c,1,4\nb,b,1,5\n"
+    )
+    (folder.path / "nodes").write_text("id\na\nb\nc\n")
+    files = {part: UploadedFile(folder.path / part, "csv") for part in ("edges", "nodes")}
+    schema = GraphSchema.model_validate({"edge_types": [relation], "time": {"count": 2}})
+    counts = canonicalise(files, schema, folder.path / "out").readings["edges"].counts
+    assert (counts.records, counts.loops, counts.repeats) == (5, 1, 0)
+    assert counts.left_out == {"beyond the records that an edge may have": 1}
 
 
 @pytest.mark.parametrize(
@@ -361,3 +377,19 @@ def test_a_path_in_the_library_is_read_by_what_is_in_it(tmp_path: Path) -> None:
 def test_a_number_beyond_every_float_is_no_fault_of_the_reading(folder: Folder) -> None:
     graph, _ = folder.read("source,target,weight\na,b,1e999\nb,c,2\nc,a,3\n")
     assert size(graph) == (3, 3)
+
+
+def test_booleans_of_edges_have_one_spelling(folder: Folder) -> None:
+    rows = "source,target,answered\na,b,True\nb,c,FALSE\nc,d,true\n"
+    graph, report = folder.read(rows)
+    (answered,) = report.schema.edge_types[0].attributes
+    assert answered.categories == ("false", "true")
+    (table,) = graph.edges.values()
+    assert table.values is not None
+    assert sorted(table.values.columns["answered"].tolist()) == [0, 1, 1]
+
+
+def test_a_value_that_differs_in_one_relation_alone_is_carried_by_all(folder: Folder) -> None:
+    graph, _ = folder.read("source,target,type,amount,unit\na,b,x,0,m\nb,c,x,0,m\na,c,y,1.5,m\nb,d,y,5,m\n")
+    held = {name: sorted(table.values.columns["amount"].tolist()) for name, table in graph.edges.items()}
+    assert held == {"x": [0.0, 0.0], "y": [1.5, 5.0]}

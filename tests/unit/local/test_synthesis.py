@@ -315,6 +315,22 @@ def test_methods_are_compared_on_public_graphs(karate: nx.Graph) -> None:
         gv.compare(karate, ["dgg"], [1], suite="huge", public=True, progress=False)
 
 
+def test_a_comparison_takes_a_file_as_a_release_does(tmp_path: Path) -> None:
+    (tmp_path / "calls.dat").write_text(
+        "when|who|whom\n" + "".join(f"{i}|a{i}|a{i + 1}\n" for i in range(30))
+    )
+    found = gv.compare(
+        str(tmp_path / "calls.dat"),
+        ["dgg"],
+        [1],
+        public=True,
+        columns="source=who,target=whom,-=when",
+        format="csv",
+        progress=False,
+    )
+    assert {row["original"] for row in found.rows if row["metric"] == "edges"} == {30}
+
+
 def _keys(value: Any) -> set[str]:
     if isinstance(value, dict):
         return set(value).union(*map(_keys, value.values()))
