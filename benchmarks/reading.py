@@ -24,7 +24,7 @@ from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.reading.look import Asked, look
 from core.graphs.reading.mapping import Mapping
 from core.graphs.reading.model import About, Reading, Role
-from core.graphs.reading.sorts import Watch
+from core.graphs.reading.sorts import Watch, ends_named
 from core.graphs.reading.text import in_utf8, text_of
 from core.graphs.uploads.files import IngestReport, UploadedFile
 from tests.support.random_lists import STYLES, RandomList, random_list
@@ -57,7 +57,7 @@ def quick_outcome(made: RandomList) -> Outcome:
         return REFUSED, "no records", frozenset()
     reading, about = looked.reading, frozenset[str]()
     if not reading.bipartite_why:
-        watch = Watch()
+        watch = Watch(ends_named(reading))
         watch.add(
             pa.table(
                 {

@@ -209,7 +209,7 @@ def _written(
 ) -> RandomList:
     pairs, at, held, two = truth
     table = list(zip(*(cells for _, cells in columns), strict=True))
-    if delimiter == " " and any(" " in cell for row in table for cell in row):
+    if delimiter == " " and any(" " in cell for row in (header or [], *table) for cell in row):
         delimiter = "\t"
     if delimiter == "::" and any(":" in cell for row in table for cell in row):
         delimiter = ";"

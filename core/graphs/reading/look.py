@@ -422,9 +422,11 @@ def _bipartite(
     said, why = sorts.said_by(sample.comments, pair)
     if said is not None:
         return said, (why,)
-    reason = sorts.doubtful(cells[source.place - 1], cells[target.place - 1]) if asked.infer else None
-    if reason:
-        questions.append(asking.of_sorts(reason))
+    if asked.infer and sample.whole:
+        named = names is not None and (source.place - 1, target.place - 1) in words.ends_among(names)
+        reason = sorts.doubtful(cells[source.place - 1], cells[target.place - 1], named)
+        if reason:
+            questions.append(asking.of_sorts(reason))
     return False, ()
 
 
