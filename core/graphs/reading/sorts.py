@@ -26,6 +26,8 @@ _MOST_LOOPS, _ROWS = 50, 8
 _TWO_SORTS = math.log(0.15 / 0.85)
 _NAMES_SAY = 3.0
 _ALIKE, _SPREAD, _TEMPER, _MOST_ODDS = 0.1, 0.8, 0.7, 8.0
+_GAPS = 2
+"""Of gaps between ids, as many may be below the first where few of them were seen."""
 _PAIR = pa.schema([("source", pa.int64()), ("target", pa.int64())])
 _KONECT = re.compile(r"^(bip|sym|asym)\b")
 
@@ -81,7 +83,7 @@ class Watch:
     def __init__(self, named: bool) -> None:
         self._named = named
         self._rows = self._loops = 0
-        self._step, self._next = 1, 0
+        self._step, self._next = 0, 0
         self._kept: list[pa.Table] = []
         self._integers = True
 
@@ -90,6 +92,7 @@ class Watch:
         if not self._integers or not table.num_rows:
             return
         ends = table.select(["source", "target"])
+        self._step = self._step or -(-ends.num_rows // MOST_WATCHED)
         chosen = ends.take(pa.array(np.arange(self._next, ends.num_rows, self._step)))
         try:
             self._kept.append(chosen.cast(_PAIR))
@@ -109,9 +112,8 @@ class Watch:
         if not self._kept:
             return None
         ends = pa.concat_tables(self._kept).drop_null()
-        return _reason(
-            *(ends[name].to_numpy() for name in ("source", "target")), self._loops, self._rows, self._named
-        )
+        source, target = (ends[name].to_numpy() for name in ("source", "target"))
+        return _reason(source, target, self._loops, self._rows, self._named)
 
 
 def _reason(one: Numbers, two: Numbers, loops: int, rows: int, named: bool) -> str | None:
@@ -137,9 +139,10 @@ def _reason(one: Numbers, two: Numbers, loops: int, rows: int, named: bool) -> s
 def _range_odds(ones: Numbers, twos: Numbers, one: Numbers, two: Numbers) -> float:
     """Weigh how many ids of one end lie beyond all of the other: of one sort each would be at both by chance.
 
-    Where ids begin above 1, or every row has the smaller id at the same end, ranges say nothing of sorts.
+    Where ids do not count from 0 or 1, or every row has the smaller id at the same end, ranges say nothing.
     """
-    if max(ones[0], twos[0]) > 1:
+    union = np.union1d(ones, twos)
+    if union[0] < 0 or union[0] > 1 + _GAPS * union[-1] / len(union):
         return -_NAMES_SAY
     less = float(np.mean(one < two))
     if len(one) >= _ROWS and not 0.05 < less < 0.95:
@@ -147,7 +150,6 @@ def _range_odds(ones: Numbers, twos: Numbers, one: Numbers, two: Numbers) -> flo
     lesser, larger = (ones, twos) if ones[-1] <= twos[-1] else (twos, ones)
     top = lesser[-1]
     beyond = int((larger > top).sum())
-    union = np.union1d(ones, twos)
     near = union[(union >= top / 2) & (union <= top)]
     share = (np.isin(near, lesser).sum() + 0.5) / (len(near) + 1)
     spread = (1 - _ALIKE) / (_SPREAD * len(union) + 1) + _ALIKE * (beyond == 0)
