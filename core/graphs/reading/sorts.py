@@ -18,11 +18,11 @@ from core.graphs.schema.names import plain_name
 
 Numbers = npt.NDArray[np.int64]
 MOST_WATCHED = 1 << 15
-ASKED_ODDS = -3.0
-"""Log odds of two sorts from which it is asked: a probability of about one in twenty."""
+ASKED_ODDS = math.log(0.05 / 0.95)
+"""Log odds of two sorts from which it is asked: one in twenty."""
 LOOPS = 0.1
 """Share of lists of one sort that have loops; of how many, up to the most, nothing is known."""
-_MOST_LOOPS, _ROWS = 50, 8
+_MOST_LOOPS, _ORDERED = 50, 0.25
 _TWO_SORTS = math.log(0.15 / 0.85)
 _NAMES_SAY = 3.0
 _ALIKE, _SPREAD, _TEMPER, _MOST_ODDS = 0.1, 0.8, 0.7, 8.0
@@ -144,9 +144,9 @@ def _range_odds(ones: Numbers, twos: Numbers, one: Numbers, two: Numbers) -> flo
     union = np.union1d(ones, twos)
     if union[0] < 0 or union[0] > 1 + _GAPS * union[-1] / len(union):
         return -_NAMES_SAY
-    less = float(np.mean(one < two))
-    if len(one) >= _ROWS and not 0.05 < less < 0.95:
-        return -_NAMES_SAY
+    ordered = _order_odds(one, two)
+    if ordered <= -_NAMES_SAY:
+        return ordered
     lesser, larger = (ones, twos) if ones[-1] <= twos[-1] else (twos, ones)
     top = lesser[-1]
     beyond = int((larger > top).sum())
@@ -155,8 +155,16 @@ def _range_odds(ones: Numbers, twos: Numbers, one: Numbers, two: Numbers) -> flo
     spread = (1 - _ALIKE) / (_SPREAD * len(union) + 1) + _ALIKE * (beyond == 0)
     return min(
         _MOST_ODDS,
-        math.log(spread) - math.log(share) - _TEMPER * beyond * math.log(1 - min(share, 0.97)),
+        ordered + math.log(spread) - math.log(share) - _TEMPER * beyond * math.log(1 - min(share, 0.97)),
     )
+
+
+def _order_odds(one: Numbers, two: Numbers) -> float:
+    """Weigh that every row has the smaller id at the same end: many lists of one sort are written so."""
+    if 0.05 < float(np.mean(one < two)) < 0.95:
+        return 0.0
+    by_chance = 2.0 ** max(1 - len(one), -_NAMES_SAY * 2)
+    return math.log(by_chance / (_ORDERED + (1 - _ORDERED) * by_chance))
 
 
 def directed_by(comments: Sequence[str]) -> bool | None:
