@@ -424,6 +424,8 @@ def _bipartite(
     said, why = sorts.said_by(sample.comments, pair)
     if said is not None:
         return said, (why,)
+    if any(each.called == GRAPH_ID for each in chosen):
+        return False, ("each graph of a collection has ids of its own",)
     if asked.infer and sample.whole and not keys:
         named = names is not None and (source.place - 1, target.place - 1) in words.ends_among(names)
         reason = sorts.doubtful(cells[source.place - 1], cells[target.place - 1], named)
