@@ -1,4 +1,4 @@
-"""Lists at random are read as pandas, Polars and NetworkX read them, who are told the dialect."""
+"""Lists at random are read as pandas, Polars, NetworkX and NetworKit read them, who are told the dialect."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import networkit as nk
 import networkx as nx
 import pandas as pd
 import polars as pl
@@ -62,6 +63,22 @@ def by_networkx(text: str, made: RandomList) -> set[Pair] | None:
     delimiter = None if made.kinds["delimiter"] == " " else made.kinds["delimiter"]
     lines = [(delimiter or " ").join(line.split(delimiter)[:2]) for line in lines]
     return {(a, b) for a, b in nx.parse_edgelist(lines, delimiter=delimiter, create_using=nx.DiGraph).edges}
+
+
+def by_networkit(text: str, made: RandomList, folder: Path) -> set[Pair] | None:
+    """The pairs, where NetworKit reads such a file: ends alone, one character between them, no quotes."""
+    delimiter = made.kinds["delimiter"]
+    if made.roles != ("source", "target") or '"' in text or len(delimiter) > 1 or "  " in text:
+        return None
+    path = folder / "networkit"
+    lines = [line for line in text.split("\n")[made.header :] if line]
+    if delimiter != " " and any(" " in line for line in lines):
+        return None  # it ends a field at a space
+    path.write_text("\n".join(lines) + "\n")
+    reader = nk.graphio.EdgeListReader(delimiter, 0, "\v", continuous=False, directed=True)
+    graph = reader.read(str(path))
+    names = {number: name for name, number in reader.getNodeMap().items()}
+    return {(names[a], names[b]) for a, b in graph.iterEdges()}
 
 
 def edges_of(graph: Graph) -> dict[str, set[tuple[str, str, int]]]:
@@ -137,11 +154,15 @@ def difference(made: RandomList, folder: Path) -> str | None:
         values = values_of(graph, reading)
         if values is not None and values != _most(rows, made, graph, reading):
             return f"{name}: other values"
-    pairs = by_networkx(text, made)
-    if pairs is not None and not reading.bipartite:
-        seen = {tuple(sorted((a, b))) for a, b in pairs if a != b}
-        if seen != {tuple(sorted(each[:2])) for relation in ours.values() for each in relation}:
-            return "NetworkX: other pairs"
+    drawn = {tuple(sorted(each[:2])) for relation in ours.values() for each in relation}
+    for name, pairs in (
+        ("NetworkX", by_networkx(text, made)),
+        ("NetworKit", by_networkit(text, made, folder)),
+    ):
+        if pairs is None or reading.bipartite:
+            continue
+        if {tuple(sorted((a, b))) for a, b in pairs if a != b} != drawn:
+            return f"{name}: other pairs"
     return None
 
 

@@ -22,6 +22,8 @@ SORTS = (("userId", "movieId"), ("user", "item"), ("customer_id", "product_id"),
 TIMES = ("time", "timestamp", "Zeit", "fecha", "horodatage", "tijd", "created_at", "czas")
 VALUES = ("weight", "amount", "Betrag", "valor", "montant", "waarde", "rating", "kwota")
 TYPES = ("type", "relation", "Art", "tipo", "kind")
+STYLES = ("known", "unknown", "numbered", "none")
+NUMBERED = ("col{}", "column_{}", "V{}", "x{}", "field {}", "attr{}", "C{}")
 UNKNOWN = ("alpha", "foo", "col", "zug", "xyz", "thing", "p_one", "quux")
 
 
@@ -173,7 +175,7 @@ def random_list(rng: random.Random, *, shuffled: bool = False) -> RandomList:
         columns = [columns[-1], *columns[:-1]] if len(columns) > 2 else columns
     if rng.random() < 0.06:
         columns.insert(0, ("left alone", [str(number) for number in range(rows)]))
-    style = rng.choices(["known", "unknown", "none"], [0.0 if shuffled else 0.43, 0.17, 0.4])[0]
+    style = rng.choices(STYLES, [0.0 if shuffled else 0.43, 0.14, 0.05, 0.38])[0]
     header = _header(rng, [role for role, _ in columns], style, two)
     return _written(rng, columns, header, delimiter, style, (pairs, at, held, two), kinds)
 
@@ -187,6 +189,9 @@ def _header(rng: random.Random, roles: Sequence[str], style: str, two: bool | No
             f"{words[place % len(words)]}{place if place >= len(words) else ''}"
             for place in range(len(roles))
         ]
+    if style == "numbered":
+        form, first = rng.choice(NUMBERED), rng.randint(0, 1)
+        return [form.format(first + place) for place in range(len(roles))]
     pair = rng.choice(SORTS if two else ENDS)
     named = {"source": pair[0], "target": pair[1], "left alone": "index"}
     named |= {"time": rng.choice(TIMES), "value": rng.choice(VALUES), "type": rng.choice(TYPES)}
@@ -204,7 +209,7 @@ def _written(
 ) -> RandomList:
     pairs, at, held, two = truth
     table = list(zip(*(cells for _, cells in columns), strict=True))
-    if delimiter == " " and any(" " in cell for row in table for cell in row):
+    if delimiter == " " and any(" " in cell for row in (header or [], *table) for cell in row):
         delimiter = "\t"
     if delimiter == "::" and any(":" in cell for row in table for cell in row):
         delimiter = ";"

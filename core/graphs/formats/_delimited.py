@@ -23,7 +23,7 @@ from core.graphs.reading import asking
 from core.graphs.reading.look import Asked, Looked, look
 from core.graphs.reading.mapping import LEFT
 from core.graphs.reading.model import Question, Reading, Role
-from core.graphs.reading.sorts import Watch
+from core.graphs.reading.sorts import Watch, ends_named
 from core.graphs.reading.text import Text
 from core.graphs.reading.times import rewritten
 from core.graphs.schema import GRAPH_ID
@@ -79,7 +79,7 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
             if looked is not None:
                 layout = _layout(request, looked)
                 if request.infer and request.part == "edges" and not looked.reading.bipartite_why:
-                    watch = Watch()
+                    watch = Watch(ends_named(looked.reading))
                 body, first = chunk[looked.start :], looked.line
         line += lines
         if layout is not None and body:

@@ -103,6 +103,11 @@ class Cells:
         return sum(self.kinds.get(kind, 0.0) for kind in kinds)
 
     @cached_property
+    def length(self) -> float:
+        """The mean length of what is not empty, in letters."""
+        return sum(map(len, self.held)) / len(self.held) if self.held else 0.0
+
+    @cached_property
     def empty(self) -> bool:
         return not self.held
 

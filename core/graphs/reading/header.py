@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from core.graphs.reading.cells import DATE, INTEGER, NUMERIC, TEXT, Cells, kind_of, shape_of
-from core.graphs.reading.words import ends_among, known
+from core.graphs.reading.words import ends_among, known, numbering
 
 CERTAIN_ODDS = math.log(0.96 / 0.04)
 _MOST = 50.0
@@ -22,6 +22,9 @@ def header_odds(first: Sequence[str], columns: Sequence[Cells]) -> tuple[float, 
         # Of one or two letters they may be ids as well.
         odds += 5.5 if any(len(names[i]) > 2 or len(names[j]) > 2 for i, j in pairs) else 2.5
         grounds["two of its words are names of ends"] = None
+    elif numbering(names):
+        odds += 4.0
+        grounds["its words are one, numbered in order"] = None
     told = sum(known(name) for name in names)
     if told:
         odds += 1.5 * told

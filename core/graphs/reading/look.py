@@ -92,7 +92,7 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
         questions += asking.of_header(records.header, records.probability, records.first, records.line)
     if split.rival is not None:
         questions.append(asking.of_delimiter(split.delimiter, split.rival))
-    bipartite, why = _bipartite(chosen, names, records.columns, sample, asked, questions)
+    bipartite, why = _bipartite(chosen, names, records.columns, sample, asked, questions, split.keys)
     decimal, dates = _written(chosen, records.columns, asked, questions)
     forms = {
         each.called: form
@@ -411,7 +411,9 @@ def _bipartite(
     sample: Sample,
     asked: Asked,
     questions: list[Question],
+    keys: Sequence[str],
 ) -> tuple[bool, tuple[str, ...]]:
+    """Tell two sorts of nodes, or ask; NetworkX, who writes dictionaries, calls one node by one id."""
     ends = {each.role: each for each in chosen if each.role in (Role.SOURCE, Role.TARGET)}
     if asked.part != "edges" or len(ends) < 2:
         return False, ()
@@ -422,9 +424,13 @@ def _bipartite(
     said, why = sorts.said_by(sample.comments, pair)
     if said is not None:
         return said, (why,)
-    reason = sorts.doubtful(cells[source.place - 1], cells[target.place - 1]) if asked.infer else None
-    if reason:
-        questions.append(asking.of_sorts(reason))
+    if any(each.called == GRAPH_ID for each in chosen):
+        return False, ("each graph of a collection has ids of its own",)
+    if asked.infer and sample.whole and not keys:
+        named = names is not None and (source.place - 1, target.place - 1) in words.ends_among(names)
+        reason = sorts.doubtful(cells[source.place - 1], cells[target.place - 1], named)
+        if reason:
+            questions.append(asking.of_sorts(reason))
     return False, ()
 
 

@@ -62,7 +62,9 @@ def ends_of(names: Sequence[str] | None, columns: Sequence[Cells], fixed: Mappin
         for j in able:
             if i == j or told.get(Role.SOURCE, i) != i or told.get(Role.TARGET, j) != j:
                 continue
-            scores[i, j] = _pair(i, j, columns, (i, j) in named, names is not None, drawbacks)
+            scores[i, j] = _pair(i, j, columns, names is not None, drawbacks)
+            if names and (i, j) in named:
+                scores[i, j] += 3.0 if words.only_numbered(names[i], names[j]) else 8.0
     if not scores:
         return None
     total = sum(math.exp(score) for score in scores.values())
@@ -79,14 +81,15 @@ def _pair(
     i: int,
     j: int,
     columns: Sequence[Cells],
-    named: bool,
     header: bool,
     drawbacks: Mapping[int, tuple[float, bool]],
 ) -> float:
     one, two = columns[i], columns[j]
     rows = min(len(one.held), len(two.held))
-    score = 8.0 * named
-    score += 3.0 * min(1.0, overlap(one, two) / SAME_IDS) * rows / (rows + 5)
+    same = overlap(one, two)
+    score = 3.0 * min(1.0, same / SAME_IDS) * rows / (rows + 5)
+    if same == 0 and one.length and two.length:
+        score -= min(3.0, 3.0 * abs(math.log(one.length / two.length)))
     low, high = min(i, j), max(i, j)
     away = low + high - 1
     score -= ((0.0, 2.2, 3.0) if header else (0.0, 3.0, 3.5))[away] if away < 3 else 4.0

@@ -37,7 +37,8 @@ class Line:
 class Sample:
     """Lines of the head, in order; of the ``rest`` the texts alone. ``comments`` are the first few before.
 
-    ``unread``: the number of a line that is not UTF-8, and what is wrong with it.
+    ``unread``: the number of a line that is not UTF-8, and what is wrong with it. ``whole``: no line of the
+    chunk is left out.
     """
 
     head: tuple[Line, ...]
@@ -47,6 +48,7 @@ class Sample:
     marks: tuple[str, ...]
     delimiter: str | None
     unread: tuple[int, str] | None = None
+    whole: bool = False
 
 
 def sample_of(chunk: bytes, line: int) -> Sample:
@@ -79,14 +81,16 @@ def sample_of(chunk: bytes, line: int) -> Sample:
             break
         head.append(Line(text, number, position, end))
         position, number = end, number + 1
+    rest = _further(chunk, position)
     return Sample(
         tuple(head),
-        tuple(_further(chunk, position)),
+        tuple(rest),
         tuple(kept),
         sum(counted.values()),
         tuple(mark for mark, times in counted.items() if times),
         None if said is None else said[1].decode(errors="replace"),
         unread,
+        len(rest) < BLOCKS * BLOCK and len(chunk) - position <= _NEAR,
     )
 
 

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.graphs.reading.cells import Cells
-from core.graphs.reading.words import are_sorts, tokens
+from core.graphs.reading.model import Reading, Role
+from core.graphs.reading.words import are_sorts, ends_among, tokens
 from core.graphs.schema.names import plain_name
 
-LOOPS = 0.3
-"""Of the loops that independent ends would have: more of them make two sorts likely."""
-MOST_WATCHED = 100_000
-_RANGES, _NEARER, _BEYOND = 3, 1.3, 6
-_ONE, _ROWS = 0.7, 8
+Numbers = npt.NDArray[np.int64]
+MOST_WATCHED = 1 << 15
+ASKED_ODDS = math.log(0.05 / 0.95)
+"""Log odds of two sorts from which it is asked: one in twenty."""
+LEAST_ROWS = 4
+"""Fewer rows without a loop are seen at a glance, and are not asked about."""
+LOOPS = 0.1
+"""Share of lists of one sort that have loops; of how many, up to the most, nothing is known."""
+_MOST_LOOPS, _ORDERED = 50, 0.25
+_TWO_SORTS = math.log(0.15 / 0.85)
+_NAMES_SAY = 3.0
+_ALIKE, _SPREAD, _TEMPER, _MOST_ODDS = 0.1, 0.8, 0.7, 8.0
+_GAPS = 2
+"""Of gaps between ids, as many may be below the first where few of them were seen."""
+_PAIR = pa.schema([("source", pa.int64()), ("target", pa.int64())])
 _KONECT = re.compile(r"^(bip|sym|asym)\b")
 
 
@@ -42,69 +56,117 @@ def said_by(comments: Sequence[str], names: tuple[str, str] | None) -> tuple[boo
     return None, ""
 
 
-def doubtful(one: Cells, two: Cells) -> str | None:
-    """Say why integers at both ends may be two sorts that share ids; None where nothing speaks for it."""
-    if not (one.integer and two.integer) or not one.distinct & two.distinct:
+def ends_named(reading: Reading) -> bool:
+    """Tell whether the columns read as ends have the names of ends."""
+    ends = [reading.column(role) for role in (Role.SOURCE, Role.TARGET)]
+    pair = tuple(0 if column is None else column.place - 1 for column in ends)
+    return pair in ends_among([column.name or "" for column in reading.columns])
+
+
+def doubtful(one: Cells, two: Cells, named: bool) -> str | None:
+    """Say why integers at both ends may be two sorts that share ids; None where nothing speaks for it.
+
+    ``named``: the columns have the names of ends.
+    """
+    if not (one.integer and two.integer):
         return None
-    pairs = list(zip(one.values, two.values, strict=False))
-    loops = sum(a == b for a, b in pairs)
-    expected = sum(times * two.counted[value] for value, times in one.counted.items()) / max(len(pairs), 1)
-    return _reason(one, two, loops, expected, len(pairs))
-
-
-def _reason(one: Cells, two: Cells, loops: int, expected: float, rows: int) -> str | None:
-    if many_loops(loops, expected, rows):
-        return f"{loops} rows have the same id at both ends, as many as two sorts would have by chance"
-    lows, highs = (min(one.numbers), min(two.numbers)), (max(one.numbers), max(two.numbers))
-    if max(lows) > 1 or min(highs) <= 10:
-        return None
-    wide = max(highs) >= _RANGES * min(highs)
-    larger = one if highs[0] > highs[1] else two
-    beyond = {value for value in larger.distinct if int(value) > min(highs)}
-    if wide or (max(highs) >= _NEARER * min(highs) and len(beyond) >= _BEYOND and not _ordered(one, two)):
-        return f"ids go to {int(highs[0])} at one end and to {int(highs[1])} at the other"
-    return None
-
-
-def _ordered(one: Cells, two: Cells) -> bool:
-    """Tell whether nearly every row has the smaller id at the same end, as lists of one sort often do."""
-    less = sum(a < b for a, b in zip(one.numbers, two.numbers, strict=False))
-    return not 0.05 < less / max(len(one.numbers), 1) < 0.95
-
-
-def many_loops(loops: int, expected: float, rows: int) -> bool:
-    """Tell whether rows with one id at both ends are about as many as independent ends would have."""
-    return (loops >= 2 or (loops == 1 and expected >= _ONE and rows >= _ROWS)) and loops > LOOPS * expected
+    pairs = pa.table({"source": list(one.values), "target": list(two.values)}).drop_null()
+    watch = Watch(named)
+    watch.add(pairs)
+    return watch.doubt()
 
 
 class Watch:
-    """Counts, over all rows, what tells two sorts of nodes that share integers as ids from one."""
+    """Weighs, over all rows, whether integers at both ends are ids of one sort of nodes or of two.
 
-    def __init__(self) -> None:
-        self.rows = self.loops = 0
-        self.first: pa.Table | None = None
+    Loops are counted in every row; the ids are those of rows evenly chosen, at most ``MOST_WATCHED``.
+    """
+
+    def __init__(self, named: bool) -> None:
+        self._named = named
+        self._rows = self._loops = 0
+        self._step, self._next = 0, 0
+        self._kept: list[pa.Table] = []
+        self._integers = True
 
     def add(self, table: pa.Table) -> None:
-        """Take the next rows into account; of the first the ids as well, evenly chosen."""
+        """Take the next rows into account."""
+        if not self._integers or not table.num_rows:
+            return
         ends = table.select(["source", "target"])
-        self.rows += ends.num_rows
-        self.loops += pc.sum(pc.equal(ends["source"], ends["target"])).as_py() or 0
-        if self.first is None and ends.num_rows:
-            step = -(-ends.num_rows // MOST_WATCHED)
-            self.first = ends.take(pa.array(range(0, ends.num_rows, step)))
+        self._step = self._step or -(-ends.num_rows // MOST_WATCHED)
+        chosen = ends.take(pa.array(np.arange(self._next, ends.num_rows, self._step)))
+        try:
+            self._kept.append(chosen.cast(_PAIR))
+        except pa.ArrowInvalid:
+            self._integers, self._kept = False, []
+            return
+        self._rows += ends.num_rows
+        self._loops += pc.sum(pc.equal(ends["source"], ends["target"])).as_py() or 0
+        self._next = (self._next - ends.num_rows) % self._step
+        while sum(map(len, self._kept)) > MOST_WATCHED:
+            self._kept = [pa.concat_tables(self._kept)]
+            self._kept = [self._kept[0].take(pa.array(np.arange(0, len(self._kept[0]), 2)))]
+            self._step *= 2
 
     def doubt(self) -> str | None:
-        """Say why there may be two sorts, where no row was seen that says otherwise."""
-        if self.first is None:
+        """Say why there may be two sorts; None where no row is, or where the rows tell that there is one."""
+        if not self._kept:
             return None
-        one, two = (
-            Cells([str(each) for each in column.to_pylist() if each is not None]) for column in self.first
-        )
-        if not (one.integer and two.integer):
-            return None
-        chance = sum(times * two.counted[value] for value, times in one.counted.items())
-        expected = self.rows * chance / (len(one.values) * len(two.values))
-        return _reason(one, two, self.loops, expected, self.rows)
+        ends = pa.concat_tables(self._kept).drop_null()
+        source, target = (ends[name].to_numpy() for name in ("source", "target"))
+        return _reason(source, target, self._loops, self._rows, self._named)
+
+
+def _reason(one: Numbers, two: Numbers, loops: int, rows: int, named: bool) -> str | None:
+    """Weigh loops and ranges: log odds of two sorts against one, which are asked from ``ASKED_ODDS`` on."""
+    (ones, times), (twos, counted) = (np.unique(each, return_counts=True) for each in (one, two))
+    shared, at, other = np.intersect1d(ones, twos, return_indices=True)
+    if not len(shared) or (rows < LEAST_ROWS and not loops):
+        return None
+    expected = rows * float((times[at] / len(one)) @ (counted[other] / len(two)))
+    by_loops = loops * math.log(expected) - expected - math.lgamma(loops + 1)
+    by_loops -= math.log(1 - LOOPS if loops == 0 else LOOPS / (1 + min(rows, _MOST_LOOPS)))
+    by_range = _range_odds(ones, twos, one, two)
+    odds = _TWO_SORTS + by_loops + by_range - _NAMES_SAY * named
+    if odds < ASKED_ODDS:
+        return None
+    if loops and by_loops > 0:
+        return f"{loops} rows have the same id at both ends, as many as two sorts would have by chance"
+    if by_range > 0:
+        return f"ids go to {ones[-1]} at one end and to {twos[-1]} at the other"
+    return "both ends have integers as ids, and too few rows tell the one from the other"
+
+
+def _range_odds(ones: Numbers, twos: Numbers, one: Numbers, two: Numbers) -> float:
+    """Weigh how many ids of one end lie beyond all of the other: of one sort each would be at both by chance.
+
+    Where ids do not count from 0 or 1, or every row has the smaller id at the same end, ranges say nothing.
+    """
+    union = np.union1d(ones, twos)
+    if union[0] < 0 or union[0] > 1 + _GAPS * union[-1] / len(union):
+        return -_NAMES_SAY
+    ordered = _order_odds(one, two)
+    if ordered <= -_NAMES_SAY:
+        return ordered
+    lesser, larger = (ones, twos) if ones[-1] <= twos[-1] else (twos, ones)
+    top = lesser[-1]
+    beyond = int((larger > top).sum())
+    near = union[(union >= top / 2) & (union <= top)]
+    share = (np.isin(near, lesser).sum() + 0.5) / (len(near) + 1)
+    spread = (1 - _ALIKE) / (_SPREAD * len(union) + 1) + _ALIKE * (beyond == 0)
+    return min(
+        _MOST_ODDS,
+        ordered + math.log(spread) - math.log(share) - _TEMPER * beyond * math.log(1 - min(share, 0.97)),
+    )
+
+
+def _order_odds(one: Numbers, two: Numbers) -> float:
+    """Weigh that every row has the smaller id at the same end: many lists of one sort are written so."""
+    if 0.05 < float(np.mean(one < two)) < 0.95:
+        return 0.0
+    by_chance = 2.0 ** max(1 - len(one), -_NAMES_SAY * 2)
+    return math.log(by_chance / (_ORDERED + (1 - _ORDERED) * by_chance))
 
 
 def directed_by(comments: Sequence[str]) -> bool | None:

@@ -34,12 +34,15 @@ def text_of(head: bytes, said: str | None) -> Text:
     if said is not None and not (said == "utf-16" and mark):
         encoding = "utf-16-le" if said == "utf-16" else said
         mark = mark if mark and dict(_MARKS)[mark] == encoding else b""
-    text = head[len(mark) :]
+    start = len(mark)
     if encoding != "utf-8":
-        text = codecs.getincrementaldecoder(encoding)("replace").decode(text).encode()
-    if b"\n" in text:
-        return Text(encoding, "CRLF" if b"\r\n" in text else "LF", len(mark))
-    return Text(encoding, "CR" if b"\r" in text else "LF", len(mark))
+        head = codecs.getincrementaldecoder(encoding)("replace").decode(head[start:]).encode()
+        start = 0
+    # The first line alone tells: a chunk is long, and is looked at once by each of these.
+    first = head.find(b"\n", start)
+    if first >= 0:
+        return Text(encoding, "CRLF" if head[start:first].endswith(b"\r") else "LF", len(mark))
+    return Text(encoding, "CR" if b"\r" in head else "LF", len(mark))
 
 
 def not_utf8(raw: bytes) -> str | None:

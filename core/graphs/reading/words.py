@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 
 from core.graphs.schema.structure import columns_apart
@@ -89,6 +90,8 @@ knoten knotenid noeud nodo knoop wezel nod
 """
 _INDICES = "index idx row rowid rownumber nr no number edgeid linkid unnamed0 unnamed id lfdnr"
 _ENDINGS = ("id", "ids", "name", "node", "key", "no", "number", "nr", "address", "account")
+_NUMBER = re.compile(r"\d+$")
+_COUNTED = re.compile(r"([a-z]+)(\d{1,4})")
 _SPLIT = re.compile(r"[^0-9a-z]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -183,13 +186,35 @@ def known(name: str) -> bool:
 
 
 def ends_among(names: Sequence[str]) -> list[tuple[int, int]]:
-    """List the places of pairs of names that are those of ends, from 0."""
+    """List the places of pairs of names that are those of ends, from 0.
+
+    ``col1`` and ``col2`` are none where there is a ``col3``: columns are numbered then.
+    """
+    stems = Counter(_NUMBER.sub("", plain(name)) for name in names)
     return [
         (i, j)
         for i, first in enumerate(names)
         for j, second in enumerate(names)
-        if i != j and are_ends(first, second)
+        if i != j
+        and are_ends(first, second)
+        and not (only_numbered(first, second) and stems[_NUMBER.sub("", plain(first))] > 2)
     ]
+
+
+def only_numbered(first: str, second: str) -> bool:
+    """Tell whether two names are a pair by their numbers alone, of a stem that names no node."""
+    if _found(first, second, PAIRS) or not numbered(first, second):
+        return False
+    return _NUMBER.sub("", plain(first)).removesuffix("id") not in IDS
+
+
+def numbering(names: Sequence[str]) -> bool:
+    """Tell whether three names or more are one stem, numbered in order from 0 or 1."""
+    found = [_COUNTED.fullmatch(plain(name)) for name in names]
+    if len(names) < 3 or not all(found) or len({each[1] for each in found if each}) > 1:
+        return False
+    numbers = [int(each[2]) for each in found if each]
+    return numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 _TIME_NAMES = ("time", "timestamp", "ts", "datetime", "date", "unix_time", "unixtime")

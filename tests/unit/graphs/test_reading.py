@@ -231,10 +231,28 @@ def test_two_sorts_that_share_integers_are_asked_about(folder: Folder) -> None:
 
 def test_loops_far_into_a_file_are_seen(folder: Folder) -> None:
     """The first lines alone say nothing: as in files that are sorted by their first column."""
-    rows = "".join(f"{i}\t{(i * 7919 + 13) % 20011}\n" for i in range(20000))
-    loops = "".join(f"{i}\t{i}\n" for i in range(30001, 30012))
-    assert "bipartite" in folder.refused(rows + loops)
-    assert folder.read(rows + loops, bipartite="false")[1].loops_dropped >= 11
+    rows = "".join(f"{i // 20}\t{i * 7919 % 1009}\n" for i in range(20000))
+    assert "same id at both ends" in folder.refused(rows)
+    assert folder.read(rows, bipartite="false")[1].loops_dropped >= 11
+
+
+def test_many_rows_without_loops_are_of_one_sort(folder: Folder) -> None:
+    rows = [(i * 31 % 97, i * i % 97) for i in range(400)]
+    graph, report = folder.read("".join(f"{a},{b}\n" for a, b in rows if a != b))
+    assert (len(graph.nodes), report.readings["edges"].bipartite) == (1, False)
+
+
+@pytest.mark.parametrize(
+    "rows", ["1::3\n1::2\n3::2\n2::2\n1::3\n", "28|7|a\n1|59|b\n76|67|a\n6|37|c\n28|67|c\n3|6|d\n"]
+)
+def test_too_few_rows_to_tell_two_sorts_are_asked_about(folder: Folder, rows: str) -> None:
+    assert "two sorts of nodes" in folder.refused(rows)
+
+
+def test_numbered_names_are_no_ends(folder: Folder) -> None:
+    """The counter of the rows has the first name, and the ends the two after it."""
+    rows = "".join(f"{i},{i * 7 % 20 + 30},{i * 3 % 17 + 33},{i * 0.37:.2f}\n" for i in range(40))
+    assert "columns=source=col2,target=col3" in folder.refused("col1,col2,col3,col4\n" + rows)
 
 
 def test_a_list_of_nodes_is_not_taken_for_edges(folder: Folder) -> None:
