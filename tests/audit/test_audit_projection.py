@@ -28,7 +28,7 @@ from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import projection
 from core.privacy.mechanisms.projection import fresh_key
 from core.privacy.queries import Shape
-from core.privacy.reads.people import ProjectedGraph
+from core.privacy.reads.kept import ClassedEdges, DirectedGraph, Kept, ProjectedGraph
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.property.test_projection import LABELS, NODES, PAIRS, degrees, families, kept_sets
@@ -198,14 +198,18 @@ def test_a_projected_graph_answers_the_proved_questions_and_no_others():
     projected = session(persons([(0, 1)], 3)).people("edge").projected(2)
     offered = {name for name in dir(projected) if not name.startswith("_")}
     assert offered == {"theta", "edge_count", "tail_counts", "group_ends"}
-    assert ProjectedGraph.__mro__[1] is object
+    assert ProjectedGraph.__mro__[1:] == (Kept, object)
+    assert {name for name in dir(Kept) if not name.startswith("_")} == set()
+    for kind, questions in ((DirectedGraph, {"arc_count", "tail_counts"}), (ClassedEdges, {"counts"})):
+        assert {name for name in dir(kind) if not name.startswith("_")} == questions
 
 
 def test_the_door_to_people_has_no_edges():
     """What is not a proved question pays nothing: it must have nothing to tell."""
     people = session(persons([(0, 1)], 3)).people("edge")
     offered = {name for name in dir(people) if not name.startswith("_")}
-    questions = {"projected", "inside", "across", "bounded", "packed_triangles"}
+    questions = {"projected", "inside", "across", "directed", "mutual", "by_period", "bounded"}
+    questions |= {"packed_triangles"}
     assert offered == questions | {"relation", "kind", "count", "shape", "groups", "fresh_key"}
 
 
@@ -216,6 +220,9 @@ def test_nothing_is_charged_for_what_is_refused():
         lambda: people.projected(0),
         lambda: people.projected(2**19 + 1),
         lambda: people.bounded(3),
+        lambda: people.directed((1, 1)),
+        lambda: people.mutual(1),
+        lambda: people.by_period(np.zeros(1, dtype=np.int64), [1]),
         lambda: people.packed_triangles(tau=0, share=1.0, nano_epsilon=1, purpose="x"),
         lambda: people.projected(1).tail_counts(thresholds=np.array([0]), nano_epsilon=1, purpose="x"),
         lambda: people.groups("name", 8),
