@@ -11,21 +11,65 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.privacy import entropy
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import Meter
+from core.privacy.accounting.persons import acquaintance
+from core.privacy.accounting.plan import WHOLE_GRAPH
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import projection
 from core.privacy.mechanisms.projection import Items, Measure
+from core.privacy.mechanisms.siphash import KEY_BYTES
+from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.privacy.reads.people import People
+    from core.graphs.columns.tables import EdgeTable
+    from core.graphs.graph import Graph
+
+MECHANISM = "discrete_laplace"
 
 View = Callable[[Items], Items]
 """A part of a relation's items, or pairs made of them, each there or not by its own nodes' items alone."""
 
 
+class Persons:
+    """A relation of persons: its public facts, and what pays for its private edges."""
+
+    def __init__(self, graph: Graph, meter: Meter, edge_type: str) -> None:
+        self.relation, self.kind = acquaintance(graph.schema, edge_type)
+        self.count = graph.nodes[self.kind.name].count
+        self._table = graph.nodes[self.kind.name]
+        self._meter = meter
+        self._read: Callable[[], EdgeTable] = lambda: graph.edges[edge_type]
+        self._steps = graph.schema.steps
+
+    @property
+    def shape(self) -> Shape:
+        """The public shape of the relation."""
+        return Shape(self.relation, self.count, self.count)
+
+    def fresh_key(self) -> bytes:
+        """Draw a key for an order of pairs, from the operating system's entropy."""
+        return entropy.noise_generator().bytes(KEY_BYTES)
+
+    def _paid(self, nano_epsilon: int, what: str, purpose: str) -> Items:
+        """Charge the whole graph for a read with Laplace noise, durably; then the private edges of all steps.
+
+        For the objects of these reads: whoever has a door has no edges of it.
+        """
+        table = self._paid_edges(nano_epsilon, what, purpose)
+        return projection.items_of(table.source, table.target, table.step)
+
+    def _paid_edges(self, nano_epsilon: int, what: str, purpose: str) -> EdgeTable:
+        """Charge as :meth:`_paid`; then the edges with what they carry."""
+        self._meter.charge(WHOLE_GRAPH, None, Pure(nano_epsilon, f"{MECHANISM}/{what}"), purpose)
+        return self._read()
+
+
 class Kept:
     """Items kept under caps, and their kept degrees or classes, private."""
 
-    def __init__(self, people: People, caps: Sequence[int], key: bytes | None, view: View) -> None:
+    def __init__(self, people: Persons, caps: Sequence[int], key: bytes | None, view: View) -> None:
         self._caps = tuple(projection.check_theta(cap) for cap in caps)
         self._people, self._view = people, view
         self._key = people.fresh_key() if key is None else key
@@ -49,7 +93,7 @@ class Kept:
 class ProjectedGraph(Kept):
     """Kept undirected edges, or events of all steps, under ``theta``."""
 
-    def __init__(self, people: People, theta: int, key: bytes | None, view: View) -> None:
+    def __init__(self, people: Persons, theta: int, key: bytes | None, view: View) -> None:
         super().__init__(people, (theta,), key, view)
         self.theta = theta
 
@@ -83,7 +127,7 @@ class InsideGroups(ProjectedGraph):
     """A projection of the edges inside public groups: each group's graph is projected by itself."""
 
     def __init__(
-        self, people: People, theta: int, key: bytes | None, labels: np.ndarray, groups: int
+        self, people: Persons, theta: int, key: bytes | None, labels: np.ndarray, groups: int
     ) -> None:
         super().__init__(people, theta, key, lambda items: among(items, labels, same=True))
         self._labels, self._groups = labels, groups
@@ -101,7 +145,7 @@ class InsideGroups(ProjectedGraph):
 class DirectedGraph(Kept):
     """Kept arcs, or events of all steps: at most ``thetas`` of a person's go out, and come in."""
 
-    def __init__(self, people: People, thetas: tuple[int, int], key: bytes | None) -> None:
+    def __init__(self, people: Persons, thetas: tuple[int, int], key: bytes | None) -> None:
         super().__init__(people, thetas, key, lambda items: items)
         self.thetas = thetas
 
@@ -130,7 +174,7 @@ class ClassedEdges(Kept):
     """A projection for each class of edges, each under its own theta; ``of`` tells the items' classes."""
 
     def __init__(
-        self, people: People, thetas: Sequence[int], key: bytes | None, of: Callable[[Items], np.ndarray]
+        self, people: Persons, thetas: Sequence[int], key: bytes | None, of: Callable[[Items], np.ndarray]
     ) -> None:
         super().__init__(people, thetas, key, lambda items: items)
         self._of = of

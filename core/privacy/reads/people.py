@@ -9,50 +9,26 @@ degrees (:mod:`core.privacy.reads.bounded`), and packed triangles (:mod:`core.pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.errors import NotAccepted
-from core.privacy import entropy
-from core.privacy.accounting.events import Pure
-from core.privacy.accounting.meter import Meter
-from core.privacy.accounting.persons import acquaintance
-from core.privacy.accounting.plan import WHOLE_GRAPH
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import projection
-from core.privacy.mechanisms.projection import Items
-from core.privacy.mechanisms.siphash import KEY_BYTES
-from core.privacy.queries import Shape, check_labels
+from core.privacy.queries import check_labels
 from core.privacy.reads import bounded
-from core.privacy.reads.kept import ClassedEdges, DirectedGraph, InsideGroups, ProjectedGraph, among
+from core.privacy.reads.kept import ClassedEdges, DirectedGraph, InsideGroups, Persons, ProjectedGraph, among
 from core.privacy.reads.public_groups import public_groups
 
 if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
-    from core.graphs.graph import Graph
     from core.privacy.reads.bounded_values import BoundedValues
 
-MECHANISM = "discrete_laplace"
 
-
-class People:
+class People(Persons):
     """Persons and who knows whom: the door to the reads that hide all edges of one person."""
-
-    def __init__(self, graph: Graph, meter: Meter, edge_type: str) -> None:
-        self.relation, self.kind = acquaintance(graph.schema, edge_type)
-        self.count = graph.nodes[self.kind.name].count
-        self._table = graph.nodes[self.kind.name]
-        self._meter = meter
-        self._read: Callable[[], EdgeTable] = lambda: graph.edges[edge_type]
-        self._steps = graph.schema.steps
-
-    @property
-    def shape(self) -> Shape:
-        """The public shape of the relation."""
-        return Shape(self.relation, self.count, self.count)
 
     def groups(self, name: str, most: int) -> np.ndarray:
         """Number the values of a public categorical attribute, see :func:`public_groups`. Free."""
@@ -127,10 +103,6 @@ class People:
         noisy = mechanisms.discrete_laplace(np.array([value]), sensitivity, nano_epsilon)
         return float(noisy[0]) / share
 
-    def fresh_key(self) -> bytes:
-        """Draw a key for an order of pairs, from the operating system's entropy."""
-        return entropy.noise_generator().bytes(KEY_BYTES)
-
     def _require(self, *, directed: bool, plain: bool = False) -> None:
         """NotAccepted where the relation is not of that sort; ``plain``: without time."""
         if self.relation.directed != directed:
@@ -138,19 +110,6 @@ class People:
             raise NotAccepted(f"this read is not of a relation that is {known}", field="edge_type")
         if plain and self.relation.temporal:
             raise NotAccepted("this read is of relations without time", field="edge_type")
-
-    def _paid(self, nano_epsilon: int, what: str, purpose: str) -> Items:
-        """Charge the whole graph for a read with Laplace noise, durably; then the private edges of all steps.
-
-        For the objects of this module: whoever has a door has no edges of it.
-        """
-        table = self._paid_edges(nano_epsilon, what, purpose)
-        return projection.items_of(table.source, table.target, table.step)
-
-    def _paid_edges(self, nano_epsilon: int, what: str, purpose: str) -> EdgeTable:
-        """Charge as :meth:`_paid`; then the edges with what they carry."""
-        self._meter.charge(WHOLE_GRAPH, None, Pure(nano_epsilon, f"{MECHANISM}/{what}"), purpose)
-        return self._read()
 
 
 def _labels(nodes: int, labels: np.ndarray, groups: int) -> np.ndarray:
