@@ -49,7 +49,7 @@ from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
 from core.methods.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
-from core.methods.projection.params import HISTOGRAM, ProjectionParams
+from core.methods.projection.params import HISTOGRAM, ProjectionParams, plain
 from core.privacy.accounting.events import Pure, pure_nano_epsilon
 from core.privacy.accounting.persons import acquaintance
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
@@ -57,9 +57,9 @@ from core.privacy.reads.public_groups import group_attribute
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.graphs.schema import GraphSchema
-    from core.methods._shared.frame.model import CellsModel
+    from core.graphs.schema import EdgeType, GraphSchema
     from core.methods._shared.values.stage import ValuedModel
+    from core.methods.projection.model import PeopleModel
     from core.privacy.session.private_graph import PrivateGraph
 
 LEAST_NANO_EPSILON = 1_000_000
@@ -68,7 +68,7 @@ _PURPOSE = "people of "
 
 
 class Projection:
-    """The method for one undirected relation inside the protected node type."""
+    """The method for one relation inside the protected node type."""
 
     name = "projection"
     title = "Degrees, groups and triangles of people"
@@ -78,31 +78,38 @@ class Projection:
     )
     assurance: Assurance = "proven"
     Params = ProjectionParams
-    accepts = GraphKinds(static=True, heterogeneous=True)
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True)
     units = frozenset({Unit.NODE})
     kinds = frozenset({GuaranteeKind.PURE})
 
     def plan(self, params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
         """Grant the whole graph epsilon once: one person has edges everywhere.
 
-        One relation, undirected, inside the protected node type, without time; others may stand beside it,
-        and are left alone. Groups are a public attribute of categories. A parameter that could change nothing
-        is refused.
+        One relation inside the protected node type; others may stand beside it, and are left alone. Groups
+        are a public attribute of categories. A parameter that could change nothing is refused.
         """
         if public.unit in self.units and len(public.edge_types) > 1:
             raise errors.NotAccepted(
                 "projection takes one relation: ask for each in a job of its own", field="edge_types"
             )
         require_accepted(self, public)
-        _, kind = acquaintance(public.schema, public.edge_types[0])
-        grouped = group_attribute(kind, params.groups) is not None
-        require_heeded(params, _idle(params, grouped))
+        relation, kind = acquaintance(public.schema, public.edge_types[0])
+        require_heeded(params, _idle(params, relation, public.schema.steps))
+        if plain(relation):
+            grouped = group_attribute(kind, params.groups) is not None
+            require_heeded(params, _idle_among_plain(params, grouped))
         if public.nano_epsilon < LEAST_NANO_EPSILON:
             raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
         if idle := why_idle(public):
             require_heeded(params, [Idle((FIELD,), idle)])
         granted = [(public.nano_epsilon, _PURPOSE + public.edge_types[0])]
         if self.carries(params):
+            if not plain(relation):
+                raise errors.NotAccepted(
+                    "what edges of persons carry is read of undirected relations without time alone; leave "
+                    f"{FIELD} out",
+                    field=FIELD,
+                )
             if kind.degree_bound is None:
                 raise errors.NotAccepted(
                     "what edges of persons carry is read under a declared degree_bound alone: which edges a "
@@ -143,11 +150,10 @@ class Projection:
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
-    ) -> CellsModel | ValuedModel:
+    ) -> PeopleModel | ValuedModel:
         """Fit the model, at the plan's cost at most."""
-        from core.methods._shared.frame.model import CellsModel
-        from core.methods.projection.draw import draw
-        from core.methods.projection.fit import fit
+        from core.methods.projection import events, fit
+        from core.methods.projection.model import PeopleModel
 
         progress("fit", 0, 1)
         granted = {each.purpose: pure_nano_epsilon(each.event) or 0 for each in plan.allotments}
@@ -155,24 +161,22 @@ class Projection:
         ((purpose, nano_epsilon),) = granted.items()
         name = purpose.removeprefix(_PURPOSE)
         people = graph.people(name)
-        columns = fit(people, nano_epsilon, params)
+        columns = (fit if plain(people.relation) else events).fit(people, nano_epsilon, params)
         progress("fit", 1, 1)
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-        model = CellsModel(self.name, graph.schema, counts, params, {(name, None): columns}, draw)
+        model = PeopleModel(self.name, graph.schema, counts, params, {(name, None): columns})
         if not of_values:
             return model
         from core.methods.projection.values import valued
 
         return valued(model, people, of_values, group_attribute(people.kind, params.groups))
 
-    def load(self, folder: Path) -> CellsModel | ValuedModel:
+    def load(self, folder: Path) -> PeopleModel | ValuedModel:
         """Read the model that its ``save`` wrote."""
-        from core.methods._shared.frame.model import load_cells
         from core.methods._shared.values.stage import with_values
-        from core.methods.projection.draw import draw
+        from core.methods.projection.model import load
 
-        model = load_cells(folder, self.name, self.Params, draw)
-        return with_values(model, folder, self.name, self.Params)
+        return with_values(load(folder, self.name), folder, self.name, self.Params)
 
     def carries(self, params: ProjectionParams) -> bool:
         """Tell whether the edges of a release carry what the schema declares."""
@@ -183,7 +187,17 @@ class Projection:
         return plan.only(PURPOSE)
 
 
-def _idle(params: ProjectionParams, grouped: bool) -> Iterable[Idle]:
+def _idle(params: ProjectionParams, relation: EdgeType, steps: int) -> Iterable[Idle]:
+    if not relation.directed:
+        yield Idle(("mutual_share",), "the relation is not directed; mutual pairs are read of directed ones")
+    if not relation.temporal or steps == 1:
+        yield Idle(("step_share",), "the relation has one step; periods are read of timed ones")
+    if not plain(relation):
+        names = "groups", "group_share", "triangle_share", "proposals"
+        yield Idle(names, "groups and triangles are read of undirected relations without time alone")
+
+
+def _idle_among_plain(params: ProjectionParams, grouped: bool) -> Iterable[Idle]:
     if not grouped:
         yield Idle(("group_share",), "there are no groups; a public attribute named by groups makes some")
     if not params.triangle_share:

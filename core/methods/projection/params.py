@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
+from core.graphs.schema import EdgeType
 from core.methods._shared.values.share import ValueParameters
 
 HISTOGRAM = 0.4
@@ -46,6 +47,18 @@ class ProjectionParams(ValueParameters):
             "what all shares leave."
         ),
     )
+    mutual_share: float = Field(
+        default=0.12,
+        ge=LEAST_SHARE,
+        lt=1,
+        description="Share of epsilon for the pairs of a directed relation that are linked both ways.",
+    )
+    step_share: float = Field(
+        default=0.2,
+        ge=LEAST_SHARE,
+        lt=1,
+        description="Share of epsilon for the edges of each period of a timed relation.",
+    )
     proposals: float = Field(
         default=60, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
     )
@@ -59,6 +72,13 @@ class ProjectionParams(ValueParameters):
 
     @model_validator(mode="after")
     def _leaves_the_law_a_share(self) -> ProjectionParams:
-        if self.scale_share + self.edge_share + self.group_share + self.triangle_share > 0.95:
+        always = self.scale_share + self.edge_share
+        others = self.group_share + self.triangle_share, self.mutual_share + self.step_share
+        if always + max(others) > 0.95:
             raise ValueError("the shares must leave at least 0.05 for the law of degrees")
         return self
+
+
+def plain(relation: EdgeType) -> bool:
+    """Tell whether a relation has neither directions nor time: groups and triangles are read of it."""
+    return not relation.directed and not relation.temporal

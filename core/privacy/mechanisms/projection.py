@@ -118,10 +118,10 @@ def kept_items(
     ``caps``: of each copy of a node. ``copies``: which copies an item joins, at its source and its target.
     """
     order = np.argsort(_ranks(*items, keyed(key)), kind="stable")
-    ends = [copy * nodes + node for copy, node in zip(copies, items, strict=False)]
+    one, other = copies[0] * nodes + items.source, copies[1] * nodes + items.target
     if len(caps) <= 2:
-        return kept_in_order(*ends, order, np.repeat(np.asarray(caps, np.int64), nodes))
-    names, place = np.unique(np.concatenate(ends), return_inverse=True)  # most copies have no item
+        return kept_in_order(one, other, order, np.repeat(np.asarray(caps, np.int64), nodes))
+    names, place = np.unique(np.concatenate([one, other]), return_inverse=True)  # most copies have no item
     own = np.asarray(caps, np.int64)[names // nodes]
     return kept_in_order(place[: len(order)], place[len(order) :], order, own)
 

@@ -41,7 +41,7 @@ class Persons:
         self._table = graph.nodes[self.kind.name]
         self._meter = meter
         self._read: Callable[[], EdgeTable] = lambda: graph.edges[edge_type]
-        self._steps = graph.schema.steps
+        self.steps = graph.schema.steps if self.relation.temporal else 1
 
     @property
     def shape(self) -> Shape:
@@ -191,7 +191,8 @@ class ClassedEdges(Kept):
     def _tell(self, items: Items) -> np.ndarray:
         classes = self._of(items)
         copies = classes, classes
-        return classes[projection.kept_items(items, self._people.count, self._caps, copies, self._key)]
+        kept = projection.kept_items(items, self._people.count, self._caps, copies, self._key)
+        return np.asarray(classes[kept])
 
 
 def among(items: Items, labels: np.ndarray, *, same: bool) -> Items:

@@ -70,7 +70,7 @@ class People(Persons):
         """
         if not self.relation.temporal:
             raise NotAccepted("a relation without time has no periods", field="periods")
-        of = check_labels(periods, self._steps, len(thetas), "periods")[0]
+        of = check_labels(periods, self.steps, len(thetas), "periods")[0]
         return ClassedEdges(self, thetas, key, lambda items: of[items.step])
 
     def bounded(self, bound: int) -> BoundedGraph:

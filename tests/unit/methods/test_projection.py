@@ -16,7 +16,7 @@ from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods.base import PublicFacts, no_progress
 from core.methods.projection import GENERATOR
 from core.methods.projection.draw import degrees_of, placed
-from core.methods.projection.fit import counted_triangles, most_triangles, scale_of
+from core.methods.projection.fit import counted_triangles, most_triangles
 from core.methods.projection.law import (
     CappedEdges,
     CappedTails,
@@ -26,6 +26,7 @@ from core.methods.projection.law import (
     kept_mean,
     reached,
 )
+from core.methods.projection.looks import scale_of
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
@@ -164,7 +165,7 @@ def test_degrees_of_the_law_meet_the_number_of_edges_in_the_tail():
     law = DegreeLaw(np.array([1, 2, 3, 50]), np.array([0.4, 0.3, 0.2, 0.1]))
     rng = public_generator(2)
     plain = law.quantiles(1_000)
-    degrees = degrees_of(law, 1_000, 4_000, 999, rng)
+    degrees = degrees_of(law, 1_000, 8_000, 999, rng)
     assert degrees.sum() == 8_000
     few = plain <= 2
     assert few.sum() > 600
@@ -197,7 +198,9 @@ def test_a_count_that_is_nothing_but_noise_does_not_say_how_many_edges_there_are
     def projected(theta: int) -> SimpleNamespace:
         return SimpleNamespace(edge_count=lambda **_: noisy[theta])
 
-    _, mean, left = scale_of(SimpleNamespace(projected=projected, count=2_708), 2_707, 80_000_000)
+    relation = SimpleNamespace(directed=False)
+    people = SimpleNamespace(projected=projected, count=2_708, relation=relation)
+    _, mean, left = scale_of(people, 2_707, 80_000_000)
     assert 2 < mean < 8
     assert left == 80_000_000 - 3 * (80_000_000 // 6)
 
