@@ -47,7 +47,10 @@ TAOBAO_EDGES = 3_000_000
 
 
 def load(name: str, data: Path, bound: int | None = None) -> Graph:
-    """One of ``THINGS``, ``PEOPLE`` or ``DIRECTED``, or ``generated-NODES-BOUND``; ``bound``: the degree bound declared."""
+    """One of ``THINGS``, ``PEOPLE`` or ``DIRECTED``, or ``generated-NODES-BOUND``.
+
+    ``bound``: the degree bound declared.
+    """
     if name in THINGS:
         return _with_things(name, data)
     if name.startswith("generated-"):

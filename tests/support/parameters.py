@@ -302,15 +302,17 @@ TRIED: Mapping[str, Table] = {
         "groups": at("people", "team", "floor") + at("people", None, "team"),
         **everywhere(
             {
-                "scale_share": (0.08, 0.3),
-                "edge_share": (0.2, 0.4),
-                "triangle_share": (0.15, 0.4),
+                "scale_share": (0.12, 0.2),
+                "edge_share": (0.2, 0.3),
+                "triangle_share": (0.15, 0.3),
                 "proposals": (0.0, 100.0),
             },
             "people",
         ),
-        "group_share": at("people", 0.2, 0.4, groups="team"),
+        "group_share": at("people", 0.2, 0.3, groups="team"),
         "attribute_share": at("valued people", 0.0, 0.4),
+        "mutual_share": at("senders", 0.12, 0.3),
+        "step_share": at("senders", 0.2, 0.4),
     },
     "psgraph": everywhere(
         {
@@ -472,6 +474,9 @@ IDLE: list[Idle] = [
     *idle("profiles", "persons", {"sweeps": 3}, structure_share=0.0),
     *idle("projection", "people", {"group_share": 0.3}),
     *idle("projection", "people", {"proposals": 5.0}, triangle_share=0.0),
+    *idle("projection", "people", {"mutual_share": 0.3, "step_share": 0.3}),
+    *idle("projection", "senders", {"groups": "team", "group_share": 0.3}),
+    *idle("projection", "senders", {"triangle_share": 0.3, "proposals": 5.0}),
     *idle("ppgsl", "plain", {"rounds": 2}),
     *idle("ppgsl", "plain", {"rounding": "bernoulli"}, release="weighted"),
     *idle("ppgsl", "plain", {"alpha": 5.0}, target={"attack_auc": 0.6}),

@@ -1,11 +1,12 @@
 """Our own method for people and people: degrees, groups and triangles that hide all edges of one person.
 
-The reads of one undirected relation, each of which may use what was read before:
-1. edges kept by projections at theta = 4, 16, 64, ... (L1 theta), until the noisy number says that nodes have
-   far fewer than theta on average. That is the mean degree, roughly.
-2. how many nodes have at least j edges at a theta of about four mean degrees, for every j up to theta (L1
+The reads of one relation, each of which may use what was read before:
+1. edges kept by projections at theta = 4, 16, 64, ... (L1 theta), until few are cut off and a larger theta
+   keeps hardly more, or the next noise would hide the number. That is the mean degree, roughly.
+2. how many nodes have at least j edges at a theta of one to four mean degrees, for every j up to theta (L1
    2 theta).
-3. edges at a theta of twelve to forty mean degrees, so that few are cut off.
+3. edges at the theta, of twelve mean degrees and more, at which noise and what is cut off are least.
+Of an undirected relation without time also:
 4. where a public attribute groups persons: edges inside each group (L1 theta, all groups together), and
    across groups (L1 theta), each of a projection of those edges alone.
 5. triangles, of which no person counts in more than tau (L1 tau + 1), twice: roughly, then at the tau that
@@ -13,10 +14,18 @@ The reads of one undirected relation, each of which may use what was read before
    D (D - 1) / 2). A number that may be noise alone is dropped.
 6. where asked for (``attribute_share``), what edges carry: under a declared bound D alone, a histogram of
    values, and counts of values between public groups (L1 2 D, times the records that an edge may have).
-The projections are undone: the law of degrees is the one that explains 1, 2 and 3 as projections of a graph
-whose edges join ends at random (:mod:`core.methods.projection.law`). A graph is drawn by matching edge
-ends, group by group, with the degrees of that law, and rewired, keeping degrees and totals between groups,
-until it has as many triangles as were read; where none were seen, it has those of chance.
+Of a directed one, 1 to 3 are read of its double cover: theta arcs of a person go out at most and theta come
+in, which it moves twice as far; tails of both sides are asked together. And the pairs that are linked both
+ways, as an undirected graph (L1 theta).
+Of a timed one, 1 to 3 are read of events of all steps in one list. And the edges of each period, a stretch of
+steps, by a projection for each (L1 the sum of their thetas, or 2 D).
+The projections are undone: the laws of degrees are those that explain 1, 2 and 3 as projections of a graph
+whose edges join ends at random (:mod:`core.methods.projection.law`); each side's law is fitted with the room
+that the other's leaves. A graph is drawn by matching edge ends, group by group, with the degrees of that law,
+and rewired, keeping degrees and totals between groups, until it has as many triangles as were read; where
+none were seen, it has those of chance. With directions or time, ends are dealt out over steps by the numbers
+read, and matched step by step, first those of mutual pairs; whoever has many arcs out has many in, the more
+so the more arcs are mutual.
 
 Guarantee: pure epsilon. Unit: node, all edges of one person, replaced by any others. Proof of the total:
 which thetas, thresholds and taus are asked is a function of earlier noisy outputs and public facts, hence the
@@ -32,10 +41,11 @@ the next edge, without end.
 
 What to expect: degrees, the number of edges, groups and triangles of a graph of some thousand persons, at
 epsilon 1. Single ties do not come through, and hubs beyond what theta reaches are drawn from a power law.
-Constants were chosen while looking at Cora, LastFM Asia, Digg and Facebook.
+In time, a person's events are spread over steps by chance alone.
+Constants were chosen while looking at Cora, LastFM Asia, Digg, Facebook and CollegeMsg.
 
 Sources: projections, Day, Li, Lyu, SIGMOD 2016; packings, Kasiviswanathan, Nissim, Raskhodnikova, Smith, TCC
-2013. Undoing the projection, totals inside groups and the whole are ours.
+2013. Double covers, undoing the projection, totals inside groups and the whole are ours.
 """
 
 from __future__ import annotations
@@ -73,8 +83,8 @@ class Projection:
     name = "projection"
     title = "Degrees, groups and triangles of people"
     summary = (
-        "Keyed edge projections whose loss is undone, totals inside public groups, and packed triangles: "
-        "hides all edges of one person. Pure epsilon under unit node."
+        "Keyed edge projections whose loss is undone, of both sides and of periods; totals inside public "
+        "groups, and packed triangles: hides all edges of one person. Pure epsilon under unit node."
     )
     assurance: Assurance = "proven"
     Params = ProjectionParams

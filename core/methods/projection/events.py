@@ -53,9 +53,9 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     if most < 1:  # one person: there is nothing to read, and a plan is never left unread
         counted(people, 1, nano_epsilon, "edges")
         return _columns(people, 0, [NOBODY] * (2 // ends_of(people)), 0.0, np.ones(1), np.empty(0))
-    edges, mean, left = scale_of(people, most, budget["scale"])
+    edges, rough, mean, left = scale_of(people, most, budget["scale"])
     tails = law_tails(people, mean, most, budget["law"])
-    edges.append(wide_count(people, mean, most, budget["edges"] + left))
+    edges.append(wide_count(people, rough, mean, most, budget["edges"] + left))
     reach = reach_of(edges[-1].theta, most)
     if relation.directed:
         laws = list(fitted_laws(people.count, reach, edges, (tails[0], tails[1])))

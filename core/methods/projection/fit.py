@@ -58,9 +58,9 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     if most < 1:  # one person: there is nothing to read, and a plan is never left unread
         counted(people, 1, nano_epsilon, "edges")
         return _columns(NOBODY, 0, labels, np.zeros(groups), 0.0, np.empty(0))
-    edges, mean, left = scale_of(people, most, budget["scale"])
+    edges, rough, mean, left = scale_of(people, most, budget["scale"])
     tails = law_tails(people, mean, most, budget["law"])
-    edges.append(wide_count(people, mean, most, budget["edges"] + left))
+    edges.append(wide_count(people, rough, mean, most, budget["edges"] + left))
     law = fitted_law(nodes, reach_of(edges[-1].theta, most), edges, tails)
     total = float(law.grid @ law.mass) * nodes / 2
     inside, across = np.array([total]), 0.0

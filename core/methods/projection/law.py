@@ -24,8 +24,9 @@ from core.methods._shared.degrees.smooth import newton_mode, smooth_prior, softm
 SINGLES = 48  # degrees that have a grid point of their own; beyond, points are spaced by ratio
 RATIO = 1.06
 LOOSE = 1.5  # standard deviation of the log density around a first guess
-MODEL = 0.03  # relative error of the projection's model, where it takes edges
-ABOVE = 0.01  # of the edges, about: what the largest theta cuts off
+MODEL = 0.1  # relative error of the projection's model, where it takes edges
+ABOVE = 0.01  # relative error of a number of edges beside its noise
+LOST = 0.5  # relative error of what the largest theta cuts off by the law
 ROUNDS = 8
 CLOSE = 1e-3  # of the nodes: laws that move less have been found
 PACES = 64  # steps of a double cover's equations
@@ -209,16 +210,17 @@ class _Side:
         rows: list[np.ndarray] = []
         told: list[np.ndarray | list[float]] = []
         variance: list[float | np.ndarray | list[float]] = []
+        widest, cut = max(self._edges, key=lambda each: each.theta), 0.0
         for each in self._edges:
             row = kept_mean(grid, shares[each.theta], each.theta) / self.ends
             lost = nodes * float(mass @ (grid / self.ends - row))
             rows.append(row[None, :])
             told.append([each.count])
             variance.append([each.variance + (MODEL * lost) ** 2 + 1])
-        widest = max(self._edges, key=lambda each: each.theta)
+            cut = lost if each is widest else cut
         rows.append(grid[None, :] / self.ends)
-        told.append([widest.count])
-        variance.append([widest.variance + (ABOVE * widest.count) ** 2 + 1])
+        told.append([widest.count + cut])
+        variance.append([widest.variance + (ABOVE * widest.count) ** 2 + (LOST * cut) ** 2 + 1])
         for tail in self._tails:
             upper = reached(grid, shares[tail.theta], tail.at)
             lost = nodes * ((grid[None, :] >= tail.at[:, None]) - upper) @ mass

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.methods._shared.degrees.fitted import DegreeLaw
-from core.methods.projection.law import CappedEdges, CappedTails, fitted_law
+from core.methods.projection.law import LOST, CappedEdges, CappedTails, fitted_law, kept_share
 from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms.projection import MAX_THETA
 
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 FIRST_THETA, RUNGS_APART = 4, 4
 SPARSE = 0.35  # of theta: a mean number of kept edges below it says that most edges were kept
+GROWN = 1.08  # times an earlier number of kept edges: more says that hubs were cut
+LONGEST = 4.0  # root n: no theta of the first look is larger
 LEAST_MEAN = 0.5
 LAW_THETA, LAW_NOISE = (1.0, 4.0), 0.1
 """Theta for the law of degrees, in mean degrees: noise is about LAW_NOISE of the nodes, within limits."""
-EDGE_THETA, ARC_THETA, EDGE_NOISE = (12.0, 40.0), (8.0, 40.0), 0.015
-"""Theta for the number of edges, in mean degrees: noise is about EDGE_NOISE of it, within limits."""
+EDGE_THETA, THETAS = (12.0, 200.0), 12
+"""Thetas for the number of edges, in mean degrees, of which the best is taken."""
 MOST_THRESHOLDS = 60
 REACH = 1.25  # the law ends at so many times the largest theta
 NOBODY = DegreeLaw(np.zeros(1, np.int64), np.ones(1))
@@ -61,31 +63,43 @@ def variance(sensitivity: int, nano_epsilon: int) -> float:
     return 2 * (sensitivity * NANO / nano_epsilon) ** 2
 
 
-def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedEdges], float, int]:
-    """Numbers of kept edges at growing thetas, a rough mean degree, and the nano-epsilon that was left.
+def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedEdges], DegreeLaw, float, int]:
+    """Numbers of kept edges at growing thetas, a rough law, its mean, and the nano-epsilon that was left.
 
-    Every theta that public facts allow has an equal share; the look ends at the first that cuts off little.
-    The mean is that of the law that explains all counts: one at a large theta may be nothing but noise.
+    Every theta that public facts allow has an equal share. The look ends where few edges were cut off and a
+    larger theta kept hardly more (of a few hubs the first alone would say that), or where the next noise
+    would hide the last number. The law explains all counts: one may be nothing but noise.
     """
+    limit = min(most, int(LONGEST * np.sqrt(people.count)))
     ends, thetas = ends_of(people), [min(FIRST_THETA, most)]
-    while thetas[-1] < most:
-        thetas.append(min(RUNGS_APART * thetas[-1], most))
-    each, left, found = nano_epsilon // len(thetas), nano_epsilon, []
+    while RUNGS_APART * thetas[-1] <= limit:
+        thetas.append(RUNGS_APART * thetas[-1])
+    each, left, found = nano_epsilon // len(thetas), nano_epsilon, list[CappedEdges]()
     for theta in thetas:
+        before = found[-1].count if found else 0.0
+        if found and np.sqrt(variance(sides_of(people) * theta, each)) > max(before, 1.0):
+            break
         found.append(counted(people, theta, each, "edges, roughly"))
         left -= each
-        if max(ends * found[-1].count / people.count, LEAST_MEAN) <= SPARSE * theta:
+        few = max(ends * found[-1].count / people.count, LEAST_MEAN) <= SPARSE * theta
+        if len(found) > 1 and few and found[-1].count <= GROWN * before:
             break
     law = fitted_law(people.count, reach_of(found[-1].theta, most), found, [], ends)
-    return found, float(np.clip(law.grid @ law.mass, LEAST_MEAN, found[-1].theta)), left
+    return found, law, float(np.clip(law.grid @ law.mass, LEAST_MEAN, found[-1].theta)), left
 
 
-def wide_count(people: People, mean: float, most: int, nano_epsilon: int) -> CappedEdges:
-    """The number of edges, of a projection that takes few."""
-    noise = 2 * NANO / nano_epsilon / people.count  # of the edges, for each mean degree in theta
-    limits = ARC_THETA if people.relation.directed else EDGE_THETA
-    theta = theta_of(mean, float(np.clip(EDGE_NOISE / noise, *limits)), most)
+def wide_count(people: People, law: DegreeLaw, mean: float, most: int, nano_epsilon: int) -> CappedEdges:
+    """The number of edges, at the theta at which noise and what it cuts off by the rough law are least."""
+    thetas = [theta_of(mean, times, most) for times in np.geomspace(*EDGE_THETA, THETAS)]
+    theta = min(thetas, key=lambda each: _missed(people, law, each, nano_epsilon))
     return counted(people, theta, nano_epsilon, "edges")
+
+
+def _missed(people: People, law: DegreeLaw, theta: int, nano_epsilon: int) -> float:
+    """The squared error of a number of edges: noise, and half of what a projection cuts off."""
+    cut = 1 - kept_share(law, 1.0, theta)
+    lost = cut * float(law.grid @ law.mass) * people.count / ends_of(people)
+    return variance(sides_of(people) * theta, nano_epsilon) + (LOST * lost) ** 2
 
 
 def law_tails(people: People, mean: float, most: int, nano_epsilon: int) -> list[CappedTails]:
@@ -94,6 +108,7 @@ def law_tails(people: People, mean: float, most: int, nano_epsilon: int) -> list
     noise = moved * mean * NANO / nano_epsilon / people.count  # of the nodes, for each mean degree in theta
     theta = theta_of(mean, float(np.clip(LAW_NOISE / noise, *LAW_THETA)), most)
     at = np.unique(np.rint(np.geomspace(1, theta, MOST_THRESHOLDS)).astype(np.int64))
+    told: tuple[np.ndarray, ...]
     if people.relation.directed:
         told = people.directed((theta, theta)).tail_counts(
             thresholds=(at, at), nano_epsilon=nano_epsilon, purpose="degrees"

@@ -19,6 +19,8 @@ from core.privacy.entropy import Generator as Rng
 class PeopleModel(StoredCells):
     """One cell, that of a relation and of all its steps together."""
 
+    params: ProjectionParams
+
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """Draw one graph over the universes, without ids. The same ``rng`` state gives the same graph."""
         (((name, _), columns),) = self.cells.items()
