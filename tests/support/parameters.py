@@ -302,7 +302,7 @@ TRIED: Mapping[str, Table] = {
         "groups": at("people", "team", "floor") + at("people", None, "team"),
         **everywhere(
             {
-                "scale_share": (0.12, 0.2),
+                "scale_share": (0.1, 0.2),
                 "edge_share": (0.2, 0.3),
                 "triangle_share": (0.15, 0.3),
                 "proposals": (0.0, 100.0),

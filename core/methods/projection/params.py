@@ -24,13 +24,13 @@ class ProjectionParams(ValueParameters):
         ),
     )
     scale_share: float = Field(
-        default=0.12,
+        default=0.1,
         ge=LEAST_SHARE,
         lt=1,
         description="Share of epsilon for edge counts at theta 4, 16, ..., which say at what theta to go on.",
     )
     edge_share: float = Field(
-        default=0.3, ge=LEAST_SHARE, lt=1, description="Share of epsilon for the number of edges."
+        default=0.2, ge=LEAST_SHARE, lt=1, description="Share of epsilon for the number of edges."
     )
     group_share: float = Field(
         default=0.2,
