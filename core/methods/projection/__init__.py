@@ -59,7 +59,7 @@ from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
 from core.methods.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
-from core.methods.projection.params import HISTOGRAM, ProjectionParams, plain
+from core.methods.projection.params import HISTOGRAM, LEFT, MOST_TAKEN, ProjectionParams, plain
 from core.privacy.accounting.events import Pure, pure_nano_epsilon
 from core.privacy.accounting.persons import acquaintance
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
@@ -108,6 +108,8 @@ class Projection:
         if plain(relation):
             grouped = group_attribute(kind, params.groups) is not None
             require_heeded(params, _idle_among_plain(params, grouped))
+        if params.taken(plain(relation)) > MOST_TAKEN:
+            raise errors.NotAccepted(LEFT, field="edge_share")
         if public.nano_epsilon < LEAST_NANO_EPSILON:
             raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
         if idle := why_idle(public):

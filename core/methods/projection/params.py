@@ -9,6 +9,8 @@ from core.methods._shared.values.share import ValueParameters
 
 HISTOGRAM = 0.4
 """Of what an attribute of edges has, where public groups have the rest."""
+MOST_TAKEN = 0.95
+LEFT = "the shares must leave at least 0.05 for the law of degrees"
 LEAST_SHARE = 0.001
 """Of epsilon, so that each read of the least epsilon that is taken has a part of it."""
 
@@ -72,11 +74,14 @@ class ProjectionParams(ValueParameters):
 
     @model_validator(mode="after")
     def _leaves_the_law_a_share(self) -> ProjectionParams:
-        always = self.scale_share + self.edge_share
-        others = self.group_share + self.triangle_share, self.mutual_share + self.step_share
-        if always + max(others) > 0.95:
-            raise ValueError("the shares must leave at least 0.05 for the law of degrees")
+        if min(self.taken(True), self.taken(False)) > MOST_TAKEN:
+            raise ValueError(LEFT)
         return self
+
+    def taken(self, plain: bool) -> float:
+        """The share of all reads but the law's, of a relation that is plain or not."""
+        others = (self.group_share, self.triangle_share) if plain else (self.mutual_share, self.step_share)
+        return self.scale_share + self.edge_share + sum(others)
 
 
 def plain(relation: EdgeType) -> bool:

@@ -399,6 +399,11 @@ REFUSED = {
         "groups",
     ),
     "mutual pairs without directions": ({}, {"mutual_share": 0.1}, "mutual_share"),
+    "no share for the law of both sides": (
+        {"edge_types": (EdgeType(directed=True),)},
+        {"edge_share": 0.4, "mutual_share": 0.3},
+        "edge_share",
+    ),
     "steps without time": ({}, {"step_share": 0.1}, "step_share"),
     "values of arcs": (
         {"edge_types": (EdgeType(directed=True, attributes=(STARS,)),)},
