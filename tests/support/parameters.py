@@ -300,15 +300,8 @@ TRIED: Mapping[str, Table] = {
     | CARRIES,
     "projection": {
         "groups": at("people", "team", "floor") + at("people", None, "team"),
-        **everywhere(
-            {
-                "scale_share": (0.1, 0.2),
-                "edge_share": (0.2, 0.3),
-                "triangle_share": (0.15, 0.3),
-                "proposals": (0.0, 100.0),
-            },
-            "people",
-        ),
+        **everywhere({"scale_share": (0.1, 0.2), "edge_share": (0.2, 0.3)}, "people"),
+        **everywhere({"triangle_share": (0.15, 0.3), "proposals": (0.0, 100.0)}, "people"),
         "group_share": at("people", 0.2, 0.3, groups="team"),
         "attribute_share": at("valued people", 0.0, 0.4),
         "mutual_share": at("senders", 0.12, 0.3),
