@@ -13,7 +13,7 @@ from benchmarks.load import numbers
 from benchmarks.typed_graphs import SHAPES, load_dataset, shaped
 from benchmarks.typed_metrics import Reading
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
+from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
 from papers.hetesdg.benchmarks import data as hetesdg_data
 
 THINGS: dict[str, tuple[str, Reading]] = {
@@ -32,17 +32,32 @@ PEOPLE: dict[str, tuple[str, str | None]] = {
 }
 """People and people: the list of edges and that of public groups, where there are groups."""
 
+DIRECTED: dict[str, tuple[str, int, int | None]] = {
+    "otc": ("bitcoin-otc/soc-sign-bitcoinotc.csv", 0, None),
+    "polblogs": ("polblogs/edges.csv", 0, None),
+    "collegemsg": ("CollegeMsg/CollegeMsg.txt", 0, None),
+    "digg-replies": ("munmun-digg-reply/munmun_digg_reply.txt", 1, None),
+    "collegemsg-8-steps": ("CollegeMsg/CollegeMsg.txt", 0, 8),
+}
+"""Who is linked to whom, one way: the list of edges, the lines before it, and steps of like numbers of events
+(the time stands in the third column), or none."""
+
 FOLDERS = {"cora": "cora", "lastfm": "lastfm_asia"}
 TAOBAO_EDGES = 3_000_000
 
 
 def load(name: str, data: Path, bound: int | None = None) -> Graph:
-    """One of ``THINGS`` or ``PEOPLE``, or ``generated-NODES-BOUND``; ``bound``: the degree bound declared."""
+    """One of ``THINGS``, ``PEOPLE`` or ``DIRECTED``, or ``generated-NODES-BOUND``.
+
+    ``bound``: the degree bound declared.
+    """
     if name in THINGS:
         return _with_things(name, data)
     if name.startswith("generated-"):
         nodes, most = (int(part) for part in name.split("-")[1:])
         return person_graph(bounded_graph(nodes, most), bound)
+    if name in DIRECTED:
+        return person_graph(one_way(name, data), bound)
     if name in FOLDERS:
         edges, labels = PEOPLE[name]
         return with_groups(data / FOLDERS[name] / edges, data / FOLDERS[name] / str(labels), bound)
@@ -53,8 +68,26 @@ def person_graph(graph: Graph, bound: int | None) -> Graph:
     """The same graph, its one node type protected."""
     (kind,) = graph.schema.node_types
     marked = kind.model_copy(update={"protected": True, "degree_bound": bound})
-    schema = GraphSchema(node_types=(marked,), edge_types=graph.schema.edge_types)
+    schema = graph.schema.model_copy(update={"node_types": (marked,)})
     return Graph.build(schema, graph.nodes, graph.edges)
+
+
+def one_way(name: str, data: Path) -> Graph:
+    """One of ``DIRECTED``: loops and repeats in a step are dropped, node numbers shuffled."""
+    path, skipped, steps = DIRECTED[name]
+    rows = numbers(data / path, (0, 1) if steps is None else (0, 1, 2), skipped).astype(np.int64)
+    names, place = np.unique(rows[:, :2], return_inverse=True)
+    ends = np.random.default_rng(0).permutation(len(names))[place.reshape(-1, 2)]
+    step = None
+    if steps is not None:
+        step = np.searchsorted(np.quantile(rows[:, 2], np.arange(1, steps) / steps), rows[:, 2])
+    schema = GraphSchema(
+        node_types=(NodeType(count=len(names)),),
+        edge_types=(EdgeType(directed=True, temporal=steps is not None),),
+        time=None if steps is None else TimeGrid(count=steps),
+    )
+    table = EdgeTable(ends[:, 0], ends[:, 1], step)
+    return Graph.build(schema, {"node": NodeTable(len(names))}, {"edge": table})
 
 
 def edge_wise(graph: Graph) -> Graph:

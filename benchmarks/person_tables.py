@@ -11,8 +11,10 @@ memory is the peak by then, imports and the original included. Delta is 1e-6 whe
 sum over things of |degree - original degree| by the number of edges; AUC-items as in docs/metrics.md; Degree
 MMD: THEPUFF's; 4-cycles: synthetic / original, sum over steps; chain TV: users' occupations against films'
 genres. ``large``: the same of 310,000 generated persons. ``people``: one node type. Density and triangles as
-relative errors; modularity of the public groups, against that of the original. ``size``: generated graphs,
-persons against the declared bound.
+relative errors; modularity of the public groups, against that of the original. ``directed``: one node type,
+linked one way. TV of out- and in-degrees over all steps; edges as a relative error; reciprocity: the share of
+arcs that are answered in their step; of timed graphs the L1 distance between shares of edges by step, and the
+TV of degrees in a step, its mean. ``size``: generated graphs, persons against the declared bound.
 
 Rows "one edge, ...": an edge-level method at the same epsilon protects one edge, which is less. Rows "group
 privacy, ...": the same at epsilon / (2 D), D the power of two above the largest degree: all D edges of a
@@ -45,7 +47,7 @@ from core.evaluation.tasks.run import persons_first
 from core.evaluation.utility import clustering, degrees
 from core.evaluation.utility.relative import plain
 from core.evaluation.view import UndirectedView
-from core.graphs.graph import Graph
+from core.graphs.graph import EdgeTable, Graph
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
 from core.privacy.accounting.events import NANO
@@ -87,6 +89,11 @@ PEOPLE_ROWS = (
     Row("one edge, dcsbm", "dcsbm", Unit.EDGE),
     Row("group privacy, dcsbm", "dcsbm", Unit.EDGE, grouped=True),
 )
+DIRECTED_ROWS = (
+    Row("projection", "projection"),
+    Row("one edge, anchored", "anchored", Unit.EDGE),
+    Row("group privacy, anchored", "anchored", Unit.EDGE, grouped=True),
+)
 SIZE_ROWS = (
     Row("projection, bound declared", "projection", bounded=True),
     Row("one edge, dcsbm", "dcsbm", Unit.EDGE),
@@ -109,6 +116,7 @@ TABLES = {
     "things": Table(("ml-100k", "amazon", "bitcoin-otc"), (1, 2, 4, 8), THINGS_ROWS),
     "large": Table(("taobao",), (1,), THINGS_ROWS[:1]),
     "people": Table(tuple(person_graphs.PEOPLE), (1, 2, 4), PEOPLE_ROWS),
+    "directed": Table(tuple(person_graphs.DIRECTED), (1, 2, 4), DIRECTED_ROWS),
     "size": Table(SIZES, (1,), SIZE_ROWS),
 }
 
@@ -138,7 +146,10 @@ def measure(table: str, name: str, data: Path, row: Row | None, epsilon: float, 
     graph = person_graphs.load(name, data, bound if row is not None and row.bounded else None)
     synthetic, seconds = (graph, 0.0) if row is None else released(row, graph, epsilon, bound)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found = things(name, graph, synthetic) if name in person_graphs.THINGS else people(graph, synthetic)
+    if name in person_graphs.THINGS:
+        found = things(name, graph, synthetic)
+    else:
+        found = (directed if name in person_graphs.DIRECTED else people)(graph, synthetic)
     return {**found, "cpu_seconds": seconds, "peak_megabytes": peak}
 
 
@@ -193,6 +204,45 @@ def people(original: Graph, synthetic: Graph) -> dict[str, float | None]:
     if groups is not None:
         found["modularity"], found["true modularity"] = (modularity(view, groups) for view in views[::-1])
     return found
+
+
+def directed(original: Graph, synthetic: Graph) -> dict[str, float | None]:
+    """The figures of people who are linked one way; reciprocity as it is and, first, as it was drawn."""
+    tables = [graph.edges["edge"] for graph in (synthetic, original)]
+    nodes, steps = original.nodes["node"].count, original.schema.steps
+    found: dict[str, float | None] = {}
+    for side in ("source", "target"):
+        name = {"source": "TV out", "target": "TV in"}[side]
+        found[name] = total_variation(*(np.bincount(getattr(t, side), minlength=nodes) for t in tables))
+    edges = [table.count for table in tables]
+    found["edges RE"] = abs(edges[0] - edges[1]) / edges[1]
+    found["reciprocity"], found["true reciprocity"] = (reciprocity(table, nodes) for table in tables)
+    if original.schema.temporal:
+        shares = [np.bincount(table.step, minlength=steps) / max(table.count, 1) for table in tables]
+        found["L1 steps"] = float(np.abs(shares[0] - shares[1]).sum())
+        apart = []
+        for step in range(steps):
+            cells = [graph.cell("edge", step) for graph in (synthetic, original)]
+            for side in ("source", "target"):
+                own = (np.bincount(getattr(cell, side), minlength=nodes) for cell in cells)
+                apart.append(total_variation(*own))
+        found["TV in a step"] = float(np.mean(apart))
+    return found
+
+
+def total_variation(one: np.ndarray, other: np.ndarray) -> float:
+    """The distance between the distributions of two vectors of degrees, in 0..1."""
+    most = int(max(one.max(initial=0), other.max(initial=0))) + 1
+    apart = np.bincount(one, minlength=most) / len(one) - np.bincount(other, minlength=most) / len(other)
+    return float(np.abs(apart).sum() / 2)
+
+
+def reciprocity(table: EdgeTable, nodes: int) -> float:
+    """The share of arcs that are answered in their own step; 0 without arcs."""
+    step = np.zeros(table.count, dtype=np.int64) if table.step is None else table.step.astype(np.int64)
+    source, target = table.source.astype(np.int64), table.target.astype(np.int64)
+    keys = [(step * nodes + one) * nodes + other for one, other in ((source, target), (target, source))]
+    return float(np.isin(*keys).mean()) if table.count else 0.0
 
 
 def modularity(view: UndirectedView, groups: np.ndarray) -> float:

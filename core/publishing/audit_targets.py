@@ -285,11 +285,14 @@ def _psgraph(model: Any) -> np.ndarray:
 def _projection(model: Any) -> np.ndarray:
     """Read how many edges the fitted law has, how many nodes have any, and how many triangles were seen.
 
-    What a drawn graph hides by its own chance; without triangles, a number below all others stands for them.
+    With directions or time how many edges and mutual pairs there are, and the steps' shares. What a drawn
+    graph hides by its own chance; without triangles, a number below all others stands for them.
     """
     (columns,) = model.cells.values()
-    law, seen = columns["mass"] @ columns["grid"], columns["triangles"]
-    nobody = columns["mass"][columns["grid"] == 0].sum()
+    law, nobody = columns["mass"] @ columns["grid"], columns["mass"][columns["grid"] == 0].sum()
+    if "total" in columns:
+        return np.array([law, 1 - nobody, *columns["total"], *columns["mutual"], *columns["steps"]])
+    seen = columns["triangles"]
     return np.array([law, 1 - nobody, *columns["inside"], *(seen if len(seen) else [0.0])])
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
 from core.methods.base import PublicFacts
 from core.methods.projection import GENERATOR
 from core.privacy.accounting.audit import audit_epsilon
@@ -28,7 +28,7 @@ from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import projection
 from core.privacy.mechanisms.projection import fresh_key
 from core.privacy.queries import Shape
-from core.privacy.reads.people import ProjectedGraph
+from core.privacy.reads.kept import ClassedEdges, DirectedGraph, Kept, ProjectedGraph
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.property.test_projection import LABELS, NODES, PAIRS, degrees, families, kept_sets
@@ -66,6 +66,95 @@ def test_whole_fits_lie_within_the_plan_for_every_neighbour(facts, tmp_path):
     for number, other in enumerate(neighbours(pairs, nodes)):
         folder = tmp_path / str(number)
         compared(fitted, graph, persons(other, nodes, **facts), WHOLE_GRAPH, Path(folder))
+
+
+def moving(items: set[tuple[int, ...]], nodes: int, steps: int, *, directed: bool, **facts) -> Graph:
+    """Persons who are linked one way, or in steps."""
+    relation = EdgeType(directed=directed, temporal=steps > 1)
+    kind = NodeType(count=nodes, protected=True, **facts)
+    time = TimeGrid(count=steps) if steps > 1 else None
+    source, target, *step = np.array(sorted(items), dtype=np.int64).reshape(-1, 2 + (steps > 1)).T
+    schema = GraphSchema(node_types=(kind,), edge_types=(relation,), time=time)
+    table = EdgeTable(source, target, *step)
+    return Graph.build(schema, {"node": NodeTable(nodes)}, {"edge": table})
+
+
+MOVING = {
+    "directed": (3, 1, True, {}),
+    "timed": (3, 2, False, {}),
+    "timed, declared bound": (3, 2, False, {"degree_bound": 4}),
+    "directed, more persons": (4, 1, True, {"degree_bound": 6}),
+    "timed, more persons": (4, 2, False, {}),
+    "directed and timed": (3, 2, True, {}),
+}
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("theta", [1, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=[pytest.mark.slow] * (place > 2)) for place, name in enumerate(MOVING)]
+)
+def test_whole_fits_with_directions_or_time_lie_within_the_plan_for_every_neighbour(
+    case, theta, tmp_path, monkeypatch
+):
+    nodes, steps, directed, facts = MOVING[case]
+    slots = [
+        (a, b, *((step,) if steps > 1 else ()))
+        for step in range(steps)
+        for a, b in itertools.permutations(range(nodes), 2)
+        if directed or a < b
+    ]
+    items = {slot for place, slot in enumerate(slots) if place % 3}
+    if theta:
+        monkeypatch.setattr("core.methods.projection.looks.theta_of", lambda *_: theta)
+        monkeypatch.setattr("core.methods.projection.events.theta_of", lambda *_: theta)
+    monkeypatch.setattr("core.methods.projection.events.PERIOD_NOISE", 1e9)
+    public = PublicFacts(
+        moving(items, nodes, steps, directed=directed, **facts).schema,
+        Unit.NODE,
+        None,
+        4 * NANO,
+        0,
+        ("edge",),
+    )
+    fitted, number = fit_of(GENERATOR, GENERATOR.Params(), public), 0
+    graph = moving(items, nodes, steps, directed=directed, **facts)
+    for node in range(nodes):
+        own = [slot for slot in slots if node in slot[:2]]
+        rest = items - set(own)
+        for chosen in itertools.product([False, True], repeat=len(own)):
+            other = rest | {slot for slot, is_chosen in zip(own, chosen, strict=True) if is_chosen}
+            if other != items:
+                number += 1
+                neighbour = moving(other, nodes, steps, directed=directed, **facts)
+                compared(fitted, graph, neighbour, WHOLE_GRAPH, tmp_path / str(number))
+
+
+@pytest.mark.parametrize("question", ["arc_count", "both_tail_counts", "class_counts", "edge_count"])
+def test_whole_fits_of_directed_events_with_a_third_of_a_sensitivity_are_told_apart(
+    question, monkeypatch, tmp_path
+):
+    """A person who sends to all, and to whom all send, in both steps; or who is alone among strangers."""
+    sound = getattr(projection, question)
+
+    def third(*given):
+        sensitivity, measure = sound(*given)
+        return max(1, sensitivity // 3), measure
+
+    monkeypatch.setattr(projection, question, third)
+    monkeypatch.setattr("core.methods.projection.events.PERIOD_NOISE", 1e9)
+    monkeypatch.setattr("core.methods.projection.looks.theta_of", lambda *_: 3)
+    monkeypatch.setattr("core.methods.projection.events.theta_of", lambda *_: 3)
+    least = {"scale_share": 0.01, "edge_share": 0.01, "mutual_share": 0.01, "step_share": 0.01}
+    large = {"arc_count": "edge_share", "class_counts": "step_share", "edge_count": "mutual_share"}
+    params = least | ({large[question]: 0.55} if question in large else {})
+    star = {(a, b, s) for s in (0, 1) for o in range(1, 6) for a, b in ((0, o), (o, 0))}
+    graphs = [moving(items, 6, 2, directed=True) for items in (star, set())]
+    public = PublicFacts(graphs[0].schema, Unit.NODE, None, 4 * NANO, 0, ("edge",))
+    fitted = fit_of(GENERATOR, GENERATOR.Params(**params), public)
+    with pytest.raises(AssertionError) as told:
+        compared(fitted, *graphs, WHOLE_GRAPH, tmp_path)
+    assert "spent <=" in str(told.traceback[-1].statement)
 
 
 def grouped(pairs) -> Graph:
@@ -199,14 +288,18 @@ def test_a_projected_graph_answers_the_proved_questions_and_no_others():
     projected = session(persons([(0, 1)], 3)).people("edge").projected(2)
     offered = {name for name in dir(projected) if not name.startswith("_")}
     assert offered == {"theta", "edge_count", "tail_counts", "group_ends"}
-    assert ProjectedGraph.__mro__[1] is object
+    assert ProjectedGraph.__mro__[1:] == (Kept, object)
+    assert {name for name in dir(Kept) if not name.startswith("_")} == set()
+    for kind, questions in ((DirectedGraph, {"arc_count", "tail_counts"}), (ClassedEdges, {"counts"})):
+        assert {name for name in dir(kind) if not name.startswith("_")} == questions
 
 
 def test_the_door_to_people_has_no_edges():
     """What is not a proved question pays nothing: it must have nothing to tell."""
     people = session(persons([(0, 1)], 3)).people("edge")
     offered = {name for name in dir(people) if not name.startswith("_")}
-    questions = {"projected", "inside", "across", "bounded", "packed_triangles"}
+    questions = {"projected", "inside", "across", "directed", "mutual", "by_period", "bounded"}
+    questions |= {"packed_triangles"}
     assert offered == questions | {"relation", "kind", "count", "shape", "groups", "fresh_key"}
 
 
@@ -217,6 +310,9 @@ def test_nothing_is_charged_for_what_is_refused():
         lambda: people.projected(0),
         lambda: people.projected(2**19 + 1),
         lambda: people.bounded(3),
+        lambda: people.directed((1, 1)),
+        lambda: people.mutual(1),
+        lambda: people.by_period(np.zeros(1, dtype=np.int64), [1]),
         lambda: people.packed_triangles(tau=0, share=1.0, nano_epsilon=1, purpose="x"),
         lambda: people.projected(1).tail_counts(thresholds=np.array([0]), nano_epsilon=1, purpose="x"),
         lambda: people.groups("name", 8),

@@ -182,6 +182,19 @@ def people(*carried: EdgeAttribute, degree_bound: int | None = None) -> Graph:
     return Graph.build(schema, {"node": NodeTable(nodes, None, columns)}, {"edge": table})
 
 
+def senders() -> Graph:
+    """Persons who write to one another in two steps, more in the second."""
+    (low, high), rows = blocks(1, 200).T, len(blocks(1, 200))
+    source, target = np.concatenate([low, high]), np.concatenate([high, low])
+    schema = GraphSchema(
+        node_types=(NodeType(count=200, protected=True),),
+        edge_types=(EdgeType(directed=True, temporal=True),),
+        time=TimeGrid(count=2),
+    )
+    step = np.arange(2 * rows) % 3 > 0
+    return Graph.build(schema, {}, {"edge": EdgeTable(source, target, step.astype(np.int64))})
+
+
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
 
 
@@ -214,6 +227,7 @@ PERSONS: dict[str, Callable[[], Graph]] = {
     "persons": persons,
     "owners": owners,
     "people": people,
+    "senders": senders,
     "valued persons": lambda: owners(STARS),
     "valued people": lambda: people(STARS, degree_bound=200),
 }
@@ -247,7 +261,7 @@ def request_of(where: str) -> tuple[Graph, Unit, int | None]:
             return sided(40, 30, STEPS, functional=True), Unit.EVENT, None
         case "typed":
             return typed(), Unit.EDGE, None
-        case "persons" | "owners" | "people" | "valued persons" | "valued people":
+        case "persons" | "owners" | "people" | "senders" | "valued persons" | "valued people":
             return PERSONS[where](), Unit.NODE, None
         case "two plain":
             return two_relations(), Unit.EDGE, None

@@ -126,19 +126,23 @@ def test_long_chains_of_changes_stay_within_the_lemma():
 
 def test_the_order_is_the_pairs_own_and_not_the_graphs():
     low, high = np.triu_indices(30, 1)
-    rank = projection._ranks(low, high, projection.keyed(KEYS[0]))
+    pairs = projection.items_of(low, high)
+    rank = projection._ranks(*pairs, projection.keyed(KEYS[0]))
     some = np.random.default_rng(0).random(len(low)) < 0.3
-    again = projection._ranks(low[some], high[some], projection.keyed(KEYS[0]))
+    again = projection._ranks(*pairs.only(some), projection.keyed(KEYS[0]))
     assert (rank[some] == again).all()
     assert len(np.unique(rank)) == len(rank)
-    assert (rank != projection._ranks(low, high, projection.keyed(KEYS[1]))).all()
+    assert (rank != projection._ranks(*pairs, projection.keyed(KEYS[1]))).all()
+    later = projection.items_of(low, high, np.ones(len(low)))
+    assert (rank != projection._ranks(*later, projection.keyed(KEYS[0]))).all()
 
 
 def test_edges_are_kept_while_both_ends_have_room():
     source, target = np.array([0, 0, 0, 1]), np.array([1, 2, 3, 2])
-    assert kept_in_order(source, target, np.arange(4), 4, 1).tolist() == [True, False, False, False]
-    assert kept_in_order(source, target, np.array([3, 2, 1, 0]), 4, 1).tolist() == [False, False, True, True]
-    assert kept_in_order(source, target, np.arange(4), 4, 3).all()
+    one, three = np.full(4, 1), np.full(4, 3)
+    assert kept_in_order(source, target, np.arange(4), one).tolist() == [True, False, False, False]
+    assert kept_in_order(source, target, np.array([3, 2, 1, 0]), one).tolist() == [False, False, True, True]
+    assert kept_in_order(source, target, np.arange(4), three).all()
 
 
 @pytest.mark.parametrize("theta", [0, -1, 2**19 + 1, 1.0, True])

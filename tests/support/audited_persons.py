@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
-from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.privacy.accounting.events import NANO, GaussianEvent
 from core.privacy.accounting.plan import WHOLE_GRAPH, PrivacyPlan
@@ -68,6 +68,50 @@ def knowing() -> Iterator[ReadAudit]:
     bounded = people(4, complete(0, 4), 3), people(4, complete(1, 4), 3)
     triangles = of(lambda door: door.bounded(3).triangles(**PAID))
     yield ReadAudit("triangles under a bound", "BoundedGraph.triangles", PURE, bounded, triangles)
+
+
+def following(arcs: Sequence[tuple[int, int, int]], **facts: Any) -> Graph:
+    """Three persons, and who wrote to whom in which of two steps; without time, if so declared."""
+    relation = EdgeType(**{"directed": True, **facts})
+    time = TimeGrid(count=2) if relation.temporal else None
+    schema = GraphSchema(node_types=(NodeType(count=3, protected=True),), edge_types=(relation,), time=time)
+    source, target, step = np.array(arcs, dtype=np.int64).reshape(-1, 3).T
+    table = EdgeTable(source, target, step if relation.temporal else None)
+    return Graph.build(schema, {"node": NodeTable(3)}, {"edge": table})
+
+
+def directed() -> Iterator[ReadAudit]:
+    """A person whom two know and who knows them, among nobody else, or nobody; in each of two steps."""
+
+    def of(ask: Callable[[People], Any]) -> Ask:
+        return lambda asked: ask(asked.people("edge"))
+
+    both = [(a, b, step) for step in (0, 1) for a, b in ((0, 1), (0, 2), (1, 0), (2, 0))]
+    arcs = following(both[:4]), following([])
+    thresholds = np.array([1, 2]), np.array([1, 2])
+    reads: dict[str, tuple[str, Callable[[People], Any]]] = {
+        "arcs": ("DirectedGraph.arc_count", lambda door: door.directed((2, 2)).arc_count(**PAID)),
+        "tails of both sides": (
+            "DirectedGraph.tail_counts",
+            lambda door: np.concatenate(door.directed((2, 2)).tail_counts(thresholds=thresholds, **PAID)),
+        ),
+        "mutual pairs": ("ProjectedGraph.edge_count", lambda door: door.mutual(2).edge_count(**PAID)),
+    }
+    for said, (read, ask) in reads.items():
+        yield ReadAudit(said, read, PURE, arcs, of(ask))
+    for said, facts, events in (
+        ("edges by period", {"temporal": True}, both),
+        (
+            "undirected edges by period",
+            {"temporal": True, "directed": False},
+            [both[i] for i in (0, 1, 4, 5)],
+        ),
+    ):
+        timed = following(events, **facts), following([], **facts)
+        theta = len(events) // 2
+        plan = replace(PURE, steps=2)
+        counts = of(lambda door, theta=theta: door.by_period(np.arange(2), (theta, theta)).counts(**PAID))
+        yield ReadAudit(said, "ClassedEdges.counts", plan, timed, counts)
 
 
 def known(stars: int, records: int, **declared: Any) -> Graph:
@@ -165,5 +209,5 @@ def rating(stars: int, records: int) -> Graph:
 
 
 def audits() -> Iterator[ReadAudit]:
-    for each in (knowing, bounded_values, meeting):
+    for each in (knowing, directed, bounded_values, meeting):
         yield from each()

@@ -310,17 +310,12 @@ TRIED: Mapping[str, Table] = {
     | CARRIES,
     "projection": {
         "groups": at("people", "team", "floor") + at("people", None, "team"),
-        **everywhere(
-            {
-                "scale_share": (0.08, 0.3),
-                "edge_share": (0.2, 0.4),
-                "triangle_share": (0.15, 0.4),
-                "proposals": (0.0, 100.0),
-            },
-            "people",
-        ),
-        "group_share": at("people", 0.2, 0.4, groups="team"),
+        **everywhere({"scale_share": (0.1, 0.2), "edge_share": (0.2, 0.3)}, "people"),
+        **everywhere({"triangle_share": (0.15, 0.3), "proposals": (0.0, 100.0)}, "people"),
+        "group_share": at("people", 0.2, 0.3, groups="team"),
         "attribute_share": at("valued people", 0.0, 0.4),
+        "mutual_share": at("senders", 0.12, 0.3),
+        "step_share": at("senders", 0.2, 0.4),
     },
     "psgraph": everywhere(
         {
@@ -481,8 +476,9 @@ IDLE: list[Idle] = [
     *idle("profiles", "owners", {"activity_share": 0.2, "step_share": 0.2, "structure_share": 0.3}),
     *idle("profiles", "owners", {"class_share": 0.2, "sweeps": 3}),
     *idle("profiles", "persons", {"sweeps": 3}, structure_share=0.0),
-    *idle("projection", "people", {"group_share": 0.3}),
+    *idle("projection", "people", {"group_share": 0.3, "mutual_share": 0.3, "step_share": 0.3}),
     *idle("projection", "people", {"proposals": 5.0}, triangle_share=0.0),
+    *idle("projection", "senders", {"groups": "team", "group_share": 0.3, "proposals": 5.0}),
     *idle("ppgsl", "plain", {"rounds": 2}),
     *idle("ppgsl", "plain", {"rounding": "bernoulli"}, release="weighted"),
     *idle("ppgsl", "plain", {"alpha": 5.0}, target={"attack_auc": 0.6}),

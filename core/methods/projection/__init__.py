@@ -1,11 +1,12 @@
 """Our own method for people and people: degrees, groups and triangles that hide all edges of one person.
 
-The reads of one undirected relation, each of which may use what was read before:
-1. edges kept by projections at theta = 4, 16, 64, ... (L1 theta), until the noisy number says that nodes have
-   far fewer than theta on average. That is the mean degree, roughly.
-2. how many nodes have at least j edges at a theta of about four mean degrees, for every j up to theta (L1
+The reads of one relation, each of which may use what was read before:
+1. edges kept by projections at theta = 4, 16, 64, ... (L1 theta), until few are cut off and a larger theta
+   keeps hardly more, or the next noise would hide the number. That is the mean degree, roughly.
+2. how many nodes have at least j edges at a theta of one to four mean degrees, for every j up to theta (L1
    2 theta).
-3. edges at a theta of twelve to forty mean degrees, so that few are cut off.
+3. edges at the theta, of twelve mean degrees and more, at which noise and what is cut off are least.
+Of an undirected relation without time also:
 4. where a public attribute groups persons: edges inside each group (L1 theta, all groups together), and
    across groups (L1 theta), each of a projection of those edges alone.
 5. triangles, of which no person counts in more than tau (L1 tau + 1), twice: roughly, then at the tau that
@@ -13,10 +14,18 @@ The reads of one undirected relation, each of which may use what was read before
    D (D - 1) / 2). A number that may be noise alone is dropped.
 6. where asked for (``attribute_share``), what edges carry: under a declared bound D alone, a histogram of
    values, and counts of values between public groups (L1 2 D, times the records that an edge may have).
-The projections are undone: the law of degrees is the one that explains 1, 2 and 3 as projections of a graph
-whose edges join ends at random (:mod:`core.methods.projection.law`). A graph is drawn by matching edge
-ends, group by group, with the degrees of that law, and rewired, keeping degrees and totals between groups,
-until it has as many triangles as were read; where none were seen, it has those of chance.
+Of a directed one, 1 to 3 are read of its double cover: theta arcs of a person go out at most and theta come
+in, which it moves twice as far; tails of both sides are asked together. And the pairs that are linked both
+ways, as an undirected graph (L1 theta).
+Of a timed one, 1 to 3 are read of events of all steps in one list. And the edges of each period, a stretch of
+steps, by a projection for each (L1 the sum of their thetas, or 2 D).
+The projections are undone: the laws of degrees are those that explain 1, 2 and 3 as projections of a graph
+whose edges join ends at random (:mod:`core.methods.projection.law`); each side's law is fitted with the room
+that the other's leaves. A graph is drawn by matching edge ends, group by group, with the degrees of that law,
+and rewired, keeping degrees and totals between groups, until it has as many triangles as were read; where
+none were seen, it has those of chance. With directions or time, ends are dealt out over steps by the numbers
+read, and matched step by step, first those of mutual pairs; whoever has many arcs out has many in, the more
+so the more arcs are mutual.
 
 Guarantee: pure epsilon. Unit: node, all edges of one person, replaced by any others. Proof of the total:
 which thetas, thresholds and taus are asked is a function of earlier noisy outputs and public facts, hence the
@@ -32,10 +41,11 @@ the next edge, without end.
 
 What to expect: degrees, the number of edges, groups and triangles of a graph of some thousand persons, at
 epsilon 1. Single ties do not come through, and hubs beyond what theta reaches are drawn from a power law.
-Constants were chosen while looking at Cora, LastFM Asia, Digg and Facebook.
+In time, a person's events are spread over steps by chance alone.
+Constants were chosen while looking at Cora, LastFM Asia, Digg, Facebook and CollegeMsg.
 
 Sources: projections, Day, Li, Lyu, SIGMOD 2016; packings, Kasiviswanathan, Nissim, Raskhodnikova, Smith, TCC
-2013. Undoing the projection, totals inside groups and the whole are ours.
+2013. Double covers, undoing the projection, totals inside groups and the whole are ours.
 """
 
 from __future__ import annotations
@@ -49,7 +59,7 @@ from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
 from core.methods.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
-from core.methods.projection.params import HISTOGRAM, ProjectionParams
+from core.methods.projection.params import HISTOGRAM, LEFT, MOST_TAKEN, ProjectionParams, plain
 from core.privacy.accounting.events import Pure, pure_nano_epsilon
 from core.privacy.accounting.persons import acquaintance
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
@@ -57,9 +67,9 @@ from core.privacy.reads.public_groups import group_attribute
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.graphs.schema import GraphSchema
-    from core.methods._shared.frame.model import CellsModel
+    from core.graphs.schema import EdgeType, GraphSchema
     from core.methods._shared.values.stage import ValuedModel
+    from core.methods.projection.model import PeopleModel
     from core.privacy.session.private_graph import PrivateGraph
 
 LEAST_NANO_EPSILON = 1_000_000
@@ -68,41 +78,50 @@ _PURPOSE = "people of "
 
 
 class Projection:
-    """The method for one undirected relation inside the protected node type."""
+    """The method for one relation inside the protected node type."""
 
     name = "projection"
     title = "Degrees, groups and triangles of people"
     summary = (
-        "Keyed edge projections whose loss is undone, totals inside public groups, and packed triangles: "
-        "hides all edges of one person. Pure epsilon under unit node."
+        "Keyed edge projections whose loss is undone, of both sides and of periods; totals inside public "
+        "groups, and packed triangles: hides all edges of one person. Pure epsilon under unit node."
     )
     assurance: Assurance = "proven"
     Params = ProjectionParams
-    accepts = GraphKinds(static=True, heterogeneous=True, several=False)
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, several=False)
     units = frozenset({Unit.NODE})
     kinds = frozenset({GuaranteeKind.PURE})
 
     def plan(self, params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
         """Grant the whole graph epsilon once: one person has edges everywhere.
 
-        One relation, undirected, inside the protected node type, without time; others may stand beside it,
-        and are left alone. Groups are a public attribute of categories. A parameter that could change nothing
-        is refused.
+        One relation inside the protected node type; others may stand beside it, and are left alone. Groups
+        are a public attribute of categories. A parameter that could change nothing is refused.
         """
         if public.unit in self.units and len(public.edge_types) > 1:
             raise errors.NotAccepted(
                 "projection takes one relation: ask for each in a job of its own", field="edge_types"
             )
         require_accepted(self, public)
-        _, kind = acquaintance(public.schema, public.edge_types[0])
-        grouped = group_attribute(kind, params.groups) is not None
-        require_heeded(params, _idle(params, grouped))
+        relation, kind = acquaintance(public.schema, public.edge_types[0])
+        require_heeded(params, _idle(params, relation, public.schema.steps))
+        if plain(relation):
+            grouped = group_attribute(kind, params.groups) is not None
+            require_heeded(params, _idle_among_plain(params, grouped))
+        if params.taken(plain(relation)) > MOST_TAKEN:
+            raise errors.NotAccepted(LEFT, field="edge_share")
         if public.nano_epsilon < LEAST_NANO_EPSILON:
             raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
         if idle := why_idle(public):
             require_heeded(params, [Idle((FIELD,), idle)])
         granted = [(public.nano_epsilon, _PURPOSE + public.edge_types[0])]
         if self.carries(params):
+            if not plain(relation):
+                raise errors.NotAccepted(
+                    "what edges of persons carry is read of undirected relations without time alone; leave "
+                    f"{FIELD} out",
+                    field=FIELD,
+                )
             if kind.degree_bound is None:
                 raise errors.NotAccepted(
                     "what edges of persons carry is read under a declared degree_bound alone: which edges a "
@@ -143,11 +162,10 @@ class Projection:
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
-    ) -> CellsModel | ValuedModel:
+    ) -> PeopleModel | ValuedModel:
         """Fit the model, at the plan's cost at most."""
-        from core.methods._shared.frame.model import CellsModel
-        from core.methods.projection.draw import draw
-        from core.methods.projection.fit import fit
+        from core.methods.projection import events, fit
+        from core.methods.projection.model import PeopleModel
 
         progress("fit", 0, 1)
         granted = {each.purpose: pure_nano_epsilon(each.event) or 0 for each in plan.allotments}
@@ -155,24 +173,22 @@ class Projection:
         ((purpose, nano_epsilon),) = granted.items()
         name = purpose.removeprefix(_PURPOSE)
         people = graph.people(name)
-        columns = fit(people, nano_epsilon, params)
+        columns = (fit if plain(people.relation) else events).fit(people, nano_epsilon, params)
         progress("fit", 1, 1)
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-        model = CellsModel(self.name, graph.schema, counts, params, {(name, None): columns}, draw)
+        model = PeopleModel(self.name, graph.schema, counts, params, {(name, None): columns})
         if not of_values:
             return model
         from core.methods.projection.values import valued
 
         return valued(model, people, of_values, group_attribute(people.kind, params.groups))
 
-    def load(self, folder: Path) -> CellsModel | ValuedModel:
+    def load(self, folder: Path) -> PeopleModel | ValuedModel:
         """Read the model that its ``save`` wrote."""
-        from core.methods._shared.frame.model import load_cells
         from core.methods._shared.values.stage import with_values
-        from core.methods.projection.draw import draw
+        from core.methods.projection.model import load
 
-        model = load_cells(folder, self.name, self.Params, draw)
-        return with_values(model, folder, self.name, self.Params)
+        return with_values(load(folder, self.name), folder, self.name, self.Params)
 
     def carries(self, params: ProjectionParams) -> bool:
         """Tell whether the edges of a release carry what the schema declares."""
@@ -183,7 +199,17 @@ class Projection:
         return plan.only(PURPOSE)
 
 
-def _idle(params: ProjectionParams, grouped: bool) -> Iterable[Idle]:
+def _idle(params: ProjectionParams, relation: EdgeType, steps: int) -> Iterable[Idle]:
+    if not relation.directed:
+        yield Idle(("mutual_share",), "the relation is not directed; mutual pairs are read of directed ones")
+    if not relation.temporal or steps == 1:
+        yield Idle(("step_share",), "the relation has one step; periods are read of timed ones")
+    if not plain(relation):
+        names = "groups", "group_share", "triangle_share", "proposals"
+        yield Idle(names, "groups and triangles are read of undirected relations without time alone")
+
+
+def _idle_among_plain(params: ProjectionParams, grouped: bool) -> Iterable[Idle]:
     if not grouped:
         yield Idle(("group_share",), "there are no groups; a public attribute named by groups makes some")
     if not params.triangle_share:

@@ -36,7 +36,7 @@ def draw(columns: Columns, nodes: int, params: ProjectionParams, rng: Rng) -> np
     sizes = np.bincount(labels, minlength=groups).astype(np.float64)
     ends_across = 2 * across * sizes / nodes
     law = DegreeLaw(columns["grid"], columns["mass"])
-    degrees = placed(degrees_of(law, nodes, edges, most, rng), labels, 2 * inside + ends_across, rng)
+    degrees = placed(degrees_of(law, nodes, 2 * edges, most, rng), labels, 2 * inside + ends_across, rng)
     row, column = upper_triangle(groups)
     pairs = np.where(row == column, 0.0, sizes[row] * sizes[column])
     counts = np.where(row == column, inside[row], across * pairs / max(pairs.sum(), 1.0))
@@ -48,18 +48,18 @@ def draw(columns: Columns, nodes: int, params: ProjectionParams, rng: Rng) -> np
     return rewired(keys, nodes, labels, targets, proposals_for(edges, params.proposals), rng)
 
 
-def degrees_of(law: DegreeLaw, nodes: int, edges: int, most: int, rng: Rng) -> np.ndarray:
-    """``nodes`` ascending degrees of the law with ``edges`` edges in all; int64.
+def degrees_of(law: DegreeLaw, nodes: int, total: int, most: int, rng: Rng) -> np.ndarray:
+    """``nodes`` ascending degrees of the law that sum to ``total``, where ``most`` allows it; int64.
 
     What quantiles miss of the law's mean is made up in its tail: nodes of few edges stay as they are.
     """
     degrees = np.minimum(law.quantiles(nodes), most)
-    tail = degrees > TAIL * 2 * edges / nodes
-    rest = 2 * edges - int(degrees[~tail].sum())
+    tail = degrees > TAIL * total / nodes
+    rest = total - int(degrees[~tail].sum())
     if tail.any() and tail.sum() <= rest <= most * tail.sum():
         degrees[tail] = integers(scaled_to(degrees[tail], rest, most), rng)
     else:
-        degrees = integers(scaled_to(degrees, 2 * edges, most), rng)
+        degrees = integers(scaled_to(degrees, total, most), rng)
     return np.sort(np.minimum(degrees, most).astype(np.int64))
 
 

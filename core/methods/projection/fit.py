@@ -9,15 +9,20 @@ import numpy as np
 from core.methods._shared.blocks.estimates import norm_sub
 from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.frame.plan import divide
-from core.methods.projection.law import (
-    CappedEdges,
-    CappedTails,
-    fitted_law,
-    kept_share,
+from core.methods.projection.law import fitted_law, kept_share
+from core.methods.projection.looks import (
+    NOBODY,
+    counted,
+    law_tails,
+    most_of,
+    reach_of,
+    scale_of,
+    theta_of,
+    variance,
+    wide_count,
 )
 from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms.packing import MAX_TAU
-from core.privacy.mechanisms.projection import MAX_THETA
 from core.privacy.reads import bounded
 from core.privacy.reads.public_groups import group_attribute
 
@@ -26,15 +31,6 @@ if TYPE_CHECKING:
     from core.methods.projection.params import ProjectionParams
     from core.privacy.reads.people import People
 
-FIRST_THETA, RUNGS_APART = 4, 4
-SPARSE = 0.35  # of theta: a mean number of kept edges below it says that most edges were kept
-LEAST_MEAN = 0.5
-LAW_THETA, LAW_NOISE = (1.0, 4.0), 0.1
-"""Theta for the law of degrees, in mean degrees: noise is about LAW_NOISE of the nodes, within limits."""
-EDGE_THETA, EDGE_NOISE = (12.0, 40.0), 0.015
-"""Theta for the number of edges, in mean degrees: noise is about EDGE_NOISE of it, within limits."""
-MOST_THRESHOLDS = 60
-REACH = 1.25  # the law ends at so many times the largest theta
 INSIDE_SHARE = 0.7  # of what groups cost, for edges inside them
 INSIDE_THETA, ACROSS_THETA = 3.0, 3.0  # in mean degrees
 CLUMPED = 2.0  # one person in so many has the edges across groups, more or less
@@ -49,25 +45,23 @@ ROUGHLY_SEEN, SEEN = 2.0, 3.0  # scales of Laplace noise: what lies below may be
 
 
 def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
-    """The noisy values of one relation, at ``nano_epsilon`` in all.
+    """The noisy values of an undirected relation without time, at ``nano_epsilon`` in all.
 
-    Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the law of degrees; ``most`` int64 (1,), public;
-    ``labels`` int32 (n,), public groups; ``inside`` float64 (groups,), edges inside each, and ``across``
-    float64 (1,); ``triangles`` float64 (1,), or () where none are paid for, or none were seen in the noise.
+    Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the law of
+    degrees; ``most`` int64 (1,), public; ``labels`` int32 (n,), public groups; ``inside`` float64 (groups,),
+    edges inside each, and ``across`` float64 (1,); ``triangles`` float64 (1,), or () where none are paid for,
+    or none were seen in the noise.
     """
-    nodes = people.count
-    most = min(nodes - 1, people.kind.degree_bound or nodes - 1, MAX_THETA)
+    nodes, most = people.count, most_of(people)
     budget = shares(params, nano_epsilon, group_attribute(people.kind, params.groups) is not None)
     labels, groups = public_groups(people, params.groups)
     if most < 1:  # one person: there is nothing to read, and a plan is never left unread
-        people.projected(1).edge_count(nano_epsilon=nano_epsilon, purpose="edges")
-        law = DegreeLaw(np.zeros(1, np.int64), np.ones(1))
-        return _columns(law, 0, labels, np.zeros(groups), 0.0, np.empty(0))
-    edges, mean, left = scale_of(people, most, budget["scale"])
-    budget["edges"] += left
+        counted(people, 1, nano_epsilon, "edges")
+        return _columns(NOBODY, 0, labels, np.zeros(groups), 0.0, np.empty(0))
+    edges, rough, mean, left = scale_of(people, most, budget["scale"])
     tails = law_tails(people, mean, most, budget["law"])
-    edges.append(wide_count(people, mean, most, budget["edges"]))
-    law = fitted_law(nodes, reach_of(edges[-1].theta, most), edges, [tails])
+    edges.append(wide_count(people, rough, mean, most, budget["edges"] + left))
+    law = fitted_law(nodes, reach_of(edges[-1].theta, most), edges, tails)
     total = float(law.grid @ law.mass) * nodes / 2
     inside, across = np.array([total]), 0.0
     if "groups" in budget:
@@ -110,58 +104,6 @@ def public_groups(people: People, name: str | None) -> tuple[np.ndarray, int]:
         return np.zeros(people.count, dtype=np.int64), 1
     labels = people.groups(chosen, MOST_GROUPS)
     return labels, int(labels.max(initial=0)) + 1
-
-
-def variance(sensitivity: int, nano_epsilon: int) -> float:
-    """The variance of discrete Laplace noise of that scale, about."""
-    return 2 * (sensitivity * NANO / nano_epsilon) ** 2
-
-
-def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedEdges], float, int]:
-    """Numbers of kept edges at growing thetas, a rough mean degree, and the nano-epsilon that was left.
-
-    Every theta that public facts allow has an equal share; the look ends at the first that cuts off little.
-    The mean is that of the law that explains all counts: one at a large theta may be nothing but noise.
-    """
-    thetas = [min(FIRST_THETA, most)]
-    while thetas[-1] < most:
-        thetas.append(min(RUNGS_APART * thetas[-1], most))
-    each, left, found = nano_epsilon // len(thetas), nano_epsilon, []
-    for theta in thetas:
-        count = people.projected(theta).edge_count(nano_epsilon=each, purpose="edges, roughly")
-        left -= each
-        found.append(CappedEdges(theta, count, variance(theta, each)))
-        if max(2 * count / people.count, LEAST_MEAN) <= SPARSE * theta:
-            break
-    law = fitted_law(people.count, reach_of(found[-1].theta, most), found, [])
-    return found, float(np.clip(law.grid @ law.mass, LEAST_MEAN, found[-1].theta)), left
-
-
-def wide_count(people: People, mean: float, most: int, nano_epsilon: int) -> CappedEdges:
-    """The number of edges, of a projection that takes few."""
-    noise = 2 * NANO / nano_epsilon / people.count  # of the edges, for each mean degree in theta
-    theta = theta_of(mean, float(np.clip(EDGE_NOISE / noise, *EDGE_THETA)), most)
-    count = people.projected(theta).edge_count(nano_epsilon=nano_epsilon, purpose="edges")
-    return CappedEdges(theta, count, variance(theta, nano_epsilon))
-
-
-def law_tails(people: People, mean: float, most: int, nano_epsilon: int) -> CappedTails:
-    """How many nodes have at least j edges, for the law of degrees."""
-    noise = 2 * mean * NANO / nano_epsilon / people.count  # of the nodes, for each mean degree in theta
-    theta = theta_of(mean, float(np.clip(LAW_NOISE / noise, *LAW_THETA)), most)
-    at = np.unique(np.rint(np.geomspace(1, theta, MOST_THRESHOLDS)).astype(np.int64))
-    count = people.projected(theta).tail_counts(thresholds=at, nano_epsilon=nano_epsilon, purpose="degrees")
-    return CappedTails(theta, at, count, variance(2 * theta, nano_epsilon))
-
-
-def reach_of(theta: int, most: int) -> int:
-    """The largest degree of a law that was read at ``theta``."""
-    return min(most, max(round(REACH * theta), FIRST_THETA))
-
-
-def theta_of(mean: float, times: float, most: int) -> int:
-    """So many mean degrees as a theta."""
-    return int(np.clip(round(times * mean), 1, most))
 
 
 def group_counts(

@@ -12,7 +12,7 @@ Reads noisy values only: all of it is post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,9 +24,12 @@ from core.methods._shared.degrees.smooth import newton_mode, smooth_prior, softm
 SINGLES = 48  # degrees that have a grid point of their own; beyond, points are spaced by ratio
 RATIO = 1.06
 LOOSE = 1.5  # standard deviation of the log density around a first guess
-MODEL = 0.03  # relative error of the projection's model, where it takes edges
-ABOVE = 0.01  # of the edges, about: what the largest theta cuts off
+MODEL = 0.1  # relative error of the projection's model, where it takes edges
+ABOVE = 0.01  # relative error of a number of edges beside its noise
+LOST = 0.5  # relative error of what the largest theta cuts off by the law
 ROUNDS = 8
+CLOSE = 1e-3  # of the nodes: laws that move less have been found
+PACES = 64  # steps of a double cover's equations
 STEPS = 40
 OPEN_POINTS = 33
 
@@ -83,17 +86,21 @@ class Openness:
         full = betainc(float(theta), fits, self.shares[:, None])
         self.full = np.where(others < theta, 0.0, full)
 
+    def filled(self, mass: np.ndarray) -> np.ndarray:
+        """How likely an end chosen by its degree is full, for each of ``shares`` of its others open."""
+        ends = self.grid * mass
+        total = ends.sum()
+        if self.theta >= self.grid[-1] or total <= 0:
+            return np.zeros(len(self.shares))
+        return np.asarray(self.full @ ends / total)
+
     def share(self, mass: np.ndarray) -> float:
         """The share of a node's edges whose other end has room, over the whole projection; in 0..1.
 
         Solves dQ/dt = P(an end chosen by its degree has fewer than theta of its other edges kept), Q(0) = 0,
         at t = 1: edges come in random order and ends are joined at random.
         """
-        ends = self.grid * mass
-        total = ends.sum()
-        if self.theta >= self.grid[-1] or total <= 0:
-            return 1.0
-        pace = 1 / np.maximum(1 - self.full @ ends / total, 1e-6)
+        pace = 1 / np.maximum(1 - self.filled(mass), 1e-6)
         time = np.concatenate([[0], np.cumsum((pace[1:] + pace[:-1]) / 2 * np.diff(self.shares))])
         return float(np.interp(1.0, time, self.shares))
 
@@ -126,33 +133,96 @@ def kept_share(law: DegreeLaw, part: float, theta: int) -> float:
 
 
 def fitted_law(
-    nodes: int, most: int, edges: Sequence[CappedEdges], tails: Sequence[CappedTails]
+    nodes: int, most: int, edges: Sequence[CappedEdges], tails: Sequence[CappedTails], ends: int = 2
 ) -> DegreeLaw:
-    """The law of ``nodes`` degrees of at most ``most`` that explains the noisy numbers."""
-    grid = degree_grid(most)
-    mass = first_guess(grid, nodes, edges, tails)
-    reference = np.log(np.maximum(mass, FLOOR))
-    prior = smooth_prior(grid, LOOSE)
-    thetas = {each.theta for each in edges} | {each.theta for each in tails}
-    models = {theta: Openness(grid, theta) for theta in thetas}
+    """The law of ``nodes`` degrees of at most ``most`` that explains the noisy numbers.
+
+    ``ends``: how many ends of an edge a degree counts; 1 where both sides have one law.
+    """
+    side = _Side(nodes, degree_grid(most), edges, tails, ends)
     for _ in range(ROUNDS):
+        if side.moved({theta: model.share(side.mass) for theta, model in side.models.items()}) < CLOSE:
+            break
+    return DegreeLaw(side.grid, side.mass)
+
+
+def fitted_laws(
+    nodes: int, most: int, arcs: Sequence[CappedEdges], tails: tuple[CappedTails, CappedTails]
+) -> tuple[DegreeLaw, DegreeLaw]:
+    """The laws of out- and in-degrees that explain noisy numbers of double covers, the same theta each side.
+
+    Each side's openness is what the other side's law gives.
+    """
+    grid = degree_grid(most)
+    out, into = (_Side(nodes, grid, arcs, [tail], ends=1) for tail in tails)
+    for _ in range(ROUNDS):
+        shares = {
+            theta: shares_of((model, out.mass), (into.models[theta], into.mass))
+            for theta, model in out.models.items()
+        }
+        change = [
+            side.moved({theta: share[place] for theta, share in shares.items()})
+            for place, side in enumerate((out, into))
+        ]
+        if max(change) < CLOSE:
+            break
+    return DegreeLaw(grid, out.mass), DegreeLaw(grid, into.mass)
+
+
+def shares_of(out: tuple[Openness, np.ndarray], into: tuple[Openness, np.ndarray]) -> tuple[float, float]:
+    """The shares of a node's arcs out, and in, whose other end has room, over a whole double cover.
+
+    Solves dQ/dt = P(the other side's end has room), as :meth:`Openness.share`, for both sides together.
+    """
+    full = [model.filled(mass) for model, mass in (out, into)]
+    points, own, other = out[0].shares, 0.0, 0.0
+    for _ in range(PACES):
+        room = [1 - float(np.interp(at, points, side)) for at, side in zip((own, other), full, strict=True)]
+        own, other = own + room[1] / PACES, other + room[0] / PACES
+    return own, other
+
+
+class _Side:
+    """One side's law on its way: what was told of it, and the projections behind it.
+
+    ``ends``: how many ends of a kept edge are of this side.
+    """
+
+    def __init__(
+        self,
+        nodes: int,
+        grid: np.ndarray,
+        edges: Sequence[CappedEdges],
+        tails: Sequence[CappedTails],
+        ends: int,
+    ) -> None:
+        self.nodes, self.grid, self.ends = nodes, grid, ends
+        self._edges, self._tails = edges, tails
+        self.mass = first_guess(grid, nodes, edges, ends)
+        self._reference = np.log(np.maximum(self.mass, FLOOR))
+        self._prior = smooth_prior(grid, LOOSE)
+        thetas = {each.theta for each in edges} | {each.theta for each in tails}
+        self.models = {theta: Openness(grid, theta) for theta in sorted(thetas)}
+
+    def moved(self, shares: Mapping[int, float]) -> float:
+        """Fit the law anew, where ``shares`` of other ends have room at each theta: how far it moved."""
+        nodes, grid, mass = self.nodes, self.grid, self.mass
         rows: list[np.ndarray] = []
         told: list[np.ndarray | list[float]] = []
         variance: list[float | np.ndarray | list[float]] = []
-        for each in edges:
-            share = models[each.theta].share(mass)
-            row = kept_mean(grid, share, each.theta) / 2
-            lost = nodes * float(mass @ (grid / 2 - row))
+        widest, cut = max(self._edges, key=lambda each: each.theta), 0.0
+        for each in self._edges:
+            row = kept_mean(grid, shares[each.theta], each.theta) / self.ends
+            lost = nodes * float(mass @ (grid / self.ends - row))
             rows.append(row[None, :])
             told.append([each.count])
             variance.append([each.variance + (MODEL * lost) ** 2 + 1])
-        widest = max(edges, key=lambda each: each.theta)
-        rows.append(grid[None, :] / 2)
-        told.append([widest.count])
-        variance.append([widest.variance + (ABOVE * widest.count) ** 2 + 1])
-        for tail in tails:
-            share = models[tail.theta].share(mass)
-            upper = reached(grid, share, tail.at)
+            cut = lost if each is widest else cut
+        rows.append(grid[None, :] / self.ends)
+        told.append([widest.count + cut])
+        variance.append([widest.variance + (ABOVE * widest.count) ** 2 + (LOST * cut) ** 2 + 1])
+        for tail in self._tails:
+            upper = reached(grid, shares[tail.theta], tail.at)
             lost = nodes * ((grid[None, :] >= tail.at[:, None]) - upper) @ mass
             rows.append(upper)
             told.append(tail.count)
@@ -160,28 +230,22 @@ def fitted_law(
         weight = 1 / np.concatenate(
             [np.broadcast_to(each, np.shape(a)) for each, a in zip(variance, told, strict=True)]
         )
-        found = posterior_mode(
+        self.mass = posterior_mode(
             np.log(np.maximum(mass, FLOOR)),
-            reference,
-            prior,
+            self._reference,
+            self._prior,
             nodes,
             np.vstack(rows),
             np.concatenate(told),
             weight,
         )
-        change = np.abs(found - mass).sum() / 2
-        mass = found
-        if change < 1e-3:
-            break
-    return DegreeLaw(grid, mass)
+        return float(np.abs(self.mass - mass).sum() / 2)
 
 
-def first_guess(
-    grid: np.ndarray, nodes: int, edges: Sequence[CappedEdges], tails: Sequence[CappedTails]
-) -> np.ndarray:
+def first_guess(grid: np.ndarray, nodes: int, edges: Sequence[CappedEdges], ends: int) -> np.ndarray:
     """A smooth law with about the right mean: a power law that is flat below the mean; (g,), sums to 1."""
     best = max(edges, key=lambda each: each.theta)
-    mean = float(np.clip(2 * best.count / nodes, 0.1, max(grid[-1] / 2, 0.1)))
+    mean = float(np.clip(ends * best.count / nodes, 0.1, max(grid[-1] / 2, 0.1)))
     low, high = 1.05, 12.0
     for _ in range(50):
         slope = (low + high) / 2

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
+from core.graphs.schema import EdgeType
 from core.methods._shared.values.share import ValueParameters
 
 HISTOGRAM = 0.4
 """Of what an attribute of edges has, where public groups have the rest."""
+MOST_TAKEN = 0.95
+LEFT = "the shares must leave at least 0.05 for the law of degrees"
 LEAST_SHARE = 0.001
 """Of epsilon, so that each read of the least epsilon that is taken has a part of it."""
 
@@ -23,7 +26,7 @@ class ProjectionParams(ValueParameters):
         ),
     )
     scale_share: float = Field(
-        default=0.08,
+        default=0.1,
         ge=LEAST_SHARE,
         lt=1,
         description="Share of epsilon for edge counts at theta 4, 16, ..., which say at what theta to go on.",
@@ -46,6 +49,18 @@ class ProjectionParams(ValueParameters):
             "what all shares leave."
         ),
     )
+    mutual_share: float = Field(
+        default=0.12,
+        ge=LEAST_SHARE,
+        lt=1,
+        description="Share of epsilon for the pairs of a directed relation that are linked both ways.",
+    )
+    step_share: float = Field(
+        default=0.2,
+        ge=LEAST_SHARE,
+        lt=1,
+        description="Share of epsilon for the edges of each period of a timed relation.",
+    )
     proposals: float = Field(
         default=60, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
     )
@@ -59,6 +74,16 @@ class ProjectionParams(ValueParameters):
 
     @model_validator(mode="after")
     def _leaves_the_law_a_share(self) -> ProjectionParams:
-        if self.scale_share + self.edge_share + self.group_share + self.triangle_share > 0.95:
-            raise ValueError("the shares must leave at least 0.05 for the law of degrees")
+        if min(self.taken(True), self.taken(False)) > MOST_TAKEN:
+            raise ValueError(LEFT)
         return self
+
+    def taken(self, plain: bool) -> float:
+        """The share of all reads but the law's, of a relation that is plain or not."""
+        others = (self.group_share, self.triangle_share) if plain else (self.mutual_share, self.step_share)
+        return self.scale_share + self.edge_share + sum(others)
+
+
+def plain(relation: EdgeType) -> bool:
+    """Tell whether a relation has neither directions nor time: groups and triangles are read of it."""
+    return not relation.directed and not relation.temporal

@@ -30,12 +30,12 @@ from core.privacy.entropy import noise_generator
 if TYPE_CHECKING:
     from core.graphs.columns.tables import EdgeTable
     from core.methods._shared.frame.columns import Columns
-    from core.methods._shared.frame.model import CellsModel
+    from core.methods.projection.model import PeopleModel
     from core.privacy.reads.bounded_values import BoundedValues
     from core.privacy.reads.people import People
 
 
-def valued(model: CellsModel, people: People, nano_epsilon: int, group: str | None) -> ValuedModel:
+def valued(model: PeopleModel, people: People, nano_epsilon: int, group: str | None) -> ValuedModel:
     """Pay for what edges carry, at ``nano_epsilon`` in all. ``group``: the public attribute that groups
     persons."""
     rng, relation = noise_generator(), people.relation

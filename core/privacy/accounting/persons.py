@@ -52,7 +52,7 @@ def require_persons(schema: GraphSchema, unit: Unit) -> None:
 
 
 def acquaintance(schema: GraphSchema, edge_type: str) -> tuple[EdgeType, NodeType]:
-    """Return the relation and the persons' type; NotAccepted unless it links persons, both ways, untimed."""
+    """Return the relation and the persons' type; NotAccepted unless it links persons."""
     try:
         relation = schema.edge_type(edge_type)
     except KeyError:
@@ -60,6 +60,6 @@ def acquaintance(schema: GraphSchema, edge_type: str) -> tuple[EdgeType, NodeTyp
     field, kind = f"schema.edge_types.{edge_type}", schema.protected_type
     if kind is None or not relation.homogeneous or relation.source != kind.name:
         raise NotAccepted("people are linked inside the protected node type", field=field)
-    if relation.directed or relation.temporal or relation.public:
-        raise NotAccepted("people are read over one undirected, protected relation without time", field=field)
+    if relation.public:
+        raise NotAccepted("people are read over a protected relation, and this one is public", field=field)
     return relation, kind

@@ -1,49 +1,76 @@
-"""Edges kept by a keyed order so that no node has more than theta of them, and what may be asked of those.
+"""Items kept in a keyed order under caps, and what may be asked of those: the lemma of ends.
 
-Under unit NODE two neighbours differ in all edges of one node, of which there may be as many as nodes. All
-pairs of nodes stand in one order that a key decides; edges are taken in that order, and one is kept while
-both of its ends have fewer than ``theta`` kept edges. The order knows nothing of the graph: SipHash-2-4 of
-the two nodes' numbers under a key that is drawn from the operating system, ties by the numbers themselves.
+Under unit NODE two neighbours differ in all edges of one node, of which there may be as many as nodes. Items
+(edges, or events of an edge in a step) join two *ends*; an end is a copy of a node, and each copy has a cap.
+All items stand in one order that a key decides; they are taken in that order, and one is kept while both of
+its ends have fewer kept items than their caps. The order knows nothing of the graph: SipHash-2-4 of the two
+nodes' numbers and the step, under a key that is drawn from the operating system, ties by the numbers
+themselves. Nodes and copies by use:
 
-What one node can change (Lemma). Let G and G' differ in edges of node v only, d and d' be the kept degrees,
-k = d(v) and k' = d'(v). Then the sum over u != v of |d(u) - d'(u)| is at most k + k', so that the whole
-vector moves by at most k + k' + |k - k'| = 2 max(k, k') <= 2 theta in L1.
-Proof. Take the pairs one by one and look at S = sum over u != v of |d(u) - d'(u)| and at k + k' so far. A
-pair {v, u}, kept in either graph, adds 1 to k or to k', and at most 1 to S. A pair {a, b} without v is an
-edge of both graphs or of none. Kept in both or in neither, it leaves S alone. Kept in G only, it found an
-end, say a, with theta kept edges in G' and fewer in G: |d(a) - d'(a)| falls by 1, that of b grows by 1 at
-most, and S does not grow. The same with the graphs exchanged. So S <= k + k' at every step.
+- an undirected relation: one copy, cap theta;
+- a directed one, by its double cover: an item joins the source's copy for items that go out and the target's
+  for those that come in, caps to and ti;
+- a projection for each class of items (steps, values, groups): a copy for each class, cap theta_c.
 
-The kept edges themselves are not protected at theta, nor are tables of them by groups of both ends: whether
-an edge far from v is kept may hang on v, and so may that of the next edge, without end. A function of the
-kept *degrees* is what the lemma speaks of, and this module offers no other (docs/generators/projection.md).
+What one node can change (Lemma). Let G and G' differ in items at copies E of node v only, d and d' be the
+kept degrees of all ends, k and k' those of the ends in E. Then S, the sum of |d - d'| over all ends outside
+E, is at most the sum of k + k' over E, so that all kept degrees together move by at most the sum over E of
+k + k' + |k - k'| = 2 max(k, k'), hence by twice the sum of caps over E, in L1; and the number of kept items,
+half the sum of kept degrees, by the sum of max(k, k') over E, hence by the sum of caps over E.
+Proof. Take the items one by one and look at S and at the sum of k + k' so far. An item at v joins an end of
+E, in both graphs at the same place of the order, and another end outside E. Kept in either graph, it adds 1
+to some k or k', and at most 1 to S. An item without v is in both graphs or in none. Kept in both or in
+neither, it leaves S alone. Kept in G only, it found a full end a in G', which was not full in G:
+|d(a) - d'(a)| falls by 1, that of its other end grows by 1 at most, and S does not grow. The same with the
+graphs exchanged. So S <= sum of k + k' at every step. An item never joins two ends of E, as there are no
+loops. (Where an item of v differs in its class only, it is one item of G and another of G'.)
+
+The kept items themselves are not protected at these sums, nor are tables of one projection by groups of both
+ends, or by classes that share their copies: whether an item far from v is kept may hang on v, and so may that
+of the next one, without end. A function of the kept *degrees*, or a number for each class that has its own
+copies, is what the lemma speaks of, and this module offers no other (docs/generators/projection.md).
 After Day, Li and Lyu, "Publishing graph degree distribution with node differential privacy", SIGMOD 2016; the
-lemma for replaced edges, and totals inside groups, are ours.
+lemma for replaced edges and for several copies, totals inside groups and by class are ours.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from core.errors import InvalidInput
 from core.kernels.decorator import kernel
 from core.privacy import limits
-from core.privacy.mechanisms.siphash import KEY_BYTES, after_word, keyed
+from core.privacy.mechanisms.siphash import KEY_BYTES, after_two_words, keyed
 from core.privacy.queries import Shape, check_labels, tail_counts
 
 MAX_THETA = 2**19
 """The largest theta: 2 theta is then a sensitivity that the samplers take."""
 
-_LENGTH = np.uint64(8 << 56)  # SipHash's closing word for a message of 8 bytes
+_LENGTH = np.uint64(16 << 56)  # SipHash's closing word for a message of 16 bytes
 _HALF = np.uint64(32)
 
 
+class Items(NamedTuple):
+    """Edges or events, each once, int64 (m,): nodes of both ends, and a step (0 without time).
+
+    Sorted by step, source and target; of an undirected relation ``source < target``.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    step: np.ndarray
+
+    def only(self, rows: np.ndarray) -> Items:
+        """Return the items of these rows."""
+        return Items(self.source[rows], self.target[rows], self.step[rows])
+
+
 def fresh_key() -> bytes:
-    """Draw a key for the order of pairs."""
+    """Draw a key for the order of items."""
     return os.urandom(KEY_BYTES)
 
 
@@ -54,38 +81,75 @@ def check_theta(theta: Any) -> int:
     return theta
 
 
-def kept_edges(source: np.ndarray, target: np.ndarray, nodes: int, theta: int, key: bytes) -> np.ndarray:
-    """Tell which edges are kept; bool (m,). O(m log m).
+def items_of(source: np.ndarray, target: np.ndarray, step: np.ndarray | None = None) -> Items:
+    """Return the items of a canonical table's columns."""
+    steps = np.zeros(len(source), np.int64) if step is None else np.asarray(step, np.int64)
+    return Items(np.asarray(source, np.int64), np.asarray(target, np.int64), steps)
 
-    ``source`` and ``target``: the distinct edges of a simple undirected graph, ``source < target``, sorted.
+
+def mutual_pairs(items: Items) -> Items:
+    """The pairs of a directed relation that are linked both ways, in the same step; undirected items.
+
+    A pair is there or not by its own two arcs alone, so that neighbours have neighbouring graphs of them.
     """
-    rank = _ranks(np.asarray(source, np.int64), np.asarray(target, np.int64), keyed(key))
-    return kept_in_order(source, target, np.argsort(rank, kind="stable"), nodes, theta)
+    low, high = np.minimum(items.source, items.target), np.maximum(items.source, items.target)
+    order = np.lexsort((high, low, items.step))
+    pairs = Items(low[order], high[order], items.step[order])
+    again = np.ones(max(len(order) - 1, 0), dtype=bool)
+    for column in pairs:
+        again &= column[1:] == column[:-1]
+    return pairs.only(np.flatnonzero(again))
 
 
-def kept_in_order(
-    source: np.ndarray, target: np.ndarray, order: np.ndarray, nodes: int, theta: int
+def kept_edges(source: np.ndarray, target: np.ndarray, nodes: int, theta: int, key: bytes) -> np.ndarray:
+    """Tell which edges of an undirected graph are kept; bool (m,). O(m log m)."""
+    return kept_items(items_of(source, target), nodes, (theta,), (0, 0), key)
+
+
+def kept_items(
+    items: Items,
+    nodes: int,
+    caps: Sequence[int],
+    copies: tuple[int | np.ndarray, int | np.ndarray],
+    key: bytes,
 ) -> np.ndarray:
-    """Tell which edges are kept where they are taken in ``order``, a permutation; bool (m,)."""
-    return _kept(np.asarray(source, np.int64), np.asarray(target, np.int64), order, nodes, theta)
+    """Tell which items are kept; bool (m,). O(m log m + nodes).
+
+    ``caps``: of each copy of a node. ``copies``: which copies an item joins, at its source and its target.
+    """
+    order = np.argsort(_ranks(*items, keyed(key)), kind="stable")
+    one, other = copies[0] * nodes + items.source, copies[1] * nodes + items.target
+    if len(caps) <= 2:
+        return kept_in_order(one, other, order, np.repeat(np.asarray(caps, np.int64), nodes))
+    names, place = np.unique(np.concatenate([one, other]), return_inverse=True)  # most copies have no item
+    own = np.asarray(caps, np.int64)[names // nodes]
+    return kept_in_order(place[: len(order)], place[len(order) :], order, own)
+
+
+def kept_in_order(one: np.ndarray, other: np.ndarray, order: np.ndarray, caps: np.ndarray) -> np.ndarray:
+    """Tell which items are kept where they are taken in ``order``, a permutation; bool (m,).
+
+    ``one`` and ``other``: each item's ends; ``caps``: of every end.
+    """
+    return _kept(np.asarray(one, np.int64), np.asarray(other, np.int64), order, caps)
 
 
 @kernel
-def _ranks(source: np.ndarray, target: np.ndarray, state: np.ndarray) -> np.ndarray:
+def _ranks(source: np.ndarray, target: np.ndarray, step: np.ndarray, state: np.ndarray) -> np.ndarray:
     ranks = np.empty(source.size, np.uint64)
     for i in range(source.size):
         word = (np.uint64(source[i]) << _HALF) | np.uint64(target[i])
-        ranks[i] = after_word(state, word, _LENGTH)
+        ranks[i] = after_two_words(state, word, np.uint64(step[i]), _LENGTH)
     return ranks
 
 
 @kernel
-def _kept(source: np.ndarray, target: np.ndarray, order: np.ndarray, nodes: int, theta: int) -> np.ndarray:
-    degree = np.zeros(nodes, np.int64)
-    kept = np.zeros(source.size, np.bool_)
+def _kept(one: np.ndarray, other: np.ndarray, order: np.ndarray, caps: np.ndarray) -> np.ndarray:
+    degree = np.zeros(caps.size, np.int64)
+    kept = np.zeros(one.size, np.bool_)
     for i in order:
-        u, v = source[i], target[i]
-        if degree[u] < theta and degree[v] < theta:
+        u, v = one[i], other[i]
+        if degree[u] < caps[u] and degree[v] < caps[v]:
             degree[u] += 1
             degree[v] += 1
             kept[i] = True
@@ -93,14 +157,13 @@ def _kept(source: np.ndarray, target: np.ndarray, order: np.ndarray, nodes: int,
 
 
 Measure = Callable[[np.ndarray], np.ndarray]
-"""A question to the kept degrees, int64 (n,), with an int64 answer."""
+"""A question to the kept degrees, int64 (n,), or to the kept items' classes, with an int64 answer."""
 
 
 def edge_count(theta: int) -> tuple[int, Measure]:
     """Count the kept edges; (1,).
 
-    Sensitivity: theta. Unit: NODE. Proof: twice the change is the sum over u of d(u) - d'(u), at most 2 theta
-    by the lemma.
+    Sensitivity: theta. Unit: NODE. Proof: the lemma, with one copy.
     """
     return theta, lambda degrees: np.array([degrees.sum() // 2], dtype=np.int64)
 
@@ -140,6 +203,46 @@ def inside_counts(nodes: int, theta: int, labels: np.ndarray, groups: int) -> tu
     """
     of, k = checked_groups(labels, nodes, groups)
     return theta, lambda degrees: np.bincount(of, weights=degrees, minlength=k).astype(np.int64) // 2
+
+
+def arc_count(thetas: tuple[int, int]) -> tuple[int, Measure]:
+    """Count the kept arcs of a double cover, from its degrees of both sides; (1,).
+
+    Sensitivity: to + ti. Unit: NODE. Proof: the lemma, with two copies.
+    """
+    return sum(thetas), lambda degrees: np.array([degrees.sum() // 2], dtype=np.int64)
+
+
+def both_tail_counts(
+    shape: Shape, thetas: tuple[int, int], thresholds: tuple[np.ndarray, np.ndarray]
+) -> tuple[int, Measure]:
+    """How many nodes have at least j kept arcs that go out, then how many have that come in, by thresholds.
+
+    Asked of the degrees of both sides, those that go out first.
+    Sensitivity: L1 = 2 (to + ti), both sides together. Unit: NODE. Proof: as :func:`kept_tail_counts`, whose
+    sum runs over the ends of both sides; the lemma, with two copies.
+    """
+    sides = [kept_tail_counts(shape, theta, at)[1] for theta, at in zip(thetas, thresholds, strict=True)]
+
+    def measure(degrees: np.ndarray) -> np.ndarray:
+        halves = degrees.reshape(2, -1)
+        return np.concatenate([side(half) for side, half in zip(sides, halves, strict=True)])
+
+    return limits.check_sensitivity(2 * sum(thetas), "tails of both sides", field="theta"), measure
+
+
+def class_counts(thetas: Sequence[int], bound: int | None) -> tuple[int, Measure]:
+    """Count the kept items of each class, by a projection for each, from their classes; (classes,).
+
+    Sensitivity: L1 = the sum of all thetas, or twice the declared ``bound`` where that is less. Unit: NODE.
+    Proof: each class has its own copies, and is kept by itself: by the lemma its number moves by at most
+    max(k, k'), at most its theta. The node has at most ``bound`` items of all classes together in either
+    graph, and the sum of max(k, k') over classes is at most that of k + k'.
+    """
+    moved = sum(thetas) if bound is None else min(sum(thetas), 2 * bound)
+    limits.check_values(len(thetas), field="thetas")
+    limits.check_sensitivity(moved, "numbers by class", field="thetas", mend="; take lower thetas")
+    return moved, lambda classes: np.bincount(classes, minlength=len(thetas)).astype(np.int64)
 
 
 def checked_groups(labels: Any, nodes: int, groups: int) -> tuple[np.ndarray, int]:

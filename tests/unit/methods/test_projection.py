@@ -12,25 +12,29 @@ from pydantic import ValidationError
 from core import errors
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods.base import PublicFacts, no_progress
 from core.methods.projection import GENERATOR
 from core.methods.projection.draw import degrees_of, placed
-from core.methods.projection.fit import counted_triangles, most_triangles, scale_of
+from core.methods.projection.fit import counted_triangles, most_triangles
 from core.methods.projection.law import (
     CappedEdges,
     CappedTails,
     Openness,
     degree_grid,
     fitted_law,
+    fitted_laws,
     kept_mean,
     reached,
+    shares_of,
 )
+from core.methods.projection.looks import scale_of
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms import packing
-from core.privacy.mechanisms.projection import fresh_key, kept_edges
+from core.privacy.mechanisms.projection import fresh_key, items_of, kept_edges, kept_items, mutual_pairs
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
@@ -104,6 +108,115 @@ def test_the_law_is_found_again_from_what_little_a_projection_keeps():
     assert law.grid @ law.mass == pytest.approx(true.mean(), rel=0.03)
 
 
+def random_arcs(out: np.ndarray, into: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct arcs between ends of both sides joined at random."""
+    rng, nodes = np.random.default_rng(seed), len(out)
+    size = min(out.sum(), into.sum())
+    source, target = (rng.permutation(np.repeat(np.arange(nodes), side))[:size] for side in (out, into))
+    keys = np.unique((source * nodes + target)[source != target])
+    return np.divmod(keys, nodes)
+
+
+def test_the_laws_of_both_sides_are_found_again_from_what_a_double_cover_keeps():
+    nodes, rng = 20_000, np.random.default_rng(4)
+    source, target = random_arcs(rng.negative_binomial(1, 0.15, nodes), rng.poisson(5.7, nodes), 5)
+    sides = [np.bincount(side, minlength=nodes) for side in (source, target)]
+    grid = degree_grid(128)
+
+    def kept(theta: int) -> list[np.ndarray]:
+        rows = kept_items(items_of(source, target), nodes, (theta, theta), (0, 1), fresh_key())
+        return [np.bincount(side[rows], minlength=nodes) for side in (source, target)]
+
+    masses = [np.bincount(side, minlength=len(grid))[: len(grid)] / nodes for side in sides]
+    assert np.array_equal(grid[: len(masses[0])][:48], np.arange(48))
+    few = kept(3)
+    shares = shares_of(*((Openness(np.arange(len(m)), 3), m) for m in masses))
+    for share, mass, found in zip(shares, masses, few, strict=True):
+        model = reached(np.arange(len(mass)), share, np.arange(1, 4)) @ mass
+        assert model == pytest.approx([(found >= j).mean() for j in range(1, 4)], abs=0.02)
+    at = np.arange(1, 13)
+    tails = [CappedTails(12, at, np.array([(each >= j).sum() for j in at]), 25.0) for each in kept(12)]
+    arcs = [CappedEdges(theta, kept(theta)[0].sum(), 100.0) for theta in (4, 64)]
+    for law, true in zip(fitted_laws(nodes, 128, arcs, tuple(tails)), sides, strict=True):
+        found = np.bincount(law.quantiles(nodes).astype(int), minlength=200)
+        assert np.abs(found - np.bincount(true, minlength=200)).sum() / 2 / nodes < 0.06
+        assert law.grid @ law.mass == pytest.approx(true.mean(), rel=0.04)
+
+
+def arcs(nodes: int = 600, steps: int = 1, *, directed: bool = True, **facts) -> Graph:
+    """Persons in circles, who answer about half of those whom they write to, more of them in later steps."""
+    rng, found = np.random.default_rng(1), []
+    for step in range(steps):
+        low, high = np.triu_indices(nodes, 1)
+        linked = (high - low < 24) & (rng.random(len(low)) < 0.3 * (step + 1) / steps)
+        low, high = low[linked], high[linked]
+        answered = rng.random(len(low)) < (0.5 if directed else 0)
+        pairs = np.concatenate([np.stack([low, high]), np.stack([high, low])[:, answered]], axis=1)
+        found.append(np.vstack([pairs, np.full(pairs.shape[1], step)]))
+    source, target, step = np.concatenate(found, axis=1)
+    relation = EdgeType(directed=directed, temporal=steps > 1, **facts)
+    kind, time = NodeType(count=nodes, protected=True), TimeGrid(count=steps) if steps > 1 else None
+    schema = GraphSchema(node_types=(kind,), edge_types=(relation,), time=time)
+    return Graph.build(schema, {}, {"edge": EdgeTable(source, target, step if steps > 1 else None)})
+
+
+@pytest.mark.parametrize(("steps", "directed"), [(1, True), (4, True), (4, False)])
+def test_much_epsilon_gives_both_sides_steps_and_mutual_pairs_back(steps, directed, tmp_path):
+    graph = arcs(600, steps, directed=directed)
+    model, meter = fitted(graph, 200.0)
+    model.save(tmp_path)
+    drawn = GENERATOR.load(tmp_path).sample(public_generator(3), no_progress)
+    tables = [each.edges["edge"] for each in (graph, drawn)]
+    assert tables[1].count == pytest.approx(tables[0].count, rel=0.05)
+    for sides in (("source",), ("target",)) if directed else (("source", "target"),):
+        ends = [np.concatenate([getattr(each, side) for side in sides]) for each in tables]
+        found, true = (
+            np.bincount(np.bincount(each, minlength=600), minlength=1_200)[:1_200] for each in ends
+        )
+        assert np.abs(np.cumsum(found) - np.cumsum(true)).max() < 0.15 * 600
+    if directed:
+        pairs = [len(mutual_pairs(items_of(t.source, t.target, t.step)).source) for t in tables]
+        assert pairs[1] == pytest.approx(pairs[0], rel=0.1)
+    if steps > 1:
+        by_step = [np.bincount(each.step, minlength=steps) for each in tables]
+        assert by_step[1] == pytest.approx(by_step[0], rel=0.15)
+    spent = sum(each.event.nano_epsilon for each in meter.transcript)
+    assert spent <= 200 * NANO
+    assert {(each.edge_type, each.step) for each in meter.transcript} == {("*", None)}
+    again = fitted(graph, 200.0)[0].sample(public_generator(3), no_progress)
+    assert again.edges["edge"].count  # a second fit of the same graph is as good
+
+
+def test_steps_that_noise_cannot_tell_apart_are_alike():
+    model, meter = fitted(arcs(60, 4), 0.05)
+    assert not any("step" in each.purpose for each in meter.transcript)
+    assert np.allclose(model.cells["edge", None]["steps"], 0.25)
+
+
+def test_a_relation_of_one_target_for_each_source_is_drawn_as_such():
+    graph = arcs(200)
+    table = graph.edges["edge"]
+    _, first = np.unique(table.source, return_index=True)
+    schema = GraphSchema(
+        node_types=graph.schema.node_types, edge_types=(EdgeType(directed=True, functional=True),)
+    )
+    one = Graph.build(schema, {}, {"edge": EdgeTable(table.source[first], table.target[first])})
+    drawn = fitted(one, 50.0)[0].sample(public_generator(1), no_progress).edges["edge"]
+    assert drawn.count == pytest.approx(len(first), rel=0.1)
+    assert np.bincount(drawn.source).max() == 1
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3])
+@pytest.mark.parametrize(("steps", "directed"), [(1, True), (2, True), (2, False)])
+def test_the_smallest_graphs_with_directions_or_time_are_fitted_and_drawn(nodes, steps, directed):
+    graph = arcs(nodes, steps, directed=directed)
+    for epsilon in (0.01, 1000.0):
+        model, meter = fitted(graph, epsilon)
+        assert meter.transcript
+        slots = steps * nodes * (nodes - 1) // (1 if directed else 2)
+        assert model.sample(public_generator(1), no_progress).edges["edge"].count <= slots
+
+
 def told(model) -> float:
     """The triangles that a fit tells; 0 where they could not be told from noise."""
     return float(model.cells["edge", None]["triangles"].sum())
@@ -165,7 +278,7 @@ def test_degrees_of_the_law_meet_the_number_of_edges_in_the_tail():
     law = DegreeLaw(np.array([1, 2, 3, 50]), np.array([0.4, 0.3, 0.2, 0.1]))
     rng = public_generator(2)
     plain = law.quantiles(1_000)
-    degrees = degrees_of(law, 1_000, 4_000, 999, rng)
+    degrees = degrees_of(law, 1_000, 8_000, 999, rng)
     assert degrees.sum() == 8_000
     few = plain <= 2
     assert few.sum() > 600
@@ -198,9 +311,27 @@ def test_a_count_that_is_nothing_but_noise_does_not_say_how_many_edges_there_are
     def projected(theta: int) -> SimpleNamespace:
         return SimpleNamespace(edge_count=lambda **_: noisy[theta])
 
-    _, mean, left = scale_of(SimpleNamespace(projected=projected, count=2_708), 2_707, 80_000_000)
+    relation = SimpleNamespace(directed=False)
+    people = SimpleNamespace(projected=projected, count=2_708, relation=relation)
+    found, _, mean, left = scale_of(people, 2_707, 80_000_000)
+    assert [each.theta for each in found] == [4, 16, 64]
     assert 2 < mean < 8
-    assert left == 80_000_000 - 3 * (80_000_000 // 6)
+    assert left == 80_000_000 - 3 * (80_000_000 // 3)
+    found, _, _, left = scale_of(people, 2_707, 30_000_000)
+    assert [each.theta for each in found] == [4, 16]  # the next noise would hide what was read
+    assert left == 30_000_000 - 2 * (30_000_000 // 3)
+
+
+def test_a_few_hubs_do_not_end_the_first_look():
+    """Most persons have few edges, so that a small theta keeps few: what a larger one adds says more."""
+    noisy = {4: 2_400, 16: 4_900, 64: 5_000}
+
+    def projected(theta: int) -> SimpleNamespace:
+        return SimpleNamespace(edge_count=lambda **_: noisy[theta])
+
+    people = SimpleNamespace(projected=projected, count=3_600, relation=SimpleNamespace(directed=False))
+    found, *_ = scale_of(people, 3_599, 4_000_000_000)
+    assert [each.theta for each in found] == [4, 16, 64]
 
 
 def acquaintances(told: float, asked: list, bound: int | None = None) -> SimpleNamespace:
@@ -251,16 +382,34 @@ def test_there_is_no_room_for_more_triangles_than_pairs_of_neighbours():
     assert most_triangles(law, 0, 0.0, None) == 1
 
 
+STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
 REFUSED = {
     "two relations": (
         {"edge_types": (EdgeType(), EdgeType(name="other"))},
         {},
         "edge_types",
     ),
-    "time": (
+    "triangles of arcs": (
+        {"edge_types": (EdgeType(directed=True),)},
+        {"triangle_share": 0.1},
+        "triangle_share",
+    ),
+    "groups in time": (
         {"edge_types": (EdgeType(temporal=True),), "time": TimeGrid(count=3)},
-        {},
-        "schema.edge_types.edge",
+        {"groups": "secret"},
+        "groups",
+    ),
+    "mutual pairs without directions": ({}, {"mutual_share": 0.1}, "mutual_share"),
+    "no share for the law of both sides": (
+        {"edge_types": (EdgeType(directed=True),)},
+        {"edge_share": 0.4, "mutual_share": 0.3},
+        "edge_share",
+    ),
+    "steps without time": ({}, {"step_share": 0.1}, "step_share"),
+    "values of arcs": (
+        {"edge_types": (EdgeType(directed=True, attributes=(STARS,)),)},
+        {"attribute_share": 0.1},
+        "attribute_share",
     ),
     "a group that nobody declared": ({}, {"groups": "team"}, "groups"),
     "a protected group": ({}, {"groups": "secret"}, "groups"),

@@ -1,0 +1,200 @@
+"""What kept edges of people may be asked: the objects that answer have no edges, no cell, no other table.
+
+Each is made by :class:`core.privacy.reads.people.People`, charges the whole graph before it touches the data,
+and answers what :mod:`core.privacy.mechanisms.projection` proves, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.privacy import entropy
+from core.privacy.accounting.events import Pure
+from core.privacy.accounting.meter import Meter
+from core.privacy.accounting.persons import acquaintance
+from core.privacy.accounting.plan import WHOLE_GRAPH
+from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms import projection
+from core.privacy.mechanisms.projection import Items, Measure
+from core.privacy.mechanisms.siphash import KEY_BYTES
+from core.privacy.queries import Shape
+
+if TYPE_CHECKING:
+    from core.graphs.columns.tables import EdgeTable
+    from core.graphs.graph import Graph
+
+MECHANISM = "discrete_laplace"
+
+View = Callable[[Items], Items]
+"""A part of a relation's items, or pairs made of them, each there or not by its own nodes' items alone."""
+
+
+class Persons:
+    """A relation of persons: its public facts, and what pays for its private edges."""
+
+    def __init__(self, graph: Graph, meter: Meter, edge_type: str) -> None:
+        self.relation, self.kind = acquaintance(graph.schema, edge_type)
+        self.count = graph.nodes[self.kind.name].count
+        self._table = graph.nodes[self.kind.name]
+        self._meter = meter
+        self._read: Callable[[], EdgeTable] = lambda: graph.edges[edge_type]
+        self.steps = graph.schema.steps if self.relation.temporal else 1
+
+    @property
+    def shape(self) -> Shape:
+        """The public shape of the relation."""
+        return Shape(self.relation, self.count, self.count)
+
+    def fresh_key(self) -> bytes:
+        """Draw a key for an order of pairs, from the operating system's entropy."""
+        return entropy.noise_generator().bytes(KEY_BYTES)
+
+    def _paid(self, nano_epsilon: int, what: str, purpose: str) -> Items:
+        """Charge the whole graph for a read with Laplace noise, durably; then the private edges of all steps.
+
+        For the objects of these reads: whoever has a door has no edges of it.
+        """
+        table = self._paid_edges(nano_epsilon, what, purpose)
+        return projection.items_of(table.source, table.target, table.step)
+
+    def _paid_edges(self, nano_epsilon: int, what: str, purpose: str) -> EdgeTable:
+        """Charge as :meth:`_paid`; then the edges with what they carry."""
+        self._meter.charge(WHOLE_GRAPH, None, Pure(nano_epsilon, f"{MECHANISM}/{what}"), purpose)
+        return self._read()
+
+
+class Kept:
+    """Items kept under caps, and their kept degrees or classes, private."""
+
+    def __init__(self, people: Persons, caps: Sequence[int], key: bytes | None, view: View) -> None:
+        self._caps = tuple(projection.check_theta(cap) for cap in caps)
+        self._people, self._view = people, view
+        self._key = people.fresh_key() if key is None else key
+        self._told: np.ndarray | None = None
+
+    def _asked(self, question: tuple[int, Measure], what: str, nano_epsilon: int, purpose: str) -> np.ndarray:
+        sensitivity, measure = question
+        items = self._people._paid(nano_epsilon, what, purpose)
+        if self._told is None:
+            self._told = self._tell(self._view(items))
+        return mechanisms.discrete_laplace(measure(self._told), sensitivity, nano_epsilon)
+
+    def _tell(self, items: Items) -> np.ndarray:
+        """The kept degrees of every end, copy after copy; int64. O(m log m)."""
+        nodes, last = self._people.count, len(self._caps) - 1
+        kept = projection.kept_items(items, nodes, self._caps, (0, last), self._key)
+        ends = np.concatenate([items.source[kept], last * nodes + items.target[kept]])
+        return np.bincount(ends, minlength=nodes * len(self._caps)).astype(np.int64)
+
+
+class ProjectedGraph(Kept):
+    """Kept undirected edges, or events of all steps, under ``theta``."""
+
+    def __init__(self, people: Persons, theta: int, key: bytes | None, view: View) -> None:
+        super().__init__(people, (theta,), key, view)
+        self.theta = theta
+
+    def edge_count(self, *, nano_epsilon: int, purpose: str) -> int:
+        """Count the kept edges, with discrete Laplace noise of scale theta / epsilon; any integer.
+
+        Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.edge_count`.
+        """
+        question = projection.edge_count(self.theta)
+        return int(self._asked(question, "projected edge count", nano_epsilon, purpose)[0])
+
+    def tail_counts(self, *, thresholds: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
+        """How many nodes have at least j kept edges, noise of scale 2 theta / epsilon; int64, any integers.
+
+        Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.kept_tail_counts`. Asking for
+        fewer thresholds costs the same.
+        """
+        question = projection.kept_tail_counts(self._people.shape, self.theta, thresholds)
+        return self._asked(question, "projected tail counts", nano_epsilon, purpose)
+
+    def group_ends(self, *, labels: np.ndarray, groups: int, nano_epsilon: int, purpose: str) -> np.ndarray:
+        """Sum kept degrees in each public group, noise of scale 2 theta / epsilon; int64 (groups,).
+
+        Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.group_ends`.
+        """
+        question = projection.group_ends(self._people.count, self.theta, labels, groups)
+        return self._asked(question, "projected ends of groups", nano_epsilon, purpose)
+
+
+class InsideGroups(ProjectedGraph):
+    """A projection of the edges inside public groups: each group's graph is projected by itself."""
+
+    def __init__(
+        self, people: Persons, theta: int, key: bytes | None, labels: np.ndarray, groups: int
+    ) -> None:
+        super().__init__(people, theta, key, lambda items: among(items, labels, same=True))
+        self._labels, self._groups = labels, groups
+
+    def counts(self, *, nano_epsilon: int, purpose: str) -> np.ndarray:
+        """Count kept edges inside every group, noise of scale theta / epsilon; int64 (groups,).
+
+        Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.inside_counts`.
+        """
+        nodes = self._people.count
+        question = projection.inside_counts(nodes, self.theta, self._labels, self._groups)
+        return self._asked(question, "projected edges inside groups", nano_epsilon, purpose)
+
+
+class DirectedGraph(Kept):
+    """Kept arcs, or events of all steps: at most ``thetas`` of a person's go out, and come in."""
+
+    def __init__(self, people: Persons, thetas: tuple[int, int], key: bytes | None) -> None:
+        super().__init__(people, thetas, key, lambda items: items)
+        self.thetas = thetas
+
+    def arc_count(self, *, nano_epsilon: int, purpose: str) -> int:
+        """Count the kept arcs, with discrete Laplace noise of scale (to + ti) / epsilon; any integer.
+
+        Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.arc_count`.
+        """
+        question = projection.arc_count(self.thetas)
+        return int(self._asked(question, "projected arc count", nano_epsilon, purpose)[0])
+
+    def tail_counts(
+        self, *, thresholds: tuple[np.ndarray, np.ndarray], nano_epsilon: int, purpose: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How many persons have at least j kept arcs that go out, and that come in; noise of scale
+        2 (to + ti) / epsilon for both sides together; int64, any integers.
+
+        Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.both_tail_counts`.
+        """
+        question = projection.both_tail_counts(self._people.shape, self.thetas, thresholds)
+        found = self._asked(question, "projected tail counts of both sides", nano_epsilon, purpose)
+        return found[: len(thresholds[0])], found[len(thresholds[0]) :]
+
+
+class ClassedEdges(Kept):
+    """A projection for each class of edges, each under its own theta; ``of`` tells the items' classes."""
+
+    def __init__(
+        self, people: Persons, thetas: Sequence[int], key: bytes | None, of: Callable[[Items], np.ndarray]
+    ) -> None:
+        super().__init__(people, thetas, key, lambda items: items)
+        self._of = of
+
+    def counts(self, *, nano_epsilon: int, purpose: str) -> np.ndarray:
+        """Count the kept edges of every class; int64 (classes,), any integers.
+
+        Noise of scale sum of thetas / epsilon, or 2 D / epsilon where the schema declares a smaller D.
+        Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.class_counts`.
+        """
+        question = projection.class_counts(self._caps, self._people.kind.degree_bound)
+        return self._asked(question, "projected edges by class", nano_epsilon, purpose)
+
+    def _tell(self, items: Items) -> np.ndarray:
+        classes = self._of(items)
+        copies = classes, classes
+        kept = projection.kept_items(items, self._people.count, self._caps, copies, self._key)
+        return np.asarray(classes[kept])
+
+
+def among(items: Items, labels: np.ndarray, *, same: bool) -> Items:
+    """Return the items inside public groups, or those across."""
+    return items.only((labels[items.source] == labels[items.target]) == same)

@@ -1,0 +1,233 @@
+"""What a node can change of items kept under caps by side and by class: all graphs on few nodes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.errors import InvalidInput, NotAccepted
+from core.graphs.schema import EdgeType
+from core.privacy.mechanisms import projection
+from core.privacy.mechanisms.projection import Items, fresh_key, kept_items, mutual_pairs
+from core.privacy.queries import Shape
+
+STEPS = 2
+SIZES = [4, pytest.param(5, marks=pytest.mark.slow)]
+
+
+@dataclass(frozen=True)
+class World:
+    """All graphs of some items: bit i of a graph's number says whether it has item i.
+
+    ``classes``: of the items; ``apart``: an item is one of another class instead (a value), never both.
+    """
+
+    nodes: int
+    items: Items
+    classes: np.ndarray
+    apart: bool = False
+
+    @property
+    def graphs(self) -> int:
+        return 1 << len(self.classes)
+
+    def allowed(self) -> np.ndarray:
+        """Which graphs there can be, bool (graphs,)."""
+        codes, half = np.arange(self.graphs), len(self.classes) // 2
+        return (codes >> half & codes) == 0 if self.apart else np.ones(self.graphs, bool)
+
+    def families(self) -> list[np.ndarray]:
+        """All graphs in families: of one node's items any, of the others' the same."""
+        found, codes = [], np.flatnonzero(self.allowed())
+        for node in range(self.nodes):
+            touching = (self.items.source == node) | (self.items.target == node)
+            rest = codes & ~int((touching << np.arange(len(touching))).sum())
+            order = np.argsort(rest, kind="stable")
+            cuts = np.flatnonzero(np.diff(rest[order])) + 1
+            found.extend(np.split(codes[order], cuts))
+        return found
+
+    def told(self, measure: Callable[[Items, np.ndarray], np.ndarray]) -> np.ndarray:
+        """What ``measure(items, classes)`` says of every graph that there can be; int64 (graphs, size)."""
+        bits = np.arange(len(self.classes))
+        first = measure(self.items.only(bits[:0]), self.classes[:0])
+        answers = np.zeros((self.graphs, len(first)), np.int16)
+        for code in np.flatnonzero(self.allowed()):
+            rows = np.flatnonzero(code >> bits & 1)
+            answers[code] = measure(self.items.only(rows), self.classes[rows])
+        return answers
+
+    def farthest(self, answers: np.ndarray) -> int:
+        """The largest L1 distance between two neighbours."""
+        own = (answers[family] for family in self.families())
+        return max(int(np.abs(each[:, None] - each).sum(axis=-1).max()) for each in own)
+
+
+def directed(nodes: int) -> World:
+    """Every arc."""
+    source, target = np.nonzero(~np.eye(nodes, dtype=bool))
+    return World(nodes, projection.items_of(source, target), np.zeros(len(source), np.int64))
+
+
+def classed(nodes: int, *, values: bool) -> World:
+    """Every pair in every class: a step, so that it may be in both, or a value, so that it has one."""
+    low, high = np.triu_indices(nodes, 1)
+    classes = np.repeat(np.arange(STEPS), len(low))
+    source, target = np.tile(low, STEPS), np.tile(high, STEPS)
+    step = np.zeros_like(classes) if values else classes
+    return World(nodes, projection.items_of(source, target, step), classes, values)
+
+
+def degrees_of(nodes: int, thetas: tuple[int, ...], key: bytes) -> Callable[[Items, np.ndarray], np.ndarray]:
+    """The kept degrees of every copy: one of an undirected graph, two of a directed one."""
+    last = len(thetas) - 1
+
+    def measure(items: Items, _: np.ndarray) -> np.ndarray:
+        kept = kept_items(items, nodes, thetas, (0, last), key)
+        ends = np.concatenate([items.source[kept], last * nodes + items.target[kept]])
+        return np.bincount(ends, minlength=nodes * len(thetas))
+
+    return measure
+
+
+def shape(nodes: int) -> Shape:
+    return Shape(EdgeType(directed=True), nodes, nodes)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("nodes", SIZES)
+@pytest.mark.parametrize("thetas", [(1, 1), (2, 1), (1, 2)])
+def test_no_replacement_moves_a_double_cover_by_more_than_its_sensitivities(nodes, thetas):
+    world = directed(nodes)
+    degrees = world.told(degrees_of(nodes, thetas, fresh_key()))
+    thresholds = np.arange(1, nodes), np.arange(1, nodes)
+    assert world.farthest(degrees) <= 2 * sum(thetas)
+    for bound, measure in (
+        projection.arc_count(thetas),
+        projection.both_tail_counts(shape(nodes), thetas, thresholds),
+    ):
+        assert world.farthest(np.array([measure(row) for row in degrees])) == bound
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("nodes", SIZES)
+@pytest.mark.parametrize("theta", [1, 2])
+def test_no_replacement_moves_mutual_pairs_by_more_than_their_sensitivities(nodes, theta):
+    world, whole = directed(nodes), degrees_of(nodes, (theta,), fresh_key())
+    degrees = world.told(lambda items, classes: whole(mutual_pairs(items), classes))
+    bound, measure = projection.edge_count(theta)
+    assert world.farthest(np.array([measure(row) for row in degrees])) == bound
+    assert world.farthest(degrees) <= 2 * theta
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("nodes", SIZES)
+@pytest.mark.parametrize("values", [False, True], ids=["steps", "values"])
+@pytest.mark.parametrize("thetas", [(1, 1), (2, 1)])
+def test_no_replacement_moves_numbers_by_class_by_more_than_the_sum_of_thetas(nodes, values, thetas):
+    world, key = classed(nodes, values=values), fresh_key()
+    bound, measure = projection.class_counts(thetas, None)
+
+    def counts(items: Items, classes: np.ndarray) -> np.ndarray:
+        return measure(classes[kept_items(items, nodes, thetas, (classes, classes), key)])
+
+    assert world.farthest(world.told(counts)) == bound == sum(thetas)
+
+
+def test_under_a_declared_bound_numbers_by_class_move_by_twice_the_bound_at_most():
+    """All graphs in which nobody has more than two items, at thetas that alone would allow six."""
+    world, key, thetas = classed(4, values=False), fresh_key(), (3, 3)
+    bound, measure = projection.class_counts(thetas, 2)
+    whole = world.told(degrees_of(4, (6,), key))
+
+    def counts(items: Items, classes: np.ndarray) -> np.ndarray:
+        return measure(classes[kept_items(items, 4, thetas, (classes, classes), key)])
+
+    answers, few = world.told(counts), whole.max(axis=1) <= 2
+    far = [answers[family[few[family]]] for family in world.families()]
+    assert max(int(np.abs(own[:, None] - own).sum(axis=-1).max()) for own in far if len(own)) == bound == 4
+
+
+def test_a_table_of_one_projection_by_class_moves_farther():
+    """The trap: classes that share a person's cap."""
+    world, worst = classed(5, values=True), 0
+    rng = np.random.default_rng(int.from_bytes(os.urandom(8), "little"))
+    families = world.families()
+    for _ in range(40):
+        key = fresh_key()
+        for family in rng.choice(len(families), 8, replace=False):
+            codes = families[family]
+            rows = [np.flatnonzero(code >> np.arange(len(world.classes)) & 1) for code in codes]
+            kept = [row[kept_items(world.items.only(row), 5, (1,), (0, 0), key)] for row in rows]
+            own = np.array([np.bincount(world.classes[row], minlength=STEPS) for row in kept])
+            worst = max(worst, int(np.abs(own[:, None] - own).sum(axis=-1).max()))
+    assert worst > 1
+
+
+def test_long_chains_of_changes_stay_within_the_lemma():
+    rng = np.random.default_rng(int.from_bytes(os.urandom(8), "little"))
+    for _ in range(100):
+        nodes, classes = int(rng.integers(5, 30)), int(rng.integers(1, 4))
+        caps = tuple(int(each) for each in rng.integers(1, 5, 2 * classes))
+        source, target = np.nonzero(~np.eye(nodes, dtype=bool))
+        present = rng.random(len(source)) < rng.random()
+        other, touching = present.copy(), (source == 0) | (target == 0)
+        other[touching] = rng.random(touching.sum()) < rng.random()
+        of, again = rng.integers(0, classes, (2, len(source)))
+        again[~touching] = of[~touching]
+        key, found = fresh_key(), []
+        for mask, own in ((present, of), (other, again)):
+            items, own = projection.items_of(source[mask], target[mask]), own[mask]
+            kept = kept_items(items, nodes, caps, (2 * own, 2 * own + 1), key)
+            ends = [2 * own * nodes + items.source, (2 * own + 1) * nodes + items.target]
+            degrees = np.bincount(np.concatenate([end[kept] for end in ends]), minlength=len(caps) * nodes)
+            found.append(degrees.reshape(len(caps), nodes))
+        assert all((each <= np.array(caps)[:, None]).all() for each in found)
+        apart = np.abs(found[0] - found[1])
+        assert apart[:, 1:].sum() <= (found[0] + found[1])[:, 0].sum()
+        assert apart.sum() <= 2 * sum(caps)
+
+
+def test_each_of_two_competing_arcs_is_kept_in_half_of_all_orders():
+    """Keys are fresh and orders even: a binomial number of times, within five standard deviations."""
+    arcs, runs = projection.items_of(np.array([0, 0]), np.array([1, 2])), 4_000
+    first = sum(bool(kept_items(arcs, 3, (1, 1), (0, 1), fresh_key())[0]) for _ in range(runs))
+    low, high = stats.binom.interval(1 - 1e-6, runs, 0.5)
+    assert low <= first <= high
+
+
+def test_sides_and_steps_have_their_own_room():
+    arcs = projection.items_of(np.array([0, 1, 2]), np.array([1, 2, 0]))
+    assert kept_items(arcs, 3, (1, 1), (0, 1), fresh_key()).all()
+    assert kept_items(arcs, 3, (1,), (0, 0), fresh_key()).sum() == 1
+    events = projection.items_of(np.zeros(3), np.ones(3), np.arange(3))
+    assert kept_items(events, 2, (1, 1, 1), (events.step, events.step), fresh_key()).all()
+    assert kept_items(events, 2, (2,), (0, 0), fresh_key()).sum() == 2
+
+
+def test_mutual_pairs_are_linked_both_ways_in_one_step():
+    source, target = np.array([0, 1, 1, 2, 2]), np.array([1, 0, 2, 1, 0])
+    assert [
+        tuple(map(int, each)) for each in zip(*mutual_pairs(projection.items_of(source, target)), strict=True)
+    ] == [
+        (0, 1, 0),
+        (1, 2, 0),
+    ]
+    apart = projection.items_of(source, target, np.array([0, 1, 0, 0, 0]))
+    assert [tuple(map(int, each)) for each in zip(*mutual_pairs(apart), strict=True)] == [(1, 2, 0)]
+    assert not len(mutual_pairs(projection.items_of(source[:0], target[:0])).source)
+
+
+def test_sums_of_thetas_have_limits():
+    with pytest.raises(NotAccepted):
+        projection.class_counts([2**19] * 3, None)
+    assert projection.class_counts([2**19] * 3, 5)[0] == 10
+    with pytest.raises(NotAccepted):
+        projection.both_tail_counts(shape(4), (2**19, 1), (np.array([1]), np.array([1])))
+    with pytest.raises(InvalidInput):
+        projection.both_tail_counts(shape(4), (1, 1), (np.array([0]), np.array([1])))
