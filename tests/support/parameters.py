@@ -218,14 +218,9 @@ TRIED: Mapping[str, Table] = {
     "hetedp": hete(),
     "hetesdg": hete(),
     "composed": {
-        "structures": [
-            Tried("sided", {}, {"*": {"method": "tmf"}}),
-            Tried("people", {}, {"*": {"method": "projection", "parameters": {"edge_share": 0.3}}}),
-        ],
+        "structures": at("sided", {}, {"*": {"method": "tmf"}}),
         "attribute_share": at("valued", 0.0, 0.4),
-        "node_attribute_share": at(
-            "labelled", 0.1, 0.4, structures={"*": {"method": "dcsbm", "parameters": {"groups": 1}}}
-        ),
+        "node_attribute_share": at("labelled", 0.1, 0.4, structures={"*": {"method": "dcsbm"}}),
     },
     "keyframe": everywhere(
         {

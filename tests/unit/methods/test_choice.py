@@ -10,7 +10,8 @@ import pytest
 
 from core.errors import NotAccepted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.methods import choice, registry
+from core.methods import registry
+from core.methods._shared import preferences as rules
 from core.methods.base import Parameters, PublicFacts
 from core.methods.choice import Choice, Request, choose
 from core.privacy.accounting.events import NANO, Pure
@@ -56,20 +57,27 @@ def test_a_choice_brings_the_plan_that_its_method_makes(public: PublicFacts):
 
 def test_every_preference_is_installed():
     known = set(registry.generators())
-    for order in (choice.SINGLE, choice.SMALL, choice.TIMED, choice.STREAM, choice.TYPED, choice.TYPED_WEAK):
+    for order in (
+        rules.SINGLE,
+        rules.SMALL,
+        rules.TIMED,
+        rules.STREAM,
+        rules.TYPED,
+        rules.TYPED_WEAK,
+    ):
         assert set(order) <= known
         assert len(set(order)) == len(order)
 
 
 def test_a_static_graph_gets_a_model_and_a_small_one_a_model_without_blocks():
-    assert chosen(facts()).method == first_of(choice.SINGLE)
+    assert chosen(facts()).method == first_of(rules.SINGLE)
     small = chosen(facts(nodes=100))
-    assert small.method == first_of(choice.SMALL)
+    assert small.method == first_of(rules.SMALL)
     assert "1000 nodes" in small.reason
-    assert small.params == choice.SMALL_PARAMS.get(small.method, {})
-    assert chosen(facts(nodes=choice.SMALL_NODES)).params == small.params
-    large = chosen(facts(nodes=choice.SMALL_NODES + 1))
-    assert (large.method, large.params) == (first_of(choice.SINGLE), {})
+    assert small.params == rules.SMALL_PARAMS.get(small.method, {})
+    assert chosen(facts(nodes=rules.SMALL_NODES)).params == small.params
+    large = chosen(facts(nodes=rules.SMALL_NODES + 1))
+    assert (large.method, large.params) == (first_of(rules.SINGLE), {})
 
 
 def test_small_and_large_static_graphs_get_one_method():
@@ -86,10 +94,10 @@ def test_a_declared_bound_says_that_a_small_graph_is_dense():
 
 def test_streams_and_snapshots():
     stream = facts(unit=Unit.W_EVENT, steps=20, window=5)
-    assert chosen(stream).method == first_of(choice.STREAM)
-    assert chosen(facts(unit=Unit.EVENT, steps=20)).method == first_of(choice.TIMED)
+    assert chosen(stream).method == first_of(rules.STREAM)
+    assert chosen(facts(unit=Unit.EVENT, steps=20)).method == first_of(rules.TIMED)
     # A grid of a few small snapshots is no small static graph.
-    assert chosen(facts(unit=Unit.EVENT, steps=20, nodes=100)).method == first_of(choice.TIMED)
+    assert chosen(facts(unit=Unit.EVENT, steps=20, nodes=100)).method == first_of(rules.TIMED)
     paired = chosen(facts(unit=Unit.PAIR, steps=20))
     assert Unit.PAIR in registry.get(paired.method).units
 
@@ -100,7 +108,7 @@ def test_one_snapshot_of_a_live_stream_gets_a_method_that_publishes_streams():
 
 
 def test_few_nodes_of_a_directed_relation_keep_their_own_degrees():
-    small, large = (chosen(facts(nodes=n, directed=True)) for n in (choice.SMALL_NODES, 5_000))
+    small, large = (chosen(facts(nodes=n, directed=True)) for n in (rules.SMALL_NODES, 5_000))
     assert (small.method, small.params) == ("anchored", {"evidence": "none"})
     assert large.method == "hetesdg"
     told = chosen(facts(6.0, nodes=400, directed=True))  # here bits of pairs tell edges
@@ -149,7 +157,7 @@ def test_without_a_method_for_persons_the_request_is_refused(monkeypatch: pytest
 @pytest.mark.parametrize("unit", [Unit.EDGE, Unit.EVENT])
 def test_directed_and_bipartite_relations_get_what_takes_them(declared: dict[str, Any], unit: Unit):
     found = chosen(facts(unit=unit, steps=3 if unit.temporal else None, **declared))
-    assert found.method == first_of(choice.TYPED if unit.temporal else choice.TYPED_WEAK)
+    assert found.method == first_of(rules.TYPED if unit.temporal else rules.TYPED_WEAK)
     accepts = registry.get(found.method).accepts
     assert accepts.directed
     assert accepts.bipartite
@@ -185,7 +193,7 @@ def test_where_the_policy_does_not_allow_it_the_next_is_taken():
 
 
 def test_a_directed_functional_relation_under_pair_is_taken_too():
-    assert chosen(facts(unit=Unit.PAIR, steps=3, directed=True)).method in choice.TYPED
+    assert chosen(facts(unit=Unit.PAIR, steps=3, directed=True)).method in rules.TYPED
 
 
 def test_randomised_response_from_the_declared_bound():
@@ -204,9 +212,9 @@ def test_the_kept_share_is_that_of_the_flips_themselves():
 
     for epsilon, edges, slots in ((0.5, 10, 1000), (3.0, 40_000, 10**7), (8.0, 5, 6), (700.0, 1, 2)):
         flips = Flips.balanced(int(epsilon * NANO), edges, slots)
-        assert choice._kept_balanced(epsilon, edges, slots) == pytest.approx(1 - flips.drop / WORD, abs=1e-9)
+        assert rules.kept_balanced(epsilon, edges, slots) == pytest.approx(1 - flips.drop / WORD, abs=1e-9)
         flips = Flips.symmetric(int(epsilon * NANO))
-        assert choice._kept_symmetric(epsilon) == pytest.approx(1 - flips.drop / WORD, abs=1e-9)
+        assert rules.kept_symmetric(epsilon) == pytest.approx(1 - flips.drop / WORD, abs=1e-9)
 
 
 def test_randomised_response_without_a_bound_when_hardly_an_edge_is_added():
@@ -235,7 +243,7 @@ def test_a_choice_can_be_planned_as_it_stands():
 
 def test_the_next_method_is_taken_where_the_first_refuses(monkeypatch: pytest.MonkeyPatch):
     order = ("psgraph", "dgg")  # psgraph does not take unit pair
-    monkeypatch.setattr(choice, "STREAM", order)
+    monkeypatch.setattr(rules, "STREAM", order)
     found = chosen(facts(unit=Unit.PAIR, steps=3))
     assert found.method == "dgg"
     assert "psgraph comes first, but it says" in found.reason
