@@ -37,6 +37,9 @@ VALUES, ROWS = 0.25, 0.1
 values together: on bitcoin-otc, bitcoin-alpha, radoslaw, us-flights and ml-100k, and on polblogs, cora, acm
 and lastfm, at epsilon .5, 1 and 2."""
 CARRIED = {value_share.FIELD: "edges without what they carry", node_share.FIELD: "no attributes of nodes"}
+NO_ROWS = (
+    "Protected attributes of nodes are left out: under unit node, and in a live stream, none are released."
+)
 MOST_TOLD = 6
 """So many relations are named in a reason."""
 
@@ -128,7 +131,8 @@ def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY
             refusals.append(refusal)
         else:
             left = f" {_left_out(refusals[0])}" if refusals else ""
-            return replace(found, reason=f"{found.reason}{_told(shares)}{left}")
+            rows = f" {NO_ROWS}" if request.rows is None and _rows_left(public) else ""
+            return replace(found, reason=f"{found.reason}{_told(shares)}{left}{rows}")
     raise refusals[-1]
 
 
@@ -141,8 +145,7 @@ def _shares(public: PublicFacts, request: Request) -> list[Shares]:
     values, rows = request.values, request.rows
     if values is None and not value_share.carrying(public.schema, public.edge_types):
         values = 0
-    may_mix = public.tick is None and public.unit is not Unit.NODE
-    if rows is None and not (may_mix and node_share.carrying(public.schema, public.edge_types)):
+    if rows is None and (_rows_left(public) or not node_share.carrying(public.schema, public.edge_types)):
         rows = 0
     tries = [
         {value_share.FIELD: VALUES if values is None else values, node_share.FIELD: each}
@@ -151,6 +154,12 @@ def _shares(public: PublicFacts, request: Request) -> list[Shares]:
     if values is None:
         tries += [{**each, value_share.FIELD: 0} for each in tries]
     return [{name: share for name, share in each.items() if share} for each in tries]
+
+
+def _rows_left(public: PublicFacts) -> bool:
+    """Tell whether protected attributes of nodes are declared that no structure carries under this unit."""
+    beyond = public.tick is not None or public.unit is Unit.NODE
+    return beyond and bool(node_share.carrying(public.schema, public.edge_types))
 
 
 def _told(shares: Shares) -> str:

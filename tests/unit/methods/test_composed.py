@@ -49,6 +49,22 @@ def test_auto_takes_every_schema_and_carries_all_that_it_declares():
     assert carried == {Unit.EDGE: 480, Unit.EVENT: 480, Unit.W_EVENT: 480, Unit.PAIR: 480}
 
 
+def test_under_unit_node_auto_takes_every_schema_and_says_what_is_left_out():
+    taken = 0
+    for shape in shapes():
+        if shape.unit is not Unit.NODE:
+            continue
+        facts, found = settled(shape)
+        cost, carried = found.plan.cost(), synthesised_by(found.generator, found.params)
+        assert (cost.nano_epsilon or 0) <= facts.nano_epsilon, shape
+        assert cost.delta_atto <= facts.delta_atto, shape
+        reason = found.chosen_because or ""
+        assert ("attributes of nodes are left out" in reason) == shape.carries_all["node_values"], shape
+        assert carried["values"] == shape.carries_all["values"] or "can be carried" in reason, shape
+        taken += 1
+    assert taken == 960
+
+
 def checked_release(shape: Shape, folder: Path) -> None:
     """Fit and draw the shape: every declared column is there, and the meter keeps to the plan."""
     facts, found = settled(shape)
