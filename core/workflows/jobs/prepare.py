@@ -417,7 +417,7 @@ def check_policy(
     release = spec.release
     check_request(
         dataset,
-        methods=methods_of(release.method, release.params),
+        methods=methods_of(release.method, release.params, release.edge_types),
         kind=spec.kind,
         nano_epsilon=release.nano_epsilon,
         project=project,

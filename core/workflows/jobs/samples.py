@@ -121,7 +121,11 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
     if request.seed is not None and not dataset.public:
         raise InvalidInput("Only public datasets take a seed.", field="seed")
     # The draw is free, but it is a release: one that a curator would no longer allow is not made.
-    policies.check_release(dataset, methods=methods_of(source.method, paid.release.params), kind=paid.kind)
+    policies.check_release(
+        dataset,
+        methods=methods_of(source.method, paid.release.params, paid.release.edge_types),
+        kind=paid.kind,
+    )
     synthesised = synthesised_by(generator, generator.Params.model_validate(paid.release.params))
     released = released_schema(_schema(session, source), paid.release.edge_types, **synthesised)
     drawn = dict(paid.release) | {

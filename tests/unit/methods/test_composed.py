@@ -142,8 +142,11 @@ def test_a_map_names_the_structure_of_each_relation():
     named = asked({"knows": {"method": "dcsbm", "parameters": {"preset": "small"}}, "*": "auto"}, facts)
     assert structures(named) == {"knows": "dcsbm", "reads": "anchored"}
     assert named.params.structures["knows"].params.preset == "small"
-    assert methods_of("composed", named.params.model_dump(mode="json")) == ("anchored", "dcsbm")
-    assert methods_of("dgg", {}) == ("dgg",)
+    stored = named.params.model_dump(mode="json")
+    assert methods_of("composed", stored, facts.edge_types) == ("anchored", "dcsbm")
+    assert methods_of("composed", stored, ("knows", "likes")) == ("composed", "dcsbm")
+    assert methods_of("composed", {"structures": {}}, ("knows",)) == ("composed",)
+    assert methods_of("dgg", {}, ("knows",)) == ("dgg",)
     # One method for all relations is that method, and no composition of one.
     alone = asked({"*": "anchored"}, facts, carry=False)
     assert alone.generator.name == "anchored"

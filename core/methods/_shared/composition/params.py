@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -79,8 +79,13 @@ def _whole(name: str, choice: StructureChoice) -> StructureChoice:
     return StructureChoice(method=choice.method, parameters=params.model_dump(mode="json"))
 
 
-def methods_of(method: str, params: Mapping[str, Any]) -> tuple[str, ...]:
-    """List the methods behind a job's: its own, or those of its structures."""
+def methods_of(method: str, params: Mapping[str, Any], edge_types: Iterable[str]) -> tuple[str, ...]:
+    """List the methods behind a job's of these relations: its own, or those of its structures.
+
+    A composition itself stands for the relations that it names no structure of.
+    """
     if method != NAME:
         return (method,)
-    return tuple(sorted({each["method"] for each in params["structures"].values()}))
+    named = params["structures"]
+    found = [named.get(each) or named.get(REST) or {"method": NAME} for each in edge_types]
+    return tuple(sorted({each["method"] for each in found}))
