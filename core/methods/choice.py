@@ -179,6 +179,8 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
     """Choose structures beside these shares; NotAccepted where there are none."""
     if public.schema.collection is not None:
         return _of_all_graphs(public, nodes, request, shares)
+    if public.tick is not None and not request.named:  # all relations of a stream share one schedule
+        return _pick(public, nodes, request, shares=shares)
     own = shares if public.unit is Unit.NODE else {}  # there each structure pays for what its edges carry
     shares = {} if own else shares
     alone = _beside(public, shares)

@@ -91,7 +91,9 @@ class ComposedEdges:
         require_accepted(self, public)
         _require_named(params, public)
         plans, allotments = [], []
-        for part in parts_of(params, public.schema, public.unit, public.edge_types):
+        parts = parts_of(params, public.schema, public.unit, public.edge_types)
+        _require_alike(parts, public)
+        for part in parts:
             with _named(part):
                 _require_common(part)
                 if public.tick is not None and not isinstance(part.generator, StreamGenerator):
@@ -221,6 +223,29 @@ def _require_named(params: ComposedParams, public: PublicFacts) -> None:
         raise errors.NotAccepted(
             "under unit node each structure pays for what its edges carry: set the share in its parameters",
             field="attribute_share",
+        )
+
+
+def _require_alike(parts: Sequence[Part], public: PublicFacts) -> None:
+    """Raise NotAccepted where parts differ in what has to be the same for all of them."""
+    if public.tick is not None and len(parts) > 1:
+        raise errors.NotAccepted(
+            "the relations of a live stream share one schedule, however long it goes on: name one method for "
+            "all of them, set alike",
+            field="structures",
+        )
+    paying = {
+        name: carries_values(part.generator, part.params)
+        for part in parts
+        for name in part.relations
+        if public.schema.edge_type(name).attributes
+    }
+    if public.unit is Unit.NODE and len(set(paying.values())) > 1:
+        bare = next(name for name, pays in paying.items() if not pays)
+        raise errors.NotAccepted(
+            f"what edges carry is released of all relations or of none, and {bare!r} sets nothing aside for "
+            "it: give each of them an attribute_share, or leave all out",
+            field="structures",
         )
 
 

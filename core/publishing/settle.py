@@ -15,7 +15,13 @@ from core.errors import GraphveilError, InvalidInput, NotAccepted
 from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods._shared.composition.params import NAME as COMPOSED
-from core.methods._shared.composition.params import REST, SHARES, StructureChoice
+from core.methods._shared.composition.params import (
+    REST,
+    SHARES,
+    ComposedParams,
+    StructureChoice,
+    written_out,
+)
 from core.methods.base import Generator, PublicFacts, synthesised_by
 from core.methods.choice import AUTO, Carry, Choice, Request, choose, choose_in_parts
 from core.methods.room import require_room
@@ -143,6 +149,8 @@ def method_of(
     if had is not None and name not in had:
         raise had.refusal(generator)
     params = params_of(generator, parameters)
+    if isinstance(params, ComposedParams):
+        params = written_out(params, facts.schema, facts.unit, facts.edge_types)
     if in_parts:
         sharded(generator, params)
     return choice, generator, params

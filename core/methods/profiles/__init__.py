@@ -104,7 +104,8 @@ class Profiles:
                     "as edge_types, and ask projection for this one in a job of its own",
                     field="edge_types",
                 )
-        require_heeded(params, idle_of(public.schema, public.edge_types, params))
+        pure = not public.delta_atto
+        require_heeded(params, idle_of(public.schema, public.edge_types, params, pure=pure))
         if (idle := why_idle(public)) is not None:
             require_heeded(params, [Idle((FIELD,), idle)])
         return planned(self.name, public, params)

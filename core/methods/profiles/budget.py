@@ -118,19 +118,26 @@ NEEDED = {
 }
 
 
-def idle_of(schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams) -> Iterator[Idle]:
-    """Name the parameters that could change nothing for these relations."""
+WITHOUT_DELTA = "what kinds of things persons prefer is read under Gaussian noise alone, which needs a delta"
+
+
+def idle_of(
+    schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams, *, pure: bool
+) -> Iterator[Idle]:
+    """Name the parameters that could change nothing for these relations. ``pure``: there is no delta."""
     every = params.model_copy(update={"structure_share": 1.0})
     made = {each.what for each in reads_of(schema, relations, every)}
+    if pure:
+        made -= {"structure"}
     for what, name in SHARES.items():
         if what not in made:
-            yield Idle((name,), NEEDED[what])
+            yield Idle((name,), WITHOUT_DELTA if pure and what == "structure" else NEEDED[what])
         elif len(made) == 1:
             yield Idle((name,), "there is nothing else to share with")
     if "totals" not in made:
         yield Idle(("clip_quantile",), NEEDED["totals"])
     if "structure" not in made:
-        yield Idle(("sweeps",), NEEDED["structure"])
+        yield Idle(("sweeps",), WITHOUT_DELTA if pure else NEEDED["structure"])
     elif not params.structure_share:
         yield Idle(("sweeps",), "structure_share is 0")
 

@@ -146,6 +146,13 @@ def test_a_map_names_the_structure_of_each_relation():
     assert methods_of("composed", stored, facts.edge_types) == ("anchored", "dcsbm")
     assert methods_of("composed", stored, ("knows", "likes")) == ("composed", "dcsbm")
     assert methods_of("composed", {"structures": {}}, ("knows",)) == ("composed",)
+    # Named by itself, it is stored with the structure of every relation, and of no other.
+    bare = asked("composed", facts).params
+    assert {name: each.method for name, each in bare.structures.items()} == dict.fromkeys(
+        ("knows", "reads"), "anchored"
+    )
+    with pytest.raises(NotAccepted, match="'likes' is no relation that is asked for"):
+        asked("composed", facts, structures={"likes": {"method": "dcsbm"}})
     assert methods_of("dgg", {}, ("knows",)) == ("dgg",)
     # One method for all relations is that method, and no composition of one.
     alone = asked({"*": "anchored"}, facts, carry=False)
@@ -214,6 +221,20 @@ def test_a_relation_has_the_epsilon_of_its_cells():
     assert facts_of(two_relations(), ("reads",)).nano_epsilon == NANO
     one = replace(window, edge_types=("knows",))
     assert facts_of(one, ("knows",)) is one
+
+
+def test_relations_of_a_live_stream_share_one_method():
+    schema = GraphSchema(
+        node_types=(NodeType(name="person", count=60),),
+        edge_types=tuple(
+            EdgeType(name=name, source="person", target="person", temporal=True) for name in ("a", "b")
+        ),
+        time=TimeGrid(start=0, width=1, count=1),
+    )
+    live = PublicFacts(schema, Unit.W_EVENT, 5, NANO, 0, ("a", "b"), 7)
+    assert asked("auto", live).generator.name == "keyframe"
+    with pytest.raises(NotAccepted, match="share one schedule, however long"):
+        asked({"a": "keyframe", "b": "psgraph"}, live)
 
 
 @pytest.mark.parametrize("unit", [Unit.EVENT, Unit.PAIR])
@@ -316,6 +337,12 @@ def test_each_structure_pays_for_its_own_values_under_unit_node():
     assert not any(
         asked("auto", facts, carry=False).plan.allotments[i].purpose.endswith("carry") for i in (0, 1)
     )
+    with pytest.raises(NotAccepted, match="'r0' sets nothing aside for it"):
+        asked(
+            {"r0": {"method": "projection", "parameters": {"attribute_share": 0}}, "*": "auto"},
+            facts,
+            attribute_share=0.2,
+        )
     params = found.params.model_copy(update={"attribute_share": 0.2})
     with pytest.raises(NotAccepted, match="each structure pays for what its edges carry"):
         found.generator.plan(params, facts)

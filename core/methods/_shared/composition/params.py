@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from core.errors import UnknownMethod
-from core.graphs.schema import EdgeType
+from core.errors import NotAccepted, UnknownMethod
+from core.graphs.schema import EdgeType, GraphSchema
 from core.methods import registry
 from core.methods._shared.node_values.share import NodeValueParameters
 from core.methods._shared.values.share import ValueParameters
@@ -68,6 +68,22 @@ class ComposedParams(ValueParameters, NodeValueParameters):
         return named or _whole(relation.name, StructureChoice(method=usual))
 
 
+def written_out(params: ComposedParams, schema: GraphSchema, unit: Unit, edge_types: Sequence[str]) -> Any:
+    """Return the parameters with the structure of every relation by its own name, and none for ``*``.
+
+    So nothing of a stored job follows from a default. Raises NotAccepted for a name that is none of them.
+    """
+    unknown = next((each for each in params.structures if each not in (*edge_types, REST)), None)
+    if unknown is not None:
+        raise NotAccepted(
+            f"{unknown!r} is no relation that is asked for; there are {', '.join(edge_types)}, and {REST} "
+            "for the rest",
+            field="parameters.structures",
+        )
+    structures = {name: params.structure(schema.edge_type(name), unit) for name in edge_types}
+    return params.model_copy(update={"structures": structures})
+
+
 def _whole(name: str, choice: StructureChoice) -> StructureChoice:
     try:
         generator = choice.generator
@@ -82,10 +98,9 @@ def _whole(name: str, choice: StructureChoice) -> StructureChoice:
 def methods_of(method: str, params: Mapping[str, Any], edge_types: Iterable[str]) -> tuple[str, ...]:
     """List the methods behind a job's of these relations: its own, or those of its structures.
 
-    A composition itself stands for the relations that it names no structure of.
+    ``params``: as :func:`written_out`; a composition itself stands for a relation that is not named there.
     """
     if method != NAME:
         return (method,)
-    named = params["structures"]
-    found = [named.get(each) or named.get(REST) or {"method": NAME} for each in edge_types]
+    found = [params["structures"].get(each, {"method": NAME}) for each in edge_types]
     return tuple(sorted({each["method"] for each in found}))
