@@ -24,7 +24,7 @@ from core.methods._shared.composition.parts import facts_of
 from core.methods._shared.node_values import share as node_share
 from core.methods._shared.preferences import FLIPS, KEYFRAME, MIXING, SETTINGS, flips_of, preferred
 from core.methods._shared.values import share as value_share
-from core.methods.base import Generator, Parameters, PublicFacts, ShardedGenerator
+from core.methods.base import Parameters, PublicFacts, ShardedGenerator
 from core.methods.room import require_room
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
@@ -203,7 +203,7 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
     }
     told = "; ".join(f"{name} by {each.method}" for name, each in list(picks.items())[:MOST_TOLD])
     more = f"; and {len(picks) - MOST_TOLD} more" if len(picks) > MOST_TOLD else ""
-    if COMPOSED not in _known(request.had):
+    if not _can(COMPOSED, request.had):
         raise errors.NotAccepted(
             f"relations would have structures of their own, and {COMPOSED} is not installed: name one method",
             field="method",
@@ -307,8 +307,7 @@ def _pick(
 
     ``mixes``: edges are to meet by protected attributes of nodes, which few structures can.
     """
-    known = _known(request.had)
-    may_flip = public.unit in EDGE_WISE and FLIPS in known and request.may(FLIPS) and not mixes
+    may_flip = public.unit in EDGE_WISE and request.may(FLIPS) and _can(FLIPS, request.had) and not mixes
     flips = flips_of(public, nodes) if may_flip else None
     if flips is not None:
         reason, params = flips
@@ -323,7 +322,7 @@ def _pick(
         reason += " Of those that link by protected attributes."
     first: tuple[str, errors.NotAccepted] | None = None
     for name in dict.fromkeys(order):
-        if name not in known or name in without:
+        if name in without or not _can(name, request.had):
             continue
         params = {**settings.get(name, {}), **shares}
         planned: Choice | errors.NotAccepted
@@ -366,8 +365,10 @@ def choose_in_parts(
     it.
     """
     refusal = errors.NotAccepted("no method reads edges in parts, of those that are allowed", field="method")
-    for name, generator in sorted(_known(had).items()):
+    for name, generator in sorted(registry.generators().items()):
         if not isinstance(generator, ShardedGenerator) or (allowed is not None and name not in allowed):
+            continue
+        if not _can(name, had):
             continue
         reason = f"The edges of the dataset stay in parts: {name} counts them, with these parameters."
         planned = _whole(name, generator.counted, reason, public, nodes)
@@ -377,10 +378,9 @@ def choose_in_parts(
     raise refusal
 
 
-def _known(had: Container[str] | None) -> dict[str, Generator]:
-    """Return the registered methods that can be run, by name."""
-    known = registry.generators()
-    return known if had is None else {name: each for name, each in known.items() if name in had}
+def _can(name: str, had: Container[str] | None) -> bool:
+    """Tell whether the method is registered and can be run; what workers have is looked up at need."""
+    return name in registry.generators() and (had is None or name in had)
 
 
 def _whole(

@@ -53,10 +53,10 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods import choice, registry
 from core.methods.base import PublicFacts
 from core.privacy.units import Unit
-schema = GraphSchema(node_types=(NodeType(count=500),), edge_types=(EdgeType(directed=True),))
+schema = GraphSchema(node_types=(NodeType(count=5000),), edge_types=(EdgeType(directed=True),))
 facts = PublicFacts(schema, Unit.EDGE, None, 10**8, 0, ("edge",))
-told["every"] = choice.choose(facts, {"node": 500}).method
-told["had"] = choice.choose(facts, {"node": 500}, had=registry.runnable()).method
+told["every"] = choice.choose(facts, {"node": 5000}).method
+told["had"] = choice.choose(facts, {"node": 5000}, choice.Request(had=registry.runnable())).method
 """
 
 

@@ -88,7 +88,8 @@ def _pair(
     rows = min(len(one.held), len(two.held))
     same = overlap(one, two)
     score = 3.0 * min(1.0, same / SAME_IDS) * rows / (rows + 5)
-    if same == 0 and one.length and two.length:
+    numbers = one.integer and two.integer  # of users and items, of whom there are more, and so longer ids
+    if same == 0 and one.length and two.length and not numbers:
         score -= min(3.0, 3.0 * abs(math.log(one.length / two.length)))
     low, high = min(i, j), max(i, j)
     away = low + high - 1

@@ -21,7 +21,7 @@ MOST_WATCHED = 1 << 15
 ASKED_ODDS = math.log(0.05 / 0.95)
 """Log odds of two sorts from which it is asked: one in twenty."""
 LEAST_ROWS = 4
-"""Fewer rows without a loop are seen at a glance, and are not asked about."""
+"""Fewer rows are seen at a glance, and are not asked about."""
 LOOPS = 0.1
 """Share of lists of one sort that have loops; of how many, up to the most, nothing is known."""
 _MOST_LOOPS, _ORDERED = 50, 0.25
@@ -122,7 +122,7 @@ def _reason(one: Numbers, two: Numbers, loops: int, rows: int, named: bool) -> s
     """Weigh loops and ranges: log odds of two sorts against one, which are asked from ``ASKED_ODDS`` on."""
     (ones, times), (twos, counted) = (np.unique(each, return_counts=True) for each in (one, two))
     shared, at, other = np.intersect1d(ones, twos, return_indices=True)
-    if not len(shared) or (rows < LEAST_ROWS and not loops):
+    if not len(shared) or rows < LEAST_ROWS:
         return None
     expected = rows * float((times[at] / len(one)) @ (counted[other] / len(two)))
     by_loops = loops * math.log(expected) - expected - math.lgamma(loops + 1)

@@ -210,7 +210,7 @@ def handed_on(generator, pairs: np.ndarray, folder: Path) -> list[dict[str, byte
         _, carried = generator.step(session, plan, params, state, no_progress)
         state = folder / str(tick)
         carried.save(state)
-        found.append({path.name: path.read_bytes() for path in state.iterdir()})
+        found.append({str(p.relative_to(state)): p.read_bytes() for p in state.rglob("*") if p.is_file()})
     return found
 
 

@@ -130,7 +130,7 @@ def test_gaussian_reads_of_persons_are_reserved_under_both_filters(
     assert entries(curator, dataset.account_id) == ["grant", "reserve"]
 
 
-def test_relations_among_persons_and_with_things_are_two_jobs_and_neither_is_left_out_in_silence(
+def test_relations_among_persons_and_with_things_are_one_job_and_none_is_left_out_in_silence(
     curator: Curator,
 ) -> None:
     both = schema(HAS, EdgeType(name="knows", source="patient", target="patient"), protected=True)
@@ -141,7 +141,8 @@ def test_relations_among_persons_and_with_things_are_two_jobs_and_neither_is_lef
         request = JobRequest(dataset_id=dataset.id, epsilon=epsilon, delta="1e-6", **asked)
         return plan_job(curator.services, curator.principal, request)
 
-    for method in ("auto", "profiles", "projection"):
+    assert planned("1").method == "composed"
+    for method in ("profiles", "projection"):
         with pytest.raises(NotAccepted, match="job of its own") as refused:
             planned("1", method=method)
         assert refused.value.members["field"] == "edge_types"

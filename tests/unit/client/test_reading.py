@@ -65,7 +65,7 @@ def test_a_reading_says_what_it_took_on_what_grounds(capsys: pytest.CaptureFixtu
         "they share ids",
         "target (60%)",
         "[bob]",
-        "3 rows left out: empty",
+        "3 left out: empty",
         "Two ids differ by case alone.",
         "To be answered first: line 1 may be a record",
         "it is data: graphveil read-again ds_1 --no-header --delimiter ';'",

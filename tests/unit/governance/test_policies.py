@@ -35,7 +35,7 @@ def dataset(state: DatasetState = DatasetState.READY, **rules: Any) -> Dataset:
 
 
 def ask(rules: dict[str, Any], **changed: Any) -> None:
-    asked: dict[str, Any] = {"method": "dcsbm", "kind": PURE, "nano_epsilon": EPSILON}
+    asked: dict[str, Any] = {"methods": ["dcsbm"], "kind": PURE, "nano_epsilon": EPSILON}
     check_request(dataset(**rules), **(asked | {"project": None, "team": None} | changed))
 
 
@@ -96,7 +96,7 @@ policies = st.builds(
 )
 requests = st.fixed_dictionaries(
     {
-        "method": st.sampled_from(["a", "b", "c", "d"]),
+        "methods": st.sampled_from(["a", "b", "c", "d"]).map(lambda name: [name]),
         "kind": st.sampled_from(list(GuaranteeKind)),
         "nano_epsilon": st.sampled_from([EPSILON // 4, EPSILON, 3 * EPSILON]),
         "project": st.none() | st.just("p"),

@@ -48,8 +48,9 @@ class ComposedParams(ValueParameters, NodeValueParameters):
         default_factory=dict,
         description=(
             "By a relation's name the method that draws its edges, with its parameters; `*` stands for every "
-            "relation that is not named. Others are drawn by anchored; under unit node by projection where "
-            "both ends are persons, and by profiles where one is."
+            "relation that is not named. Others are drawn by anchored, undirected ones under w-event by "
+            "keyframe; under unit node by projection where both ends are persons, and by profiles where one "
+            "is."
         ),
     )
 
@@ -64,6 +65,8 @@ class ComposedParams(ValueParameters, NodeValueParameters):
         usual = "anchored"
         if unit is Unit.NODE:
             usual = "projection" if relation.homogeneous else "profiles"
+        elif unit is Unit.W_EVENT and relation.temporal and relation.homogeneous and not relation.directed:
+            usual = "keyframe"
         named = self.structures.get(relation.name) or self.structures.get(REST)
         return named or _whole(relation.name, StructureChoice(method=usual))
 
