@@ -44,6 +44,7 @@ MENDS = {
     "scope": "Name a team or a project.",
     "seed": "Leave the seed out.",
     "spectral": "Leave spectral out.",
+    "structures": "Name another method for the relation, or auto.",
     "target": "Name another target, or an epsilon instead.",
     "unit": "Name another method, or a dataset of another unit.",
     "version": "Name a version that there is, or none for the present one.",

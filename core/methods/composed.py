@@ -221,7 +221,7 @@ def _require_named(params: ComposedParams, public: PublicFacts) -> None:
         return
     if any(getattr(params, name) for name in SHARES):
         raise errors.NotAccepted(
-            "under unit node each structure pays for what its edges carry: set the share in its parameters",
+            "under unit node each structure pays for what its edges carry; set the share in its parameters",
             field="attribute_share",
         )
 

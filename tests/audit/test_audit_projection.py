@@ -300,7 +300,7 @@ def test_the_door_to_people_has_no_edges():
     offered = {name for name in dir(people) if not name.startswith("_")}
     questions = {"projected", "inside", "across", "directed", "mutual", "by_period", "bounded"}
     questions |= {"packed_triangles"}
-    assert offered == questions | {"relation", "kind", "count", "shape", "groups", "fresh_key"}
+    assert offered == questions | {"relation", "kind", "count", "shape", "groups", "fresh_key", "steps"}
 
 
 def test_nothing_is_charged_for_what_is_refused():

@@ -141,11 +141,12 @@ class _Frame:
         """Draw ``count`` outward keys and some more; by degree, or evenly. Not necessarily distinct."""
         count = count + count // 4 + 8
         s, t = self.shape.source_count, self.shape.target_count
-        if degrees is None or not degrees.any():
+        first, second = (None, None) if degrees is None else self.apart(degrees)
+        other = first if second is None else second
+        if first is None or other is None or not (first.any() and other.any()):
             ends = rng.integers(0, s, count), rng.integers(0, t, count)
         else:
-            first, second = self.apart(degrees)
-            ends = _weighted(first, count, rng), _weighted(first if second is None else second, count, rng)
+            ends = _weighted(first, count, rng), _weighted(other, count, rng)
         if not self.shape.edge_type.homogeneous:
             return ends[0] * t + ends[1]
         proper = ends[0] != ends[1]

@@ -174,3 +174,16 @@ def test_hubs_meet_hubs_as_often_as_their_degrees_say():
     met = np.mean([0 in matched(source, target, shape, public_generator(seed)) for seed in range(400)])
     # Five ends, each at source 0 with probability 0.109, or once at most.
     assert abs(met - (1 - (1 - 0.109) ** 5)) < 0.1
+
+
+@pytest.mark.parametrize("relation", [BIPARTITE, DIRECTED])
+@pytest.mark.parametrize("empty", ["source", "target"])
+def test_a_cell_is_filled_where_one_side_has_no_degrees(relation, empty):
+    """Then pairs are drawn evenly, and no key names a node that there is not."""
+    shape = shape_of(relation, 12)
+    sides = {"source": np.full(12, 2), "target": np.full(12, 2), empty: np.zeros(12, np.int64)}
+    none = np.empty(0, dtype=np.int64)
+    for seed in range(20):
+        keys = completed(none, sides["source"], sides["target"], shape, 9, public_generator(seed))
+        assert len(np.unique(keys)) == len(keys) == 9
+        assert (keys // 12 < 12).all()
