@@ -15,7 +15,7 @@ from tests.support.patience import PATIENCE_SECONDS
 from tests.support.world import Piece, World
 from worker.reaper import reap_once
 
-IDLE_SECONDS = 1
+IDLE_SECONDS = 3
 """How long a worker that stands still in a transaction may keep its locks; a minute in production."""
 
 JOB_POINTS = (
