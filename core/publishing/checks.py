@@ -17,6 +17,7 @@ from core.graphs import formats
 from core.graphs.schema import GraphSchema, Protection
 from core.graphs.schema.node_bins import synthesised, synthesised_in
 from core.methods import registry
+from core.methods._shared.composition.params import SHARES
 from core.methods.base import Generator, ShardedGenerator
 from core.methods.shares import spread
 from core.privacy.accounting import persons
@@ -25,8 +26,6 @@ from core.privacy.units import Unit
 
 Params = TypeVar("Params", bound=BaseModel)
 
-CARRIED = "attribute_share", "node_attribute_share"
-"""Parameters that set a share of epsilon aside for what edges carry, and for what nodes do."""
 ALWAYS_WRITTEN = "parquet"
 """The format of a release's own tables: asking for it adds no file."""
 
@@ -50,7 +49,7 @@ def params_of(generator: Generator, parameters: Mapping[str, Any]) -> BaseModel:
     Raises InvalidInput as :func:`checked_params`, and with a reason of its own where a method without a
     guarantee is to set epsilon aside for what edges or nodes carry.
     """
-    asked = next((each for each in CARRIED if each in parameters), None)
+    asked = next((each for each in SHARES if each in parameters), None)
     if asked and asked not in generator.Params.model_fields and generator.kinds == {GuaranteeKind.NONE}:
         raise InvalidInput(
             f"{generator.name} reads the raw graph and has no guarantee: there is no epsilon of which "

@@ -10,7 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from core.errors import NotAccepted, UnknownMethod
 from core.graphs.schema import EdgeType, GraphSchema
 from core.methods import registry
+from core.methods._shared.node_values import share as node_share
 from core.methods._shared.node_values.share import NodeValueParameters
+from core.methods._shared.values import share as value_share
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import Generator
 from core.privacy.units import Unit
@@ -18,8 +20,9 @@ from core.privacy.units import Unit
 NAME = "composed"
 REST = "*"
 """In place of a relation's name: every relation that is not named."""
-SHARES = ("attribute_share", "node_attribute_share")
-"""Parameters that belong to the composition, and to none of its structures."""
+SHARES = (value_share.FIELD, node_share.FIELD)
+"""Parameters that set a share of epsilon aside for what edges carry, and for what nodes do: of a composition,
+and of none of its structures."""
 
 
 class StructureChoice(BaseModel):
