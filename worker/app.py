@@ -136,13 +136,20 @@ def _start_only_with_a_whole_ledger(**_: Any) -> None:
 @signals.worker_ready.connect
 def _start_compiling(**_: Any) -> None:
     """Compile kernels beside the work, unless only uploads are taken, which need none."""
-    if set(app.amqp.queues.consume_from) != {UPLOADS}:
-        _beside.append(subprocess.Popen([sys.executable, "-m", "worker.kernels"]))
+    if set(app.amqp.queues.consume_from) == {UPLOADS}:
+        return
+    _beside.append(subprocess.Popen([sys.executable, "-m", "worker.kernels", str(os.getpid())]))
+    if draining():  # asked to stop before the process was on the list of those that are stopped
+        _stop_compiling()
 
 
 @signals.worker_shutting_down.connect
 def _start_draining(**_: Any) -> None:
     _drain[0] = 1
+    _stop_compiling()
+
+
+def _stop_compiling() -> None:
     for process in _beside:
         process.kill()
 

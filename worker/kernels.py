@@ -1,7 +1,7 @@
-"""``python -m worker.kernels``: compiles every kernel that is missing. A worker starts it.
+"""``python -m worker.kernels PARENT``: compiles every kernel that is missing. A worker starts it.
 
 At the lowest priority, beside jobs. The images have them all; a child reads kernels and keeps none, so that
-without this each child would compile what it uses.
+without this each child would compile what it uses. It ends with the process PARENT, as a rule its worker.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ LOWEST_PRIORITY = 19
 
 def main() -> int:
     """Compile for this machine; the exit code is 0 once every kernel is there."""
-    command_line.parser("worker.kernels", __doc__).parse_args()
-    die_with(os.getppid())
+    parser = command_line.parser("worker.kernels", __doc__)
+    parser.add_argument("parent", type=int, metavar="PARENT", help="the process that starts this one")
+    die_with(parser.parse_args().parent)
     os.nice(LOWEST_PRIORITY)
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
