@@ -76,7 +76,7 @@ def preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str,
         pure = "" if public.delta_atto else f" {WITHOUT_DELTA}"
         return PERSONS, f"Unit node, and one end of a relation is a person, the other is not.{pure}"
     if any(two_sided(relation) for relation in relations):
-        if public.unit is Unit.EDGE and _mean_strength(public, relations, nodes) < WORTH:
+        if public.unit is Unit.EDGE and mean_strength(public, relations, nodes) < WORTH:
             sides = [sorted((nodes[each.source], nodes[each.target])) for each in relations]
             inside = any(each.homogeneous for each in relations)
             if not inside and all(least <= FEW_NODES for least, _ in sides):
@@ -127,7 +127,7 @@ def two_sided(relation: EdgeType) -> bool:
     return relation.directed or not relation.homogeneous
 
 
-def _mean_strength(public: PublicFacts, relations: list[EdgeType], nodes: Mapping[str, int]) -> float:
+def mean_strength(public: PublicFacts, relations: list[EdgeType], nodes: Mapping[str, int]) -> float:
     """Average over relations epsilon over the log odds against an edge, by declared bounds or a guess."""
     try:
         nano = cell_nano_epsilon(public)
