@@ -7,8 +7,8 @@
 Unit edge: every relation has all of epsilon, whatever draws the others, so each is released by itself. Graphs
 with time are taken as one step. "routes": airports of examples/us-flights, an arc from each to those that a
 flight goes to; "states": the states that they lie in; "hospital": patients and diagnoses of
-examples/hospital; "generated-N" and "generated-N-M": N nodes of one type, or N and M of two, four edges for
-each of the first, by heavy-tailed degrees on both sides. Errors: as in
+examples/hospital; "generated-N" and "generated-N-M": N nodes of one type, or N and M of two, four edges drawn
+for each of the first by heavy-tailed degrees on both sides, repeats dropped. Errors: as in
 ``benchmarks.typed_choice``, from 0 to 1. ``out`` and ``in``: the correlation of every node's degree with the
 original's, by Pearson.
 
