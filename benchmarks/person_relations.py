@@ -30,7 +30,7 @@ from benchmarks import person_graphs
 from benchmarks.attribute_tables import protected
 from benchmarks.default_tables import acm, released
 from benchmarks.load import numbers
-from benchmarks.person_tables import DELTA_ATTO, reciprocity, total_variation
+from benchmarks.person_tables import DELTA_ATTO, mean_of, reciprocity, total_variation
 from benchmarks.results_file import Line, add, parser_of, read, run_or_print
 from core.errors import NotAccepted
 from core.evaluation.node_values import compare_node_values
@@ -180,9 +180,11 @@ def made(asked: argparse.Namespace) -> None:
     done = {tuple(line[key] for key in keys) for line in read(asked.results)}
     for table in asked.only:
         for name in GRAPHS[table]:
+            if asked.graph and name not in asked.graph:
+                continue
             graph = load(table, name, asked.data)
             for row in ROWS[table]:
-                for epsilon in EPSILONS:
+                for epsilon in asked.epsilon or EPSILONS:
                     for run in range(asked.runs):
                         cell = (table, name, row, epsilon, run)
                         if cell in done:
@@ -210,21 +212,16 @@ def tables(lines: list[Line]) -> Iterator[str]:
         yield f"\n**{table}**\n\n| graph | row | epsilon | {' | '.join(titles)} | runs |"
         yield "|---" * (len(titles) + 4) + "|"
         for (name, row, epsilon), runs in rows.items():
-            shown = [mean_of([run[title] for run in runs if title in run]) for title in titles]
+            shown = [mean_of([run.get(title) for run in runs]) for title in titles]
             yield f"| {name} | {row} | {epsilon:g} | {' | '.join(shown)} | {len(runs)} |"
-
-
-def mean_of(values: list[float]) -> str:
-    """Mean over runs and their standard deviation; "-" where nothing was measured."""
-    if not values:
-        return "-"
-    return f"{np.mean(values):.3f} ± {np.std(values):.3f}".replace("0.", ".")
 
 
 def main() -> None:
     """Make runs, or print tables."""
     parser = parser_of(__doc__)
     parser.add_argument("--only", action="append", choices=list(GRAPHS))
+    parser.add_argument("--graph", action="append", help="one graph")
+    parser.add_argument("--epsilon", action="append", type=float, help="one epsilon")
     parser.add_argument("--runs", type=int, default=RUNS)
     asked = parser.parse_args()
     asked.only = asked.only or list(GRAPHS)

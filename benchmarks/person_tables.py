@@ -308,7 +308,7 @@ def tables(lines: list[Line]) -> Iterator[str]:
         yield f"{first}| epsilon | " + " | ".join(titles) + " | CPU s | MB | runs |"
         yield "|---" * (len(titles) + 5 + (where == "size")) + "|"
         for (name, label, epsilon), runs in rows.items():
-            means = [_mean([run.get(title) for run in runs]) for title in titles]
+            means = [mean_of([run.get(title) for run in runs]) for title in titles]
             costs = [np.mean([run[key] for run in runs]) for key in ("cpu_seconds", "peak_megabytes")]
             shown = f"{label} (D = {bounds[name]})" if "group" in label or "bound" in label else label
             if where == "size":
@@ -320,7 +320,7 @@ def tables(lines: list[Line]) -> Iterator[str]:
             )
 
 
-def _mean(values: list[float | None]) -> str:
+def mean_of(values: list[float | None]) -> str:
     """Mean over runs, and their standard deviation where there are several that differ."""
     defined = [value for value in values if value is not None]
     if not defined:

@@ -334,16 +334,21 @@ def tables(lines: list[Line]) -> Iterator[str]:
 
 def small_table(lines: list[Line]) -> Iterator[str]:
     """Markdown: the correlations of degrees in small directed graphs."""
-    found: dict[tuple[str, float, str], list[Line]] = defaultdict(list)
+    found: dict[tuple[str, float], dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
     for line in lines:
         if line["set"] in SMALL:
-            found[line["set"], line["epsilon"], line["method"]].append(line)
-    yield "\nSmall directed graphs: correlation of degrees with the original's, node by node\n"
-    yield "| set | epsilon | method | out | in | error | runs |\n|---|---|---|---|---|---|---|"
-    for (name, epsilon, method), own in sorted(found.items(), key=lambda row: SETS.index(row[0][0])):
-        out, into = (np.mean([line["errors"][side] for line in own]) for side in ("out", "in"))
-        error = np.mean([error_of(line) for line in own])
-        yield f"| {name} | {epsilon:g} | {method} | {out:.2f} | {into:.2f} | {error:.3f} | {len(own)} |"
+            found[line["set"], line["epsilon"]][line["method"]].append(line)
+    yield "\nSmall directed graphs: correlation of out- and in-degrees with the original's, node by node\n"
+    yield f"| set | epsilon | {' | '.join(CANDIDATES)} | runs |"
+    yield "|---" * (len(CANDIDATES) + 3) + "|"
+    for (name, epsilon), methods in sorted(found.items(), key=lambda row: (SETS.index(row[0][0]), row[0][1])):
+        shown = [
+            ", ".join(
+                f"{np.mean([line['errors'][side] for line in methods[label]]):.2f}" for side in ("out", "in")
+            )
+            for label in CANDIDATES
+        ]
+        yield f"| {name} | {epsilon:g} | {' | '.join(shown)} | {min(map(len, methods.values()))} |"
 
 
 def main() -> None:
