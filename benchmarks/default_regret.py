@@ -277,11 +277,11 @@ def tables(lines: list[Line]) -> Iterator[str]:
             f"{ratios[-1]:.2f} | {count} |"
         )
     if ratios:
-        mean, worst = ({side: f(regrets[side]) for side in (BEFORE, NOW)} for f in (np.mean, np.max))
+        average, worst = ({side: f(regrets[side]) for side in (BEFORE, NOW)} for f in (np.mean, np.max))
         cpu = float(np.exp(np.mean(np.log(ratios))))
         yield (
-            f"\nRegret where they differ, mean (worst): before {mean[BEFORE]:.3f} ({worst[BEFORE]:.3f}), now "
-            f"{mean[NOW]:.3f} ({worst[NOW]:.3f}). CPU now by before, geometric mean: {cpu:.2f}."
+            f"\nRegret where they differ, mean (worst): before {average[BEFORE]:.3f} ({worst[BEFORE]:.3f}), "
+            f"now {average[NOW]:.3f} ({worst[NOW]:.3f}). CPU now by before, geometric mean: {cpu:.2f}."
         )
 
 

@@ -211,7 +211,7 @@ def tables(lines: list[Line]) -> Iterator[str]:
         titles = list(dict.fromkeys(title for runs in rows.values() for run in runs for title in run))
         yield f"\n**{table}**\n\n| graph | row | epsilon | {' | '.join(titles)} | runs |"
         yield "|---" * (len(titles) + 4) + "|"
-        for (name, row, epsilon), runs in rows.items():
+        for (name, row, epsilon), runs in sorted(rows.items()):
             shown = [mean_of([run.get(title) for run in runs]) for title in titles]
             yield f"| {name} | {row} | {epsilon:g} | {' | '.join(shown)} | {len(runs)} |"
 

@@ -304,7 +304,7 @@ def _carried(graph: Graph) -> list[float]:
 def _groups(graph: Graph, kind: str) -> np.ndarray:
     """Return the group of every node, as a place in KINDS; nothing where nodes carry none."""
     column = graph.nodes[kind].attributes.get(GROUP)
-    return np.array([] if column is None else [KINDS.index(each) for each in column.to_pylist()], np.int64)
+    return np.array([] if column is None else [KINDS.index(str(each)) for each in column], np.int64)
 
 
 def _psgraph(model: Any) -> np.ndarray:

@@ -11,7 +11,6 @@ from core.errors import NotAccepted
 from core.privacy.accounting.audited import BESIDE, EDGE, GROUP, KINDS, VALUE, AuditSpec, canary_schema
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import Unit
-from core.publishing import audit
 from core.publishing.audit_targets import target_of, worlds
 from core.settings import Settings
 from core.workflows.audits.plans import AuditRequest, planned
@@ -35,9 +34,10 @@ def test_a_composition_is_audited_on_two_relations_whose_edges_and_nodes_carry(u
     assert set(spec.params["structures"]) == {EDGE, BESIDE}  # so that nothing follows from a later default
     plan = PrivacyPlan.from_json(spec.plan)
     assert {each.edge_type for each in plan.allotments} > {EDGE, BESIDE}  # rows stand apart
-    found = audit.judged(spec, target_of(spec), lambda *_: None)
-    assert found["verdict"] in ("passed", "inconclusive")
-    assert found["nano_epsilon"] <= 10**9
+    assert (plan.cost().nano_epsilon or 0) <= 10**9
+    target = target_of(spec)
+    for graph, allowed in ((target.graph, target.plan), (target.neighbour, target.control)):
+        assert np.isfinite(target.once(graph, allowed)).all()
 
 
 @pytest.mark.parametrize("bipartite", [False, True])
@@ -74,8 +74,8 @@ def test_a_person_is_replaced_with_its_row():
 def test_what_is_drawn_of_values_and_rows_is_looked_at(method: str, parameters: dict[str, Any], more: int):
     spec = spec_of(method=method, epsilon="8", parameters=parameters, runs=100)
     target = target_of(spec)
-    seen = np.stack([target.once(target.graph, target.plan) for _ in range(20)])
-    assert seen.shape == (20, 4 + more)  # edges, the canary, both its ends; and what is carried
+    seen = np.stack([target.once(target.graph, target.plan) for _ in range(5)])
+    assert seen.shape == (5, 4 + more)  # edges, the canary, both its ends; and what is carried
     assert np.isfinite(seen).all()
     if "attribute_share" in parameters:
         assert (seen[:, 4:6].sum(axis=1) == seen[:, 0]).all()  # every edge has a value

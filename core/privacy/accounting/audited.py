@@ -20,8 +20,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import InvalidInput, NotAccepted
-from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
+from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.dp_sgd import MIN_NOISE_MULTIPLIER, DpSgd, noise_multiplier
 from core.privacy.accounting.events import (
@@ -116,8 +116,10 @@ def canary_schema(
         raise InvalidInput(f"an audited window has 1 to {MAX_WINDOW} steps", field="window")
     time = TimeGrid(count=window or STEPS) if unit.temporal else None
     names = ("left", "right") if bipartite else ("node",)
-    carried = EdgeAttribute(name=VALUE, kind="category", categories=KINDS, aggregate="max")
-    group = Attribute(name=GROUP, protection="protected", categories=KINDS)
+    carried = EdgeAttribute(
+        name=VALUE, kind=EdgeAttributeKind.CATEGORY, categories=KINDS, aggregate=Aggregate.MAX
+    )
+    group = Attribute(name=GROUP, protection=Protection.PROTECTED, categories=KINDS)
     return GraphSchema(
         node_types=tuple(
             NodeType(
