@@ -102,7 +102,8 @@ def untimed(graph: Graph) -> Graph:
     keys = table.source.astype(np.int64) * graph.nodes["node"].count + table.target
     first = np.unique(keys, return_index=True)[1]
     columns = {name: column[first] for name, column in table.values.columns.items()}
-    bare = kind.model_copy(update={"temporal": False})
+    hour = EdgeAttribute(name=kind.attributes[0].name, kind="time_of_day", aggregate="min")
+    bare = EdgeType(name=kind.name, directed=True, attributes=(hour,))
     schema = GraphSchema(node_types=graph.schema.node_types, edge_types=(bare,))
     edges = EdgeTable(table.source[first], table.target[first], None, EdgeValues(columns))
     return Graph.build(schema, graph.nodes, {"edge": edges})
