@@ -10,7 +10,7 @@ from core.evaluation.metric import Suite
 from core.streams.models import MissingSteps
 from core.workflows.common.policies import Slug
 from core.workflows.jobs.assumed import Assume
-from core.workflows.jobs.prepare import Amount, Method, plain
+from core.workflows.jobs.request import Amount, Method, plain
 
 
 class StreamRequest(BaseModel):
