@@ -26,9 +26,9 @@ from core.workflows.jobs.assumed import Assume
 from core.workflows.jobs.expected import told
 from core.workflows.jobs.prepare import (
     Amount,
+    AskedMethod,
     Ground,
     JobRequest,
-    Method,
     Prepared,
     ground_of,
     node_counts,
@@ -47,7 +47,7 @@ class MenuEntry(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    method: Method = AUTO
+    method: AskedMethod = AUTO
     parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -191,7 +191,7 @@ def _item(
     )
 
 
-def _shown(method: Method) -> str:
+def _shown(method: AskedMethod) -> str:
     """Write a method, or a map of relations to methods, in a line."""
     if isinstance(method, str):
         return method

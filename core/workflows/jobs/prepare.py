@@ -33,10 +33,8 @@ from core.ledger.models import BudgetAccount
 from core.methods._shared.composition.params import StructureChoice, methods_of
 from core.methods.base import (
     Accelerator,
-    Generator,
-    LinkHidingGenerator,
+    Method,
     PublicFacts,
-    accelerator_of,
 )
 from core.methods.choice import AUTO, Choice
 from core.privacy.accounting.accountant import Accountant
@@ -79,7 +77,7 @@ def plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 MethodName = Annotated[str, Field(min_length=1, max_length=64)]
-Method = (
+AskedMethod = (
     MethodName | Annotated[dict[str, MethodName | StructureChoice], Field(min_length=1, max_length=MAX_TYPES)]
 )
 
@@ -90,7 +88,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
-    method: Method = Field(
+    method: AskedMethod = Field(
         default=AUTO,
         description="A method's name; auto chooses a structure for each relation from public facts and says "
         "why. Or a map: by a relation's name a method, alone or with its parameters, or auto; `*` stands for "
@@ -274,7 +272,7 @@ def prepare(
             formats=settled.formats,
             seed=request.seed,
             # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
-            named_links=isinstance(generator, LinkHidingGenerator) and not dataset.public,
+            named_links=generator.hides_links and not dataset.public,
             measurements=policy_of(dataset).measurements,
             derived=marks_on(version, lambda: datasets.parts(session, [version.id])),
         ),
@@ -290,7 +288,7 @@ def prepare(
         check_least(dataset, cost.nano_epsilon)
     if spec.release.named_links:
         require_named(session, dataset, version)
-    gain = accelerator_of(generator, settled.params, facts, node_counts(version, schema))
+    gain = generator.accelerated(settled.params, facts, node_counts(version, schema))
     return Prepared(dataset, version, schema, spec, settled.choice, settled.params, plan, solved, gain)
 
 
@@ -323,7 +321,7 @@ def _search(request: JobRequest, target: Target, facts: PublicFacts, ground: Gro
     What auto chooses follows from public facts and epsilon alone, so that the search is as public with it.
     """
 
-    def method(public: PublicFacts) -> tuple[Generator, BaseModel]:
+    def method(public: PublicFacts) -> tuple[Method, BaseModel]:
         named = request.method, request.parameters
         return method_of(*named, public, ground.dataset, ground.version, ground.had)[1:]
 
@@ -349,13 +347,13 @@ def _left(session: Session, account_id: str) -> int:
 
 
 def method_of(
-    name: Method,
+    name: AskedMethod,
     parameters: dict[str, Any],
     facts: PublicFacts,
     dataset: Dataset,
     version: DatasetVersion,
     had: OfWorkers,
-) -> tuple[Choice | None, Generator, BaseModel]:
+) -> tuple[Choice | None, Method, BaseModel]:
     """Return the named method, or what ``auto`` or a map stands for, and its parameters. No data is read.
 
     Raises InvalidInput for parameters that are wrong; UnknownMethod;

@@ -14,7 +14,7 @@ from core.methods._shared.node_values import share as node_share
 from core.methods._shared.node_values.share import NodeValueParameters
 from core.methods._shared.values import share as value_share
 from core.methods._shared.values.share import ValueParameters
-from core.methods.base import Generator
+from core.methods.base import Method
 from core.privacy.units import Unit
 
 NAME = "composed"
@@ -34,7 +34,7 @@ class StructureChoice(BaseModel):
     parameters: dict[str, Any] = Field(default_factory=dict, description="As the method's JSON Schema says.")
 
     @property
-    def generator(self) -> Generator:
+    def generator(self) -> Method:
         """The method of that name; raises UnknownMethod."""
         return registry.get(self.method)
 
