@@ -21,6 +21,7 @@ from core.methods import registry
 from core.methods._shared.composition.params import NAME as COMPOSED
 from core.methods._shared.composition.params import REST, SHARES, StructureChoice
 from core.methods._shared.composition.parts import facts_of
+from core.methods._shared.frame.stages import beside, spent_on
 from core.methods._shared.node_values import share as node_share
 from core.methods._shared.preferences import FLIPS, KEYFRAME, MIXING, SETTINGS, flips_of, preferred
 from core.methods._shared.values import share as value_share
@@ -236,11 +237,10 @@ def _of_one(
 
 def _beside(public: PublicFacts, shares: Shares) -> PublicFacts:
     """Return the facts of the structures, with what the shares leave of epsilon."""
-    left = public.nano_epsilon
     for name in SHARES:
         if name in shares:
-            left -= max(1, int(left * shares[name]))
-    return replace(public, nano_epsilon=left, beside_nano_epsilon=public.nano_epsilon - left)
+            public = beside(public, spent_on(public, shares[name]))
+    return public
 
 
 def _picks(

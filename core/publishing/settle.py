@@ -16,10 +16,10 @@ from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods._shared.composition.params import NAME as COMPOSED
 from core.methods._shared.composition.params import (
-    REST,
     SHARES,
     ComposedParams,
     StructureChoice,
+    require_asked_for,
     written_out,
 )
 from core.methods.base import Method, PublicFacts
@@ -161,12 +161,7 @@ def structures_of(asked: Structures, facts: PublicFacts) -> dict[str, StructureC
     found = {}
     for relation, each in asked.items():
         field = f"method.{relation}"
-        if relation != REST and relation not in facts.edge_types:
-            known = ", ".join(facts.edge_types)
-            raise NotAccepted(
-                f"{relation!r} is no relation that is asked for; there are {known}, and {REST} for the rest.",
-                field=field,
-            )
+        require_asked_for(relation, facts.edge_types, field)
         choice = _structure(each, field)
         if choice.method != AUTO:
             if choice.method == COMPOSED:

@@ -128,7 +128,7 @@ class Stage(ABC):
 
     def spends(self, params: Any, public: PublicFacts) -> int:
         """Return what a unit of edges may spend on it, in nano-epsilon; at least 1, and not all."""
-        return max(1, int(public.nano_epsilon * getattr(params, self.field)))
+        return spent_on(public, getattr(params, self.field))
 
     def planned(self, structure: PrivacyPlan, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Add what it reads to the plan of the structure, which was made of what it leaves of epsilon.
@@ -301,6 +301,11 @@ class Staged:
                 stored = load_stored(folder / stage.folder, self.edges.name, self.edges.Params)
                 model = stage.restored(model, stored)
         return model
+
+
+def spent_on(public: PublicFacts, share: float) -> int:
+    """Return what a share of a cell's epsilon comes to, in nano-epsilon; at least 1, and not all."""
+    return max(1, int(public.nano_epsilon * share))
 
 
 def beside(public: PublicFacts, spent: int) -> PublicFacts:
