@@ -22,7 +22,7 @@ from core.ledger import service as ledger
 from core.ledger.amounts import epsilon_cost
 from core.ledger.models import BudgetAccount
 from core.methods import registry
-from core.methods.base import Generator, PublicFacts
+from core.methods.base import Method, PublicFacts
 from core.methods.room import require_room
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import PrivacyPlan
@@ -231,9 +231,7 @@ def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]
     return chosen(tuple(fit), asked, "protected relation with time named")
 
 
-def _taken(
-    generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts
-) -> tuple[str, ...]:
+def _taken(generator: Method, params: BaseModel, schema: GraphSchema, facts: PublicFacts) -> tuple[str, ...]:
     """Those of the relations that the method takes, all where it takes them together.
 
     Raises the last refusal where it takes none.
@@ -257,7 +255,7 @@ def _taken(
 
 
 def _by_step(
-    generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts, account: BudgetAccount
+    generator: Method, params: BaseModel, schema: GraphSchema, facts: PublicFacts, account: BudgetAccount
 ) -> dict[str, int]:
     """Compute what each of the first steps costs, by its dimension: all that share a window with the
     last step of the first one.
