@@ -11,7 +11,7 @@ from core.graphs.schema import GraphSchema
 from core.ledger.amounts import delta_cost, epsilon_cost
 from core.methods import registry
 from core.methods._shared.composition.params import ComposedParams, written_out
-from core.methods.base import Generator, PublicFacts, carries_node_values, carries_values
+from core.methods.base import Method, PublicFacts
 from core.methods.room import require_room
 from core.privacy.accounting.audited import (
     MAX_WINDOW,
@@ -26,7 +26,7 @@ from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params, keeps_to
 from core.settings import Settings
-from core.workflows.jobs.prepare import Amount, plain
+from core.workflows.jobs.request import Amount, plain
 
 MAX_EPSILON = 20
 """No number of runs that anyone waits for shows more."""
@@ -102,7 +102,7 @@ def _runs(request: AuditRequest, nano: int, settings: Settings) -> int:
 
 
 def _generator_plans(
-    generator: Generator, params: BaseModel, request: AuditRequest, nano: int, delta: int
+    generator: Method, params: BaseModel, request: AuditRequest, nano: int, delta: int
 ) -> tuple[GraphSchema, BaseModel, tuple[PrivacyPlan, PrivacyPlan]]:
     """On the first canary graph that the method takes: nodes of one type, or of two.
 
@@ -115,8 +115,8 @@ def _generator_plans(
             request.unit,
             request.window,
             bipartite=two,
-            values=carries_values(generator, params),
-            rows=carries_node_values(generator, params),
+            values=generator.carries(params),
+            rows=generator.carries_nodes(params),
             several=isinstance(params, ComposedParams),
         )
         names = tuple(each.name for each in schema.edge_types)
