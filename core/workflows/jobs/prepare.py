@@ -57,7 +57,7 @@ from core.workflows.common.policies import (
     policy_of,
 )
 from core.workflows.common.schema_rules import check_cells
-from core.workflows.datasets.derivations import marks_on
+from core.workflows.datasets.derivations import stored_marks
 from core.workflows.datasets.sensitive_links import require_named
 from core.workflows.jobs import repository
 from core.workflows.jobs.abilities import OfWorkers
@@ -276,7 +276,7 @@ def prepare(
             # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
             named_links=isinstance(generator, LinkHidingGenerator) and not dataset.public,
             measurements=policy_of(dataset).measurements,
-            derived=marks_on(version, lambda: datasets.parts(session, [version.id])),
+            derived=stored_marks(session, version),
         ),
         # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the
         # graph.
