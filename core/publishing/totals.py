@@ -6,7 +6,7 @@ independent, each drawn for its own answer; how wide they are is public or paid 
 how wide later noise is, such weights would lean on its own noise, and the number to one side. They go by the
 noise that is usual after it, which follows from public facts (``Measurement.decides``), so that the number is
 not biased. How wide later noise is follows from the first answer's own all the same: an interval of 95 %
-would hold 95 % on average over true numbers, and 93.6 % at the worst (``benchmarks.decided_intervals``). So it
+would hold 95 % on average over true numbers, 93.6 % at the worst (``benchmarks.decided_intervals``). So it
 is computed at ``DECIDED``, and holds 95 % wherever the truth lies. A table that is cut off (degrees above a
 threshold, the first records of a pair) is biased, and left out; so is one at thresholds that earlier answers
 chose.
