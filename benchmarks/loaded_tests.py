@@ -4,14 +4,16 @@
 
 Runs one file after the other beside loops that do nothing, all at the lowest priority, so that whatever else
 the machine does is load too. A tenth of a core is what a process has on two cores at a load of 20: loops
-begin and end until each of them has so much. ``--share 1`` adds none. Prints a line a file as it ends: its
-seconds, the share that was had, the load, how many tests passed, and which failed. What the minutes leave out
-is named last.
+begin and end until each of them has so much. ``--share 1`` adds none. With ``--stall 2`` the tests and all
+that they started stand still for two seconds every two seconds, as on a machine that swaps: what goes by the
+wall and not by work fails then. Prints a line a file as it ends: its seconds, the share that was had, the
+load, how many tests passed, and which failed. What the minutes leave out is named last.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import re
 import signal
@@ -22,14 +24,17 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
+import psutil
+
 ROOT = Path(__file__).resolve().parents[1]
 LOOP = [sys.executable, "-c", "while True: pass"]
-LOOK_SECONDS = 2.0
+LOOK_SECONDS = WORK_SECONDS = 2.0
+PR_SET_CHILD_SUBREAPER = 36
 LOWEST_PRIORITY = 19
 MOST_LOOPS = 40
 
@@ -96,6 +101,41 @@ def loaded(share: float) -> Iterator[Load]:
             thread.join()
 
 
+@contextmanager
+def stalling(seconds: float) -> Iterator[None]:
+    """All processes that this one or its children started stand still for so long every two seconds."""
+    ended = threading.Event()
+
+    def stall() -> None:
+        while not ended.wait(WORK_SECONDS):
+            stopped = [each for each in psutil.Process().children(recursive=True) if _stopped(each)]
+            time.sleep(seconds)
+            for process in reversed(stopped):  # tests go on last: none sees another stand still
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
+
+    thread = threading.Thread(target=stall)
+    if seconds:
+        # What loses its parent becomes a child of this process, and stands still too.
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if seconds:
+            thread.join()
+
+
+def _stopped(process: psutil.Process) -> bool:
+    """Stop the process, unless it stands still by itself or has ended; tell whether it was."""
+    with suppress(psutil.NoSuchProcess):
+        if process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
+            process.suspend()
+            return True
+    return False
+
+
 def run(path: str, seconds: float) -> tuple[int, list[str], bool]:
     """How many tests passed, the names of those that failed with why, and whether all had their turn."""
     with tempfile.TemporaryDirectory(prefix="graphveil-loaded-") as folder:
@@ -144,12 +184,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.loaded_tests", description=__doc__)
     parser.add_argument("paths", nargs="+", help="files, folders, or single tests")
     parser.add_argument("--share", type=float, default=0.1, help="of a core, that a process is to have")
+    parser.add_argument("--stall", type=float, default=0.0, metavar="SECONDS", help="stand still so long")
     parser.add_argument("--minutes", type=float, default=60.0)
     asked = parser.parse_args()
     os.nice(LOWEST_PRIORITY)
     ends, bad, left = time.monotonic() + 60 * asked.minutes, 0, []
     print("| file | seconds | share | load | passed | failed |\n|---|---|---|---|---|---|", flush=True)
-    with loaded(asked.share) as load:
+    with loaded(asked.share) as load, stalling(asked.stall):
         for path in files_of(asked.paths):
             began = time.monotonic()
             if began >= ends:
