@@ -33,7 +33,7 @@ class Clock:
     """The minutes by which requests are counted: they go by when a test says so."""
 
     def __init__(self) -> None:
-        self.now = time.time()
+        self.now = float(int(time.time()))  # Redis rounds fractions of a second
 
     def time(self) -> float:
         return self.now
