@@ -114,8 +114,8 @@ def _show(found: Verdict) -> None:
     if found.holds:
         manifest = json.loads(found.files["manifest.json"])
         out.print(
-            f"[green]The pack holds.[/green] Job {escape(manifest['job_id'])}, edition {manifest['edition']}, "
-            f"made on {manifest['made_on']}. Read index.html in it first.",
+            f"[green]The pack holds.[/green] Job {escape(manifest['job_id'])}, edition "
+            f"{escape(manifest['edition'])}, made on {escape(manifest['made_on'])}. Read index.html first.",
             soft_wrap=True,
         )
     else:

@@ -29,7 +29,9 @@ def compare(
     known[charge["head"]["sequence"]] = charge["head"]["hash"]
     found = known.get(kept["sequence"])
     if found is None:
-        where = "newer than the pack" if kept["sequence"] > charge["head"]["sequence"] else "older than its part"
+        where = (
+            "newer than the pack" if kept["sequence"] > charge["head"]["sequence"] else "older than its part"
+        )
         return f"The heads of {when}: they are {where} of the chain.", False
     if found != kept["head"]:
         raise EvidenceRefused(

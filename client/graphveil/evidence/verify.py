@@ -117,9 +117,7 @@ def _signed(verdict: Verdict, manifest: Mapping[str, Any], trusted: Collection[s
         )
 
 
-def _check_members(
-    verdict: Verdict, manifest: Mapping[str, Any], members: Mapping[str, bytes]
-) -> None:
+def _check_members(verdict: Verdict, manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
     """Name every file that is missing, too many or changed."""
     listed = {each["name"]: each for each in manifest["files"]}
     expected = EVERY | {LEDGER} if manifest["edition"] == "ledger" else EVERY
@@ -196,7 +194,9 @@ def _check_job(
             raise EvidenceRefused(name, f"it is of the job {job}, the manifest of {manifest['job_id']}")
     digest = composition.plan_digest(plan)
     if not digest == told["plan_digest"] == charge["plan_digest"]:
-        raise EvidenceRefused(PLAN, "it is not the plan that was reserved and reported: its digest is another")
+        raise EvidenceRefused(
+            PLAN, "it is not the plan that was reserved and reported: its digest is another"
+        )
 
 
 def _compose(

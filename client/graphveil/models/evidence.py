@@ -10,9 +10,7 @@ from graphveil.models.base import Answer
 class PublicKey(Answer):
     """One public key, Ed25519."""
 
-    key_id: str = Field(
-        description="The first 16 hex digits of its SHA-256.", examples=["9f3c2a7be1d04456"]
-    )
+    key_id: str = Field(description="The first 16 hex digits of its SHA-256.", examples=["9f3c2a7be1d04456"])
     public_key: str = Field(
         description="32 bytes as hex: keep it where the packs are not.",
         examples=["d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"],
