@@ -69,7 +69,7 @@ class Settings(BaseSettings):
     )
     evidence_signing_key: SecretStr = Field(
         default=SecretStr(""),
-        description="Signs evidence packs (an Ed25519 seed, made of `HEAD_SIGNING_KEY`); empty: made of it here.",
+        description="Signs evidence packs (an Ed25519 seed, made of the one above); empty: made of it here.",
     )
     head_public_keys: str = Field(
         default="", description="Further public keys (hex, comma-separated) whose signed heads are trusted."

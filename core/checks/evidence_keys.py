@@ -21,7 +21,7 @@ VALID_DAYS = 90
 
 
 def seed_of(head_seed: str) -> str:
-    """Make the seed of the key for packs, hex: HMAC-SHA-256 of its purpose under the seed of the heads' key."""
+    """Make the seed of the key for packs, hex: HMAC-SHA-256 of its purpose under the heads' seed."""
     signed_heads.signing_key(head_seed)  # InvalidInput for what is no seed
     return hmac.digest(bytes.fromhex(head_seed), PURPOSE, hashlib.sha256).hex()
 

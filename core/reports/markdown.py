@@ -142,13 +142,13 @@ def _learned(public: PublicPart) -> list[str]:
     if not rows:
         return []
     text = (
-        "Whoever knows everything else, and holds a claim about one unit as likely as the head of a column says, "
-        "can hold it at most so likely after reading, by the guarantee alone."
+        "Whoever knows everything else, and holds a claim about one unit as likely as the head of a column "
+        "says, can hold it at most so likely after reading, by the guarantee alone."
     )
     if any(row.delta != "0" for row in rows):
         text += (
-            f" Under a delta that is said of claims which would come up in at least {percent_text(risk.RAREST)} "
-            "of releases if they were wrong."
+            " Under a delta that is said of claims which would come up in at least "
+            f"{percent_text(risk.RAREST)} of releases if they were wrong."
         )
     header = ("Held likely before", *(percent_text(prior) for prior in risk.PRIORS))
     told = [(f"{row.title}, epsilon {row.epsilon}", *map(at_most, row.after)) for row in rows]

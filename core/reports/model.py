@@ -97,7 +97,7 @@ class Charge(ReportModel):
     remaining_epsilon: DecimalString | None = None
     spent_epsilon: DecimalString | None = Field(
         default=None,
-        description="What all releases and failures of the account come to; of the fullest window.",
+        description="What the account has paid for in all; under w-event in its fullest window.",
     )
     spent_delta: DecimalString | None = None
     capacity_epsilon: DecimalString | None = Field(

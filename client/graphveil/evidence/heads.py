@@ -29,10 +29,9 @@ def compare(
     known[charge["head"]["sequence"]] = charge["head"]["hash"]
     found = known.get(kept["sequence"])
     if found is None:
-        where = (
-            "newer than the pack" if kept["sequence"] > charge["head"]["sequence"] else "older than its part"
-        )
-        return f"The heads of {when}: they are {where} of the chain.", False
+        later = kept["sequence"] > charge["head"]["sequence"]
+        where = "later than the pack's head" if later else "before its part of the chain"
+        return f"The heads of {when}: what they tell of the account is {where}.", False
     if found != kept["head"]:
         raise EvidenceRefused(
             PLACE, f"entry {kept['sequence']} is another in the heads that were signed at {when}"

@@ -1,7 +1,7 @@
 """Who signed a pack: the key that signs the ledger's heads certifies another, which signs packs.
 
-Ed25519 (RFC 8032). The certificate names the second key and the days on which it may sign; it is signed by the
-first, whose public half is what a reader keeps. So the process that makes packs never holds the first.
+Ed25519 (RFC 8032). The certificate names the second key and the days on which it may sign; it is signed by
+the first, whose public half is what a reader keeps. So the process that makes packs never holds the first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEY, _SIGNED = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{128}")
 
 @dataclass(frozen=True)
 class Certificate:
-    """The word of ``issuer`` that ``public_key`` may sign packs on these days, both included. Hex, ISO 8601."""
+    """The word of ``issuer`` that ``public_key`` may sign packs on these days, both included."""
 
     issuer: str
     public_key: str

@@ -28,7 +28,7 @@ EVERY = frozenset(
 """What every pack holds beside manifest and signature; one of the edition ``ledger`` holds the chain too."""
 
 Recompute = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], Mapping[str, Any]], "int | None"]
-"""Checks a transcript against its plan and returns the epsilon in 1e-9: the engine's, where it is installed."""
+"""Checks a transcript against its plan and returns the epsilon in 1e-9; None where it cannot say."""
 
 
 @dataclass
@@ -163,7 +163,7 @@ def _contents(
             )
     else:
         verdict.open.append(
-            "The ledger's chain: this edition tells its head, not its entries. Curators and auditors get them."
+            "The ledger's chain: this edition tells its head, not its entries: ask a curator or an auditor."
         )
     if heads_document is not None:
         with verdict.look("heads", ""):
@@ -194,9 +194,7 @@ def _check_job(
             raise EvidenceRefused(name, f"it is of the job {job}, the manifest of {manifest['job_id']}")
     digest = composition.plan_digest(plan)
     if not digest == told["plan_digest"] == charge["plan_digest"]:
-        raise EvidenceRefused(
-            PLAN, "it is not the plan that was reserved and reported: its digest is another"
-        )
+        raise EvidenceRefused(PLAN, "it is not the plan that was reserved: its digest is another")
 
 
 def _compose(
@@ -228,7 +226,7 @@ def _compose(
     found = None if recompute is None else recompute(plan, transcript, charge)
     if found is None:
         verdict.open.append(
-            "The arithmetic: this plan is converted by the engine. pip install 'graphveil[engine]', and again."
+            "The arithmetic: the engine converts this plan: pip install 'graphveil[engine]', then verify."
         )
         return
     _check_epsilon(charge, report, found)

@@ -25,15 +25,13 @@ def assessment(facts: PackFacts) -> str:
     lines = [
         f"# Data protection impact assessment (draft): {escape(wording.dataset_of(public))}",
         "",
-        f"Release {escape(facts.job_id)}; written on {facts.made_on} from what is public of the dataset. What is "
+        f"Release {escape(facts.job_id)}; written on {facts.made_on} from the dataset's public facts. What is "
         f"marked {OPEN} no program knows. Nobody has assessed anything yet.",
         "",
         "## 1. What is processed",
         "",
         *_dataset(facts),
-        *table(
-            ("Nodes", "How many are listed", "Protected", "Attributes"), map(_node_row, schema.node_types)
-        ),
+        *table(("Nodes", "How many", "Protected", "Attributes"), map(_node_row, schema.node_types)),
         *table(
             ("Relation", "Between", "Time", "Protected", "Declared bounds", "Carries"),
             map(_edge_row, schema.edge_types),
@@ -44,8 +42,8 @@ def assessment(facts: PackFacts) -> str:
         "",
         "## 2. Necessity and proportion",
         "",
-        "The release is drawn from noisy numbers; no record of the original is in it, but for what is declared "
-        "public. What was read is in `transcript.json`, what for in `plan.json`. "
+        "The release is drawn from noisy numbers; no record of the original is in it, but for what is "
+        "declared public. What was read is in `transcript.json`, what for in `plan.json`. "
         f"Why the purpose needs this release, and no coarser one: {OPEN}",
         "",
         "## 3. Risks to persons",
@@ -127,8 +125,8 @@ def _risks(facts: PackFacts) -> Iterator[str]:
     persons = public.guarantee.unit is Unit.NODE
     what = "one person's edges" if persons else wording.unit_words(public.guarantee)[0]
     yield (
-        f"Somebody who knows everything else, and holds a claim about {what} as likely as the head of a column "
-        "says, can hold it at most so likely after reading:"
+        f"Somebody who knows everything else, and holds a claim about {what} as likely as the head of a "
+        "column says, can hold it at most so likely after reading:"
     )
     yield ""
     header = ("Held likely before", *(percent_text(prior) for prior in risk.PRIORS))
@@ -146,7 +144,7 @@ def _risks(facts: PackFacts) -> Iterator[str]:
             ("Singling out", scale, "ids, relations and attributes that are declared public"),
             (
                 "Linkability",
-                "fresh pseudonyms; the account adds up all releases",
+                "fresh pseudonyms; one account for all releases",
                 "publications by other ways",
             ),
             ("Inference", scale, "what holds of people in general: it is what a release is for"),

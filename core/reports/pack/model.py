@@ -16,9 +16,9 @@ EditionName = Literal["public", "ledger"]
 class PackFacts:
     """All that a pack is made of, as JSON has it where it becomes a file.
 
-    ``report`` is the public part as it is served, ``report_bytes`` as it was charged. ``ledger``: entries from
-    the reservation to the head, in the edition ``ledger`` only. ``schema``: what the dataset declares, which
-    is public. Times are told by the day in the edition ``public``: an exact one would tell how long a job ran.
+    ``report`` is the public part as it is served, ``report_bytes`` as it was charged. ``ledger``: entries
+    from the reservation to the head, in the edition ``ledger`` only. ``schema``: what the dataset declares,
+    which is public. A charge's time is told by the day: an exact one would tell how long a job ran.
     """
 
     edition: EditionName

@@ -1,19 +1,19 @@
-"""The key that signs evidence packs: its certificates are issued by the verifier and kept in the object store.
+"""The key that signs evidence packs: the verifier issues its certificates, which the object store keeps.
 
-A certificate lies under ``evidence-keys/<key>-<first day>.json``. The verifier, which alone holds the key of the
-heads, issues the next one when half of the days are over; whoever makes packs reads the newest.
+They lie under ``evidence-keys/<key>-<first day>-<issuer>.json``. The verifier, which alone holds the key of
+the heads, issues the next one when half of the days are over; whoever makes packs reads the newest.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, timedelta
 
-from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from core.checks import evidence_keys, signed_heads
+from core.datasets import repository as datasets
 from core.errors import Conflict, StorageError
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -38,8 +38,7 @@ def seed(settings: Settings) -> str:
 
 def today(session: Session) -> date:
     """Tell the day in UTC, by PostgreSQL's clock."""
-    now: datetime = session.execute(select(func.now())).scalar_one()
-    return now.astimezone(UTC).date()
+    return datasets.database_now(session).astimezone(UTC).date()
 
 
 def certify_if_due(services: Services) -> str | None:
@@ -56,9 +55,9 @@ def certify_if_due(services: Services) -> str | None:
     issuer = signed_heads.signing_key(heads)
     standing = _newest(services.store, services.settings, public, now)
     half = (now + timedelta(days=evidence_keys.VALID_DAYS // 2)).isoformat()
-    if standing is not None and standing.valid_until >= half:
-        if standing.issuer == signed_heads.key_text(issuer.public_key()):
-            return None
+    own = signed_heads.key_text(issuer.public_key())
+    if standing is not None and standing.valid_until >= half and standing.issuer == own:
+        return None
     made = evidence_keys.certified(issuer, public, now)
     key = f"{FOLDER}/{key_id(public)}-{now.isoformat()}-{key_id(made.issuer)}.json"
     return key if services.store.put_new(key, canonical(asdict(made))) else None
@@ -80,8 +79,8 @@ def standing(services: Services, now: date) -> tuple[str, Certificate]:
     found = _newest(services.store, settings, public, now)
     if found is None:
         raise Conflict(
-            "The key that signs evidence packs has no certificate that stands; the operator looks whether the "
-            "verifier runs, and whether GRAPHVEIL_EVIDENCE_SIGNING_KEY is of the verifier's key."
+            "The key that signs evidence packs has no certificate that stands; the operator looks whether "
+            "the verifier runs, and whether GRAPHVEIL_EVIDENCE_SIGNING_KEY is of the verifier's key."
         )
     return signing, found
 
@@ -119,7 +118,7 @@ def _newest(store: ObjectStore, settings: Settings, public: str, now: date) -> C
             certificate = certificate_of(json.loads(b"".join(store.get(stored.key))))
             check_day(certificate, now.isoformat())
         except (EvidenceRefused, ValueError):
-            continue  # expired, or not one: whoever may write there can no more than keep packs from being made
+            continue  # expired, or none: whoever writes there can at most keep packs from being made
         believed = certificate.public_key == public and certificate.issuer in trusted
         if believed and holds(certificate.issuer, certificate.signature, certificate.payload()):
             found.append(certificate)

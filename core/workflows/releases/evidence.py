@@ -1,9 +1,10 @@
 """The evidence pack of a published job: gathered in one reading of the database, written, signed.
 
-Two editions. ``public`` holds what every caller of the tenant may see, and may be handed on: the transcript is
-a function of the method's noisy answers and public facts, like the release (what chose each read was paid for
-before it), and times are days. ``ledger`` adds the account's entries, which tell of other jobs and of exact
-times: it is for those who may read the ledger. Neither holds anything of the comparison with the original.
+Two editions. ``public`` holds what every caller of the tenant may see, and may be handed on: the transcript
+is a function of the method's noisy answers and public facts, like the release (what chose each read was paid
+for before it), and a charge is told by its day. ``ledger`` adds the account's entries, which tell of other
+jobs and of exact times: it is for those who may read the ledger. Neither holds anything of the comparison
+with the original.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def evidence_pack(
     """Make the signed archive, in the edition asked for, or the most that the caller may see.
 
     Deterministic: two of one day are the same bytes while nothing has changed. O(transcript + entries since
-    the reservation). Raises Forbidden, NotFound, JobNotFinished, JobFailed; Conflict where no key signs packs,
-    or more entries have come since than a pack holds.
+    the reservation). Raises Forbidden, NotFound, JobNotFinished, JobFailed; Conflict where no key signs
+    packs, or more entries have come since than a pack holds.
     """
     require(principal, Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
     if edition == "ledger":
@@ -106,6 +107,9 @@ def _gather(
         for row in sorted(released, key=lambda row: row.name)
     ]
     spec = spec_of(job)
+    digests = {row["name"]: row["sha256"] for row in artifacts}
+    if STORED_REPORT not in digests:
+        raise StorageError("the report is missing", job_id=job.id)
     charge = {
         "job_id": job.id,
         "account_id": account.id,
@@ -116,7 +120,7 @@ def _gather(
         "reservation_id": job.reservation_id,
         "plan_digest": job.plan_digest,
         "amounts": {name: int(amount) for name, amount in charged.amounts.items()},
-        "digests": {row["name"]: row["sha256"] for row in artifacts},
+        "digests": digests,
         "sequence": charged.sequence,
         "hash": bytes(charged.hash).hex(),
         "charged_on": charged.created_at.astimezone(UTC).date().isoformat(),
@@ -126,8 +130,6 @@ def _gather(
         "head": {"sequence": account.last_sequence, "hash": bytes(account.last_hash).hex()},
         "budget": ledger.statement(session, account.id).model_dump(mode="json", exclude={"steps", "pace"}),
     }
-    if STORED_REPORT not in charge["digests"]:
-        raise StorageError("the report is missing", job_id=job.id)
     done = audits.done_of(session, tenant=job.tenant, method=job.method, limit=MAX_AUDITS)
     facts = {
         "job_id": job.id,
