@@ -25,8 +25,8 @@ def assessment(facts: PackFacts) -> str:
     lines = [
         f"# Data protection impact assessment (draft): {escape(wording.dataset_of(public))}",
         "",
-        f"Release {escape(facts.job_id)}; written on {facts.made_on} from the dataset's public facts. What is "
-        f"marked {OPEN} no program knows. Nobody has assessed anything yet.",
+        f"Release {escape(facts.job_id)}; written on {facts.made_on} from the dataset's public facts. What "
+        f"is marked {OPEN} no program knows. Nobody has assessed anything yet.",
         "",
         "## 1. What is processed",
         "",

@@ -109,7 +109,7 @@ def _newest(store: ObjectStore, settings: Settings, public: str, now: date) -> C
     """Find the certificate of the key that stands that day and does so longest, on a trusted key's word."""
     trusted = {signed_heads.key_text(key) for key in head_exports.trusted_keys(settings).values()}
     found: list[Certificate] = []
-    for stored in store.list(f"{FOLDER}/"):
+    for stored in store.list(FOLDER):
         if not stored.key.startswith(f"{FOLDER}/{key_id(public)}-"):
             continue
         if store.size(stored.key) > MAX_BYTES:
