@@ -253,9 +253,9 @@ def posteriors(uid: str, title: str, description: str, series: Sequence[Sequence
     ends = [(share / 4, f"{share * 25} %") for share in range(5)]
     plot.left_axis(ends)
     plot.bottom_axis(ends, "held likely before reading")
-    plot.path(f"M{n(plot.x(0))} {n(plot.y(0))}L{n(plot.x(1))} {n(plot.y(1))}", "line copied")
-    for style, values in zip(("original", "synthetic", "paid"), series, strict=False):
+    plot.path(f"M{n(plot.x(0))} {n(plot.y(0))}L{n(plot.x(1))} {n(plot.y(1))}", "guessing")
+    for number, values in enumerate(series):
         last = len(values) - 1
         data = "L".join(f"{n(plot.x(i / last))} {n(plot.y(value))}" for i, value in enumerate(values))
-        plot.path(f"M{data}", f"line {style}")
+        plot.path(f"M{data}", f"line learned-{number}")
     return plot.svg(uid, title, description)
