@@ -1,4 +1,4 @@
-"""Readers of other projects, who are told the dialect of a list that was made at random, and what they saw."""
+"""Readers of other projects, who are told the dialect of a list made at random, and what they saw."""
 
 from __future__ import annotations
 
@@ -171,4 +171,3 @@ def answers(made: RandomList) -> dict[str, str]:
     if made.kinds.get("times") in ORDERS:
         said["dates"] = ORDERS[made.kinds["times"]]
     return said
-

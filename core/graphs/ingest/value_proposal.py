@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.graphs.columns.arrays import as_text
+from core.graphs.reading.variants import told_of_numbers
 from core.graphs.schema.edge_attributes import (
     LARGEST_INTEGER,
     LARGEST_NUMBER,
@@ -37,6 +38,7 @@ from core.graphs.uploads.value_columns import (
 MOST_CATEGORIES = 64
 """A column of more texts than these is no attribute by itself: declare its categories."""
 _LEAST = 1e-12
+_NUMBERS = frozenset({EdgeAttributeKind.INTEGER, EdgeAttributeKind.NUMBER, EdgeAttributeKind.TIME_OF_DAY})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 
 
@@ -140,6 +142,17 @@ def proposed_values(
         for relation, columns in seen.items()
     }
     return made, ignored
+
+
+def numbers_as_texts(seen: Mapping[str, Mapping[str, Seen]]) -> list[str]:
+    """Warn of columns that are proposed as texts, or not at all, though they look like numbers."""
+    told: dict[str, None] = {}
+    for columns in seen.values():
+        for name, each in columns.items():
+            texts = each.held and not each.empty and each.usable
+            if texts and each.kind(name) not in _NUMBERS and (warns := told_of_numbers(name, each.texts)):
+                told[warns] = None
+    return list(told)
 
 
 def _attribute(name: str, kind: EdgeAttributeKind, seen: Seen, temporal: bool) -> EdgeAttribute:
