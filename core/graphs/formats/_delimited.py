@@ -22,7 +22,7 @@ from core.graphs.formats._lines import next_record, opened, record_of
 from core.graphs.reading import asking
 from core.graphs.reading.look import Asked, Looked, look
 from core.graphs.reading.mapping import LEFT
-from core.graphs.reading.model import Question, Reading, Role
+from core.graphs.reading.model import Question, Reading
 from core.graphs.reading.sorts import Watch, ends_named
 from core.graphs.reading.text import Text
 from core.graphs.reading.times import rewritten
@@ -147,13 +147,12 @@ def _layout(request: ReadRequest, looked: Looked) -> _Layout:
         if name not in fields:
             message = f"the column {name!r} is missing; add it, or name the fields by the option columns"
             reject(request.file, message, line=number, column=None)
-    values = [
-        name
-        for column, name in zip(reading.columns, names, strict=True)
-        if column.role in (Role.VALUE, Role.ATTRIBUTE, Role.TIME) and name in fields
-    ]
-    commas = tuple(values) if reading.dialect.decimal == "," else ()
-    grouped = tuple(name for name in values if name in looked.grouped) if not commas else ()
+    spelled = {
+        column.called: name for column, name in zip(reading.columns, names, strict=True) if name in fields
+    }
+    commas, grouped = (
+        tuple(spelled[each] for each in found if each in spelled) for found in (looked.commas, looked.grouped)
+    )
     return _Layout(
         reading.dialect.delimiter,
         names,

@@ -38,7 +38,6 @@ from core.graphs.uploads.value_columns import (
 MOST_CATEGORIES = 64
 """A column of more texts than these is no attribute by itself: declare its categories."""
 _LEAST = 1e-12
-_NUMBERS = frozenset({EdgeAttributeKind.INTEGER, EdgeAttributeKind.NUMBER, EdgeAttributeKind.TIME_OF_DAY})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 
 
@@ -149,8 +148,9 @@ def numbers_as_texts(seen: Mapping[str, Mapping[str, Seen]]) -> list[str]:
     told: dict[str, None] = {}
     for columns in seen.values():
         for name, each in columns.items():
-            texts = each.held and not each.empty and each.usable
-            if texts and each.kind(name) not in _NUMBERS and (warns := told_of_numbers(name, each.texts)):
+            kind = each.kind(name)
+            texts = kind is EdgeAttributeKind.CATEGORY or (isinstance(kind, str) and not each.numeric)
+            if each.held and texts and not each.empty and (warns := told_of_numbers(name, each.texts)):
                 told[warns] = None
     return list(told)
 

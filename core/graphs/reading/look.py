@@ -11,8 +11,8 @@ from collections.abc import Mapping as Map
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.graphs.reading import asking, roles, sorts, times, words
-from core.graphs.reading.cells import COMMA, GROUPED, Cells, order_of_days, slashed
+from core.graphs.reading import asking, numerals, roles, sorts, times, words
+from core.graphs.reading.cells import Cells
 from core.graphs.reading.delimiters import Separated, separated
 from core.graphs.reading.header import CERTAIN_ODDS, header_odds
 from core.graphs.reading.mapping import LEFT, REPEATED, Mapping
@@ -53,7 +53,7 @@ class Looked:
     """The reading, the line ``at`` which the first record stands, and where the rows begin.
 
     ``forms`` are those of times that are not ISO 8601; ``keys`` those of dictionaries at the end of lines;
-    ``grouped`` are the columns with numbers whose commas part thousands.
+    ``commas`` are the columns whose commas are decimal marks, ``grouped`` those whose commas part thousands.
     """
 
     reading: Reading
@@ -62,6 +62,7 @@ class Looked:
     line: int
     forms: dict[str, str]
     keys: tuple[str, ...]
+    commas: tuple[str, ...] = ()
     grouped: tuple[str, ...] = ()
 
 
@@ -96,7 +97,14 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
     if split.rival is not None:
         questions.append(asking.of_delimiter(split.delimiter, split.rival))
     bipartite, why = _bipartite(chosen, names, records.columns, sample, asked, questions, split.keys)
-    decimal, dates = _written(chosen, records.columns, asked, questions, split.delimiter == ";")
+    decimal, dates = numerals.written(
+        chosen,
+        records.columns,
+        asked.mapping,
+        questions,
+        infer=asked.infer,
+        semicolons=split.delimiter == ";",
+    )
     forms = {
         each.called: form
         for each in chosen
@@ -136,8 +144,13 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
     )
     rows = sample.head[place]
     start, number = (rows.end, rows.number + 1) if records.header else (rows.start, rows.number)
-    grouped = () if decimal == "," else _grouped(chosen, records.columns, asked.mapping.decimal == ".")
-    return Looked(reading, records.line, start, number, forms, split.keys, grouped)
+    commas: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
+    if decimal == ",":
+        commas = numerals.with_commas(chosen, records.columns)
+    else:
+        grouped = numerals.with_thousands(chosen, records.columns, asked.mapping.decimal == ".")
+    return Looked(reading, records.line, start, number, forms, split.keys, commas, grouped)
 
 
 def _records(sample: Sample, split: Separated, asked: Asked) -> _Records:
@@ -460,48 +473,3 @@ def _bipartite(
         if reason:
             questions.append(asking.of_sorts(reason))
     return False, ()
-
-
-def _grouped(chosen: list[Column], cells: list[Cells], said: bool) -> tuple[str, ...]:
-    """List the columns of numbers with commas between thousands; ``said``: of these alone commas tell."""
-    return tuple(
-        each.called
-        for each in chosen
-        if each.role in (Role.VALUE, Role.ATTRIBUTE)
-        and (cells[each.place - 1].share(GROUPED) > 0 or (said and cells[each.place - 1].share(COMMA) > 0))
-        and cells[each.place - 1].numeric
-    )
-
-
-def _written(
-    chosen: list[Column], cells: list[Cells], asked: Asked, questions: list[Question], semicolons: bool
-) -> tuple[str, str | None]:
-    """Tell the decimal mark, and how dates are written where they are not ISO 8601.
-
-    Where ``semicolons`` separate, points may part thousands.
-    """
-    said = asked.mapping
-    decimal = said.decimal
-    values = [
-        cells[each.place - 1] for each in chosen if each.role in (Role.VALUE, Role.ATTRIBUTE, Role.TIME)
-    ]
-    if decimal is None:
-        commas = [column for column in values if column.numeric and column.share(COMMA) > 0]
-        points = any(column.share("number", GROUPED) > 0 for column in values if column.numeric)
-        decimal = "," if commas and not points else "."
-        if asking.thousands(commas, ",") if commas else semicolons and asking.thousands(values, "."):
-            questions.append(asking.of_decimal(decimal))
-    dates = said.dates
-    if dates is None:
-        for each in chosen:
-            column = cells[each.place - 1]
-            if each.role is not Role.TIME or column.empty:
-                continue
-            if column.compact and asked.infer:
-                dates = "ymd"
-            elif slashed(list(column.distinct)):
-                dates = order_of_days(list(column.distinct))
-                if dates is None:
-                    dates = "dmy"
-                    questions.append(asking.of_dates(next(iter(column.distinct))))
-    return decimal, dates
