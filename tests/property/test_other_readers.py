@@ -157,6 +157,7 @@ def test_other_readers_agree(reader: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("reader", READERS)
 def test_other_readers_agree_on_two_thousand_files(reader: str, tmp_path: Path) -> None:
     assert differences(reader, tmp_path, 2000) == []

@@ -188,12 +188,11 @@ def words_in(text: str) -> list[str]:
 
 
 def test_the_console_says_how_a_file_is_written(tenant: Tenant, at_console: Callable[..., Steward]):
-    """Letters, delimiter, decimal mark and the order of day and month: as it is sent, and once it was read."""
+    """Letters, delimiter, decimal mark, the order of dates: as it is sent, and once it was read."""
     dataset_id = tenant.register(graph_schema=None)["id"]
     steward, at = at_console(tenant), f"/console/datasets/{dataset_id}/upload"
-    rows = "".join(
-        f"Jos\u00e9{n % 5};Zo\u00eb{n % 7};{n},5;0{n % 9 + 1}/0{n % 8 + 1}/2024\n" for n in range(40)
-    )
+    days = [f"0{number % 9 + 1}/0{number % 8 + 1}/2024" for number in range(40)]
+    rows = "".join(f"José{number % 5};Zoë{number % 7};{number},5;{day}\n" for number, day in enumerate(days))
     content = ("source;target;weight;time\n" + rows).encode("latin-1")
     page = steward.get(at).text
     for name in ("encoding", "delimiter", "header", "decimal", "dates"):
