@@ -317,6 +317,7 @@ REFUSED = {
         Given("*Vertices 2\n*Matrix\n0 1\n1 0\n", form="pajek"),
         "write its lines as *Arcs or *Edges",
     ),
+    "a picture": (Given(b"\x89PNG\r\n\x1a\n\x00\x00"), "the file is a picture; send the table itself"),
     "a row without its end": (Given("source,target\na,b\n,c\n"), "the source is empty"),
 }
 
