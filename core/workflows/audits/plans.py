@@ -26,7 +26,7 @@ from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params, keeps_to
 from core.settings import Settings
-from core.workflows.jobs.prepare import Amount, plain
+from core.workflows.jobs.request import Amount, plain
 
 MAX_EPSILON = 20
 """No number of runs that anyone waits for shows more."""

@@ -34,13 +34,8 @@ from core.streams.models import Stream, StreamState
 from core.streams.service import MAX_STEP
 from core.workflows.common.policies import Policy, check_least, check_stream, policy_of
 from core.workflows.jobs.abilities import OfWorkers
-from core.workflows.jobs.prepare import (
-    check_policy,
-    check_unit,
-    method_of,
-    node_counts,
-    ready_dataset,
-)
+from core.workflows.jobs.ground import Ground, ready_dataset
+from core.workflows.jobs.permit import check_policy, check_unit
 from core.workflows.streams.requests import StreamRequest
 from graphveil.models.ledger import Budget
 
@@ -87,10 +82,9 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     if first > MAX_STEP:
         raise InvalidInput(f"A stream's steps are numbered from 0 to {MAX_STEP}.", field="first_step")
     facts = _facts(schema, _candidates(schema, request.edge_types), window, nano_epsilon, first)
-    had = OfWorkers(session)
-    had.require_suite(request.suite)
-    named = request.method, request.parameters
-    choice, generator, params = method_of(*named, facts, dataset, version, had)
+    ground = Ground(dataset, version, account, schema, OfWorkers(session))
+    ground.had.require_suite(request.suite)
+    choice, generator, params = ground.method_of(request.method, request.parameters, facts)
     if request.edge_types is None and choice is None:
         taken = _taken(generator, params, schema, facts)
         facts = _facts(schema, taken, window, nano_epsilon, first)
@@ -122,7 +116,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     spec, plan = tick_spec(stream, version, account, first, policy_of(dataset))
     check_unit(plan, account)
     check_cost(plan, facts)
-    require_room(generator, params, plan, facts.schema, node_counts(version, schema))
+    require_room(generator, params, plan, facts.schema, ground.nodes)
     check_terms(session, dataset, spec, team=principal.team, project=request.project)
     by_step = _by_step(generator, params, schema, facts, account)
     stream.tick_nano_epsilon = max(by_step.values())
