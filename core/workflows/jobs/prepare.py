@@ -21,11 +21,7 @@ from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
 from core.ledger.kinds import Filter
-from core.methods.base import (
-    Accelerator,
-    Method,
-    PublicFacts,
-)
+from core.methods.base import Accelerator, Method, PublicFacts
 from core.methods.choice import AUTO, Choice
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
