@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,11 +11,12 @@ from core.errors import NotAccepted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared import preferences as rules
-from core.methods.base import Parameters, PublicFacts
+from core.methods.base import Parameters, PublicFacts, no_more, no_reads
 from core.methods.choice import Choice, Request, choose
 from core.privacy.accounting.events import NANO, Pure
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
+from tests.support.methods import answering
 
 
 def facts(
@@ -153,11 +153,9 @@ def test_persons_get_what_hides_all_edges_of_a_node(
         read = Allotment(WHOLE_GRAPH, None, Pure(public.nano_epsilon, "x"), "read")
         return PrivacyPlan(method, Unit.NODE, None, 1, (read,))
 
-    toys = {
-        name: SimpleNamespace(name=name, Params=Parameters, plan=plan) for name in ("profiles", "projection")
-    }
-    known = registry.generators() | toys
-    monkeypatch.setattr(registry, "generators", lambda: known)
+    answers = {"Params": Parameters, "plan": plan, "planned_reads": no_reads, "require_room": no_more}
+    for name in ("profiles", "projection"):
+        answering(monkeypatch, name, **answers)
     assert chosen(persons(epsilon, *targets)).method == method
 
 
