@@ -42,9 +42,8 @@ AUTO: Literal["auto"] = "auto"
 """What a request says instead of a method's name."""
 
 VALUES, ROWS = 0.25, 0.1
-"""Shares of epsilon for what edges carry, and for protected attributes of nodes. By regret, of structure and
-values together: on bitcoin-otc, bitcoin-alpha, radoslaw, us-flights and ml-100k, and on polblogs, cora, acm
-and lastfm, at epsilon .5, 1 and 2."""
+"""Shares of epsilon for what edges carry, and for protected attributes of nodes. By regret of structure and
+values together, leaving one of seven graphs out (``benchmarks/carry_shares.py``)."""
 CARRIED = {value_share.FIELD: "edges without what they carry", node_share.FIELD: "no attributes of nodes"}
 NO_ROWS = (
     "Protected attributes of nodes are left out: under unit node, and in a live stream, none are released."
