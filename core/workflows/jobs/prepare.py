@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.datasets import repository as datasets
 from core.datasets.models import Dataset, DatasetVersion
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import GraphSchema
