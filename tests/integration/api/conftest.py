@@ -87,6 +87,7 @@ def api_settings(
         key_cache_seconds=0.2,
         rate_limit_attempts_per_minute=100_000,  # all tests call from one address, many without a key
         rate_limit_open_per_minute=0,
+        head_signing_key=secrets.token_hex(32),
     )
     postgres_cluster.drop(name)
 
