@@ -11,7 +11,6 @@ from sqlalchemy import func, select, update
 from structlog.testing import capture_logs
 
 from core.identity.service import Principal
-from core.methods import registry
 from core.methods.base import Accelerator
 from core.outbox.models import Topic
 from core.settings import Settings
@@ -21,6 +20,7 @@ from core.workflows.common.context import Services
 from tests.support.drivers import LOST, NO_PERMISSION, UUIDS, PlayedDriver, played
 from tests.support.faults import until
 from tests.support.inline import children_inline
+from tests.support.methods import answering
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, violations
 from worker import own_gpu, preflight
@@ -189,9 +189,7 @@ def test_a_job_whose_gpu_vanishes_waits_for_another_and_is_charged_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The child fails at once; that its GPU is gone is what the supervisor's own question finds."""
-    monkeypatch.setattr(
-        type(registry.get("psgraph")), "accelerator", lambda *_: Accelerator.USEFUL, raising=False
-    )
+    answering(monkeypatch, "psgraph", accelerator=lambda *_: Accelerator.USEFUL)
     dataset, process = ready_dataset(services, principal), started(heartbeat_seconds=60.0)
     job = queued_job(services, principal, dataset.id, method="psgraph")
     given: list[OwnGpu | None] = []
