@@ -37,9 +37,7 @@ VALUES, ROWS = 0.25, 0.1
 values together: on bitcoin-otc, bitcoin-alpha, radoslaw, us-flights and ml-100k, and on polblogs, cora, acm
 and lastfm, at epsilon .5, 1 and 2."""
 CARRIED = {value_share.FIELD: "edges without what they carry", node_share.FIELD: "no attributes of nodes"}
-NO_ROWS = (
-    "Protected attributes of nodes are left out: under unit node, and in a live stream, none are released."
-)
+NO_ROWS = "Protected attributes of nodes are left out: in a live stream none are released."
 MOST_TOLD = 6
 """So many relations are named in a reason."""
 
@@ -158,8 +156,7 @@ def _shares(public: PublicFacts, request: Request) -> list[Shares]:
 
 def _rows_left(public: PublicFacts) -> bool:
     """Tell whether protected attributes of nodes are declared that no structure carries under this unit."""
-    beyond = public.tick is not None or public.unit is Unit.NODE
-    return beyond and bool(node_share.carrying(public.schema, public.edge_types))
+    return public.tick is not None and bool(node_share.carrying(public.schema, public.edge_types))
 
 
 def _told(shares: Shares) -> str:
@@ -181,8 +178,10 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
         return _of_all_graphs(public, nodes, request, shares)
     if public.tick is not None and not request.named:  # all relations of a stream share one schedule
         return _pick(public, nodes, request, shares=shares)
-    own = shares if public.unit is Unit.NODE else {}  # there each structure pays for what its edges carry
-    shares = {} if own else shares
+    own: Shares = {}
+    if public.unit is Unit.NODE:  # there each structure pays for what its edges carry
+        own = {name: share for name, share in shares.items() if name == value_share.FIELD}
+        shares = {name: share for name, share in shares.items() if name not in own}
     alone = _beside(public, shares)
     but: frozenset[str] = frozenset()
     picks = _picks(alone, nodes, request, shares, own, but)
@@ -259,7 +258,7 @@ def _picks(
     mixed = {
         each.name
         for each in node_share.mixed_along(public.schema, public.edge_types)
-        if node_share.FIELD in shares
+        if node_share.FIELD in shares and public.unit is not Unit.NODE
     }
     found = {}
     for name in public.edge_types:

@@ -18,7 +18,8 @@ EVENT alone. Values and rows: proofs of their stages (:mod:`core.methods._shared
 NODE: a person has edges in every relation; parts
 follow one another on the whole graph, each at its part of epsilon, and their costs add up. One of them may
 spend a delta: its noise is solved for with the others' pure epsilons beside it, and all is converted once.
-There each structure pays for what its own edges carry, and protected attributes of nodes are left out.
+There each structure pays for what its own edges carry; a person's row of protected attributes is part of the
+person, and is paid for beside (:mod:`core.methods._shared.composition.persons`).
 Everything after the fits is post-processing.
 
 What to expect: each relation comes out as by its own method with the epsilon that its cells have; values and
@@ -37,7 +38,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from core import errors
 from core.methods import registry
@@ -67,6 +68,7 @@ from core.privacy.units import EDGE_WISE, Unit
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
     from core.methods._shared.composition.model import ComposedModel, ComposedState, Fitted
+    from core.methods._shared.node_values.stage import LabelledModel
     from core.methods.base import StreamState
     from core.privacy.session.private_graph import PrivateGraph
 
@@ -219,7 +221,7 @@ def _require_named(params: ComposedParams, public: PublicFacts) -> None:
                 field="structures",
             )
         return
-    if any(getattr(params, name) for name in SHARES):
+    if params.attribute_share:
         raise errors.NotAccepted(
             "under unit node each structure pays for what its edges carry; set the share in its parameters",
             field="attribute_share",
@@ -305,6 +307,26 @@ class Groups(NodeValueStage):
 
         return MixingOfParts()
 
+    def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
+        """List the tables of rows; none under unit node, where their cost follows from how edges are read."""
+        return () if plan.unit is Unit.NODE else super().planned_reads(plan, schema)
+
+    def paid(
+        self,
+        method: str,
+        model: Any,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: Any,
+        progress: Progress,
+    ) -> LabelledModel:
+        """Pay for rows of nodes; under unit node for those of persons."""
+        if plan.unit is not Unit.NODE:
+            return super().paid(method, model, graph, plan, params, progress)
+        from core.methods._shared.composition.persons import labelled
+
+        return labelled(method, model, graph, plan, params, progress)
+
 
 class Composed(StagedStream, CarriesValues, CarriesNodeValues, ComposedEdges):
     """The edges, and what they and nodes carry where shares of epsilon are set aside for it."""
@@ -313,7 +335,7 @@ class Composed(StagedStream, CarriesValues, CarriesNodeValues, ComposedEdges):
 
     def plan(self, params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
         """Plan edges, and what they and nodes carry; NotAccepted where a structure does not mix by groups."""
-        if carries_node_values(self, params):
+        if carries_node_values(self, params) and public.unit is not Unit.NODE:
             self._require_mixing(params, public)
         return super().plan(params, public)
 
