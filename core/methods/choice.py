@@ -17,6 +17,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from core import errors
+from core.graphs.schema import Protection
+from core.graphs.schema.node_bins import synthesised
 from core.methods import registry
 from core.methods._shared.composition.params import NAME as COMPOSED
 from core.methods._shared.composition.params import REST, SHARES, StructureChoice
@@ -38,6 +40,9 @@ values together: on bitcoin-otc, bitcoin-alpha, radoslaw, us-flights and ml-100k
 and lastfm, at epsilon .5, 1 and 2."""
 CARRIED = {value_share.FIELD: "edges without what they carry", node_share.FIELD: "no attributes of nodes"}
 NO_ROWS = "Protected attributes of nodes are left out: in a live stream none are released."
+ANYTHING = (
+    "no noise hides a value that may be any number or any text; declare bounds or categories, or withhold it."
+)
 MOST_TOLD = 6
 """So many relations are named in a reason."""
 
@@ -130,7 +135,8 @@ def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY
         else:
             left = f" {_left_out(refusals[0])}" if refusals else ""
             rows = f" {NO_ROWS}" if request.rows is None and _rows_left(public) else ""
-            return replace(found, reason=f"{found.reason}{_told(shares)}{left}{rows}")
+            told = f"{_told(shares)}{left}{rows}{_without_bounds(public)}"
+            return replace(found, reason=f"{found.reason}{told}")
     raise refusals[-1]
 
 
@@ -157,6 +163,24 @@ def _shares(public: PublicFacts, request: Request) -> list[Shares]:
 def _rows_left(public: PublicFacts) -> bool:
     """Tell whether protected attributes of nodes are declared that no structure carries under this unit."""
     return public.tick is not None and bool(node_share.carrying(public.schema, public.edge_types))
+
+
+def _without_bounds(public: PublicFacts) -> str:
+    """Say which protected attributes of nodes no method carries, as they may be anything."""
+    ends = [public.schema.edge_type(name) for name in public.edge_types]
+    kinds = [
+        kind for kind in public.schema.node_types if any(kind.name in (e.source, e.target) for e in ends)
+    ]
+    left = [
+        each.name
+        for kind in kinds
+        for each in kind.attributes
+        if each.protection is Protection.PROTECTED and each not in synthesised(kind)
+    ]
+    if not left:
+        return ""
+    verb = "is" if len(left) == 1 else "are"
+    return f" {', '.join(left[:MOST_TOLD])} {verb} left out: {ANYTHING}"
 
 
 def _told(shares: Shares) -> str:
