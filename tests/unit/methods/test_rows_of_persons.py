@@ -118,7 +118,14 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 
-def whole(case: str, theta: int | None, monkeypatch: pytest.MonkeyPatch, folder: Path, most: int) -> None:
+def whole(
+    case: str,
+    theta: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    most: int,
+    shares: tuple[float, float] = (0.4, 0.5),
+) -> None:
     schema, rng = schema_of(**SCHEMAS[case]), np.random.default_rng(4)
     facts = PublicFacts(schema, Unit.NODE, None, 8 * NANO, 0, ("knows",))
     if theta:
@@ -127,7 +134,8 @@ def whole(case: str, theta: int | None, monkeypatch: pytest.MonkeyPatch, folder:
         monkeypatch.setattr("core.methods.projection.values._theta", lambda *_: theta)
         monkeypatch.setattr("core.methods.projection.values.THETAS", ((1e-6, 1e-5), 2))
     monkeypatch.setattr("core.methods.projection.values.CLASS_NOISE", 1e9)
-    found = settle("auto", {"node_attribute_share": 0.4, "attribute_share": 0.5}, (), facts, {"user": NODES})
+    asked = dict(zip(("node_attribute_share", "attribute_share"), shares, strict=True))
+    found = settle("auto", asked, (), facts, {"user": NODES})
     temporal = schema.edge_types[0].temporal
     held: Held = {
         (*pair, *step): (1,) if place % 2 else (3,)
@@ -158,15 +166,16 @@ def test_whole_fits_lie_within_the_plan_for_all_neighbours(case, theta, tmp_path
     whole(case, theta, monkeypatch, tmp_path, 400)
 
 
-@pytest.mark.parametrize("question", ["class_counts", "pair_counts"])
-def test_whole_fits_with_a_third_of_a_sensitivity_are_told_apart(question, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("question", "shares"), [("class_counts", (0.01, 0.9)), ("pair_counts", (0.5, 0.05))]
+)
+def test_whole_fits_with_a_third_of_a_sensitivity_are_told_apart(question, shares, tmp_path, monkeypatch):
     sound: Callable[..., tuple[int, Any]] = getattr(projection, question)
 
     def third(*given: Any) -> tuple[int, Any]:
         moved, measure = sound(*given)
-        return -(-moved // 3), measure
+        return max(1, moved // 3), measure
 
     monkeypatch.setattr(projection, question, third)
-    monkeypatch.setattr("core.methods.projection.values.HISTOGRAM", 0.99)
     with pytest.raises(AssertionError):
-        whole("undirected", 1, monkeypatch, tmp_path, 30)
+        whole("undirected", 1, monkeypatch, tmp_path, 30, shares)
