@@ -219,7 +219,8 @@ def _unit_caveats(guarantee: GuaranteePart, schema: GraphSchema) -> Iterator[Not
         yield Notice(
             code="unit_node",
             text=f"The guarantee covers all edges of one node of {kind}, in every relation and "
-            "snapshot that is not public. Several such nodes, for instance a family whose edges tell of one "
+            "snapshot that is not public, with what they carry, and the node's row of protected attributes, "
+            "all of it replaced at once. Several such nodes, for instance a family whose edges tell of one "
             "another, are covered at a multiple of epsilon only. Nodes of the other types, public relations "
             "and public attributes are not protected.",
         )

@@ -29,7 +29,8 @@ none were seen, it has those of chance. With directions or time, ends are dealt 
 read, and matched step by step, first those of mutual pairs; whoever has many arcs out has many in, the more
 so the more arcs are mutual.
 
-Guarantee: pure epsilon. Unit: node, all edges of one person, replaced by any others. Proof of the total:
+Guarantee: pure epsilon. Unit: node, one person: all of its edges, with what they carry, and inside a
+composition its row of protected attributes, replaced by any others. Proof of the total:
 which thetas, thresholds and taus are asked is a function of earlier noisy outputs and public facts, hence the
 same for two neighbours once those are given; whichever reads are made, their costs add up to epsilon, so that
 they are adaptive reads under a sum that is fixed. The reads' own proofs:

@@ -125,30 +125,25 @@ def group_counts(
     across = people.across(labels, groups, narrow).edge_count(
         nano_epsilon=second, purpose="edges across groups"
     )
-    noise = groups * variance(wide, first), variance(narrow, second)
-    return divided_edges(law, total, (inside, across), (wide, narrow), noise)
-
-
-def divided_edges(
-    law: DegreeLaw,
-    total: float,
-    told: tuple[np.ndarray, float],
-    thetas: tuple[int, int],
-    noise: tuple[float, float],
-) -> tuple[np.ndarray, float]:
-    """Edges inside each group, and across, with both projections undone: together ``total``.
-
-    ``told``: kept edges; ``thetas`` that kept them; ``noise``: the variances of both sums.
-    """
-    (inside, across), (wide, narrow) = told, thetas
+    inside_noise = groups * variance(wide, first)
+    across_noise = variance(narrow, second)
     share = 0.5
     for _ in range(4):  # how much a projection takes hangs on the share of edges that it sees
-        kept_inside = kept_share(law, share, wide)
-        kept_across = kept_share(law, min(1.0, CLUMPED * (1 - share)), narrow)
-        found, other = inside.sum() / kept_inside, total - across / kept_across
-        weights = kept_inside**2 / noise[0], kept_across**2 / noise[1]
-        number = (weights[0] * found + weights[1] * other) / sum(weights)
+        kept_inside, kept_across = _kept_by(law, share, (wide, narrow))
+        told, other = inside.sum() / kept_inside, total - across / kept_across
+        weights = kept_inside**2 / inside_noise, kept_across**2 / across_noise
+        number = (weights[0] * told + weights[1] * other) / sum(weights)
         share = float(np.clip(number / max(total, 1), 0.01, 0.99))
+    return _divided(total, share, inside)
+
+
+def _kept_by(law: DegreeLaw, share: float, thetas: tuple[int, int]) -> tuple[float, float]:
+    """The shares of edges that are kept inside groups and across, where so many of all edges are inside."""
+    return kept_share(law, share, thetas[0]), kept_share(law, min(1.0, CLUMPED * (1 - share)), thetas[1])
+
+
+def _divided(total: float, share: float, inside: np.ndarray) -> tuple[np.ndarray, float]:
+    """Divide all edges, of which a share is inside groups: the number inside each, and across."""
     even = norm_sub(inside.astype(np.float64))
     if even.sum() <= 0:
         even = np.ones(len(inside))
@@ -160,7 +155,8 @@ def met(
 ) -> tuple[np.ndarray, float]:
     """Edges inside each group of a protected attribute's values, and across, at ``nano_epsilon`` in all.
 
-    ``known``: the law of persons' edges, and how many there are. ``labels`` (bins,): each bin's group.
+    ``known``: the law of persons' edges, and how many there are. ``labels`` (bins,): each bin's group. Both
+    numbers are of one read, at like noise: their proportion is heeded, and not how many there are in all.
     """
     law, total = known
     groups, mean, most = int(labels.max()) + 1, float(law.grid @ law.mass), MAX_SENSITIVITY // 3
@@ -169,8 +165,12 @@ def met(
     np.fill_diagonal(pairs, np.arange(groups))
     read = people.by_rows(attribute, labels, pairs, [wide] * groups + [narrow])
     kept = read.counts(nano_epsilon=nano_epsilon, purpose=f"edges by {attribute} of both ends")
-    one = variance(read.moved, nano_epsilon)
-    return divided_edges(law, total, (kept[:-1], float(kept[-1])), (wide, narrow), (groups * one, one))
+    share = 0.5
+    for _ in range(4):
+        inside, across = _kept_by(law, share, (wide, narrow))
+        told, other = max(kept[:-1].sum() / inside, 0.0), max(kept[-1] / across, 0.0)
+        share = float(np.clip(told / max(told + other, 1.0), 0.01, 0.99))
+    return _divided(total, share, kept[:-1])
 
 
 def most_triangles(law: DegreeLaw, nodes: int, edges: float, bound: int | None) -> float:
