@@ -282,6 +282,24 @@ def relations_left_out(schema: GraphSchema, unit: Unit, edge_types: Sequence[str
     return (Notice(code="relations_left_out", text=text),)
 
 
+def things_without_delta(
+    schema: GraphSchema, unit: Unit, edge_types: Sequence[str], delta_atto: int
+) -> tuple[Notice, ...]:
+    """Say what persons and things lose where a release under unit node spends no delta; often nothing."""
+    things = [name for name in edge_types if not schema.edge_type(name).homogeneous]
+    if unit is not Unit.NODE or delta_atto or not things:
+        return ()
+    named = ", ".join(things[:MOST_NAMES])
+    return (
+        Notice(
+            code="things_without_delta",
+            text=f"Without a delta noise in what is read of {named} grows with a person's edges, not with "
+            "their root: twice to four times the epsilon tells as much as a delta of 1e-6 would. A budget "
+            "with a delta has it by default, at most 1 over ten times the number of persons.",
+        ),
+    )
+
+
 def lasting_relations(
     schema: GraphSchema, unit: Unit, window: int | None, edge_types: Sequence[str] | None = None
 ) -> tuple[Notice, ...]:

@@ -105,7 +105,11 @@ class JobRequest(BaseModel):
         description="What the release must tell at least, instead of an epsilon: the smallest epsilon that "
         "meets it is found from public facts, and reserved.",
     )
-    delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
+    delta: Amount | None = Field(
+        default=None,
+        description="The delta of this release; 0 asks for pure epsilon. By default 0; of persons and things "
+        "under unit node 1e-6, at most 1 over ten times the number of persons, where the budget has some.",
+    )
     parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
         default_factory=dict, description="As the method's JSON Schema says."
     )
@@ -224,8 +228,13 @@ def prepare(
     ground.had.require_suite(request.suite)
     edge_types = protected_relations(schema, request.edge_types)
     check_cells(schema, edge_types, settings, field="edge_types")
-    nano_epsilon, delta_atto = _epsilon_of(request), delta_cost(request.delta)
-    check_delta(delta_atto, account.capacity_delta_atto)
+    nano_epsilon, nodes = _epsilon_of(request), node_counts(version, schema)
+    if request.delta is None:
+        most_atto = account.capacity_delta_atto
+        delta_atto = settling.usual_delta(schema, Unit(account.unit), edge_types, nodes, most_atto)
+    else:
+        delta_atto = delta_cost(request.delta)
+        check_delta(delta_atto, account.capacity_delta_atto)
     facts = PublicFacts(
         schema,
         Unit(account.unit),
@@ -247,7 +256,7 @@ def prepare(
         request.parameters,
         request.formats,
         facts,
-        node_counts(version, schema),
+        nodes,
         policy_of(dataset).methods,
         in_parts=dataset.in_parts,
         had=ground.had,

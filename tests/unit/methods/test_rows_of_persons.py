@@ -125,6 +125,7 @@ def whole(
     folder: Path,
     most: int,
     shares: tuple[float, float] = (0.4, 0.5),
+    held: Held | None = None,
 ) -> None:
     schema, rng = schema_of(**SCHEMAS[case]), np.random.default_rng(4)
     facts = PublicFacts(schema, Unit.NODE, None, 8 * NANO, 0, ("knows",))
@@ -137,7 +138,7 @@ def whole(
     asked = dict(zip(("node_attribute_share", "attribute_share"), shares, strict=True))
     found = settle("auto", asked, (), facts, {"user": NODES})
     temporal = schema.edge_types[0].temporal
-    held: Held = {
+    held = held or {
         (*pair, *step): (1,) if place % 2 else (3,)
         for step in ([(0,), (1,)] if temporal else [()])
         for place, pair in enumerate(_pairs(schema.edge_types[0].directed))
@@ -178,4 +179,4 @@ def test_whole_fits_with_a_third_of_a_sensitivity_are_told_apart(question, share
 
     monkeypatch.setattr(projection, question, third)
     with pytest.raises(AssertionError):
-        whole("undirected", 1, monkeypatch, tmp_path, 30, shares)
+        whole("undirected", 1, monkeypatch, tmp_path, 30, shares, {(0, 2): (1,)})
