@@ -17,7 +17,7 @@ from core.errors import InvalidInput
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
 from core.methods import registry
-from core.methods.base import Generator, no_progress
+from core.methods.base import Method, no_progress
 from core.privacy.accounting.audited import (
     EDGE,
     MECHANISMS,
@@ -207,7 +207,7 @@ def _evidence(moves: np.ndarray, rate: float, sigma: float) -> np.ndarray:
     return np.array([moves.sum(), moves.max(), *ratios])
 
 
-def _generated(generator: Generator, params: Any) -> Once:
+def _generated(generator: Method, params: Any) -> Once:
     """Fit once, and read the metered output or a drawn graph."""
     read = _METERED.get(generator.name)
 
@@ -240,7 +240,7 @@ class _Heard(PeopleAndThings):
         return found
 
 
-def told(generator: Generator, params: Any, graph: Graph, plan: PrivacyPlan) -> np.ndarray:
+def told(generator: Method, params: Any, graph: Graph, plan: PrivacyPlan) -> np.ndarray:
     """Fit once, and return all noisy answers that the fit was given, in deviations of their noise."""
     session = _Listening(graph, Meter(plan, MemoryRecorder()))
     generator.fit(session, plan, params, no_progress)

@@ -10,7 +10,7 @@ from core.errors import InvalidInput, NotAccepted, UnknownMethod
 from core.graphs.schema import GraphSchema
 from core.ledger.amounts import delta_cost, epsilon_cost
 from core.methods import registry
-from core.methods.base import Generator, PublicFacts
+from core.methods.base import Method, PublicFacts
 from core.methods.room import require_room
 from core.privacy.accounting.audited import (
     EDGE,
@@ -26,7 +26,7 @@ from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params, keeps_to
 from core.settings import Settings
-from core.workflows.jobs.prepare import Amount, plain
+from core.workflows.jobs.request import Amount, plain
 
 MAX_EPSILON = 20
 """No number of runs that anyone waits for shows more."""
@@ -102,7 +102,7 @@ def _runs(request: AuditRequest, nano: int, settings: Settings) -> int:
 
 
 def _generator_plans(
-    generator: Generator, params: BaseModel, request: AuditRequest, nano: int, delta: int
+    generator: Method, params: BaseModel, request: AuditRequest, nano: int, delta: int
 ) -> tuple[GraphSchema, tuple[PrivacyPlan, PrivacyPlan]]:
     """On the first canary graph that the method takes: nodes of one type, or of two."""
     shapes = [canary_schema(request.unit, request.window, bipartite=two) for two in (False, True)]

@@ -9,7 +9,7 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared.flips.true_edges import chances, posterior_share, true_share
-from core.methods.base import EvidenceGenerator, PublicFacts, no_progress
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms.randomised_response import Flips
@@ -58,11 +58,8 @@ def told(method, epsilon, **params):
     generator = registry.get(method)
     chosen = generator.Params(**params)
     plan = generator.plan(chosen, PublicFacts(schema, Unit.EDGE, None, int(epsilon * NANO), 0, ("has",)))
-    if isinstance(generator, EvidenceGenerator):
-        return generator.true_shares(chosen, plan, schema, SIZES), true_edge_notices(
-            generator, chosen, plan, schema, SIZES
-        )
-    return {}, true_edge_notices(generator, chosen, plan, schema, SIZES)
+    shares = generator.true_shares(chosen, plan, schema, SIZES)
+    return shares, true_edge_notices(generator, chosen, plan, schema, SIZES)
 
 
 def test_a_plan_says_how_many_true_edges_a_release_may_repeat():
