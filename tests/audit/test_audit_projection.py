@@ -290,7 +290,7 @@ def test_a_projected_graph_answers_the_proved_questions_and_no_others():
     assert offered == {"theta", "edge_count", "tail_counts", "group_ends"}
     assert ProjectedGraph.__mro__[1:] == (Kept, object)
     assert {name for name in dir(Kept) if not name.startswith("_")} == set()
-    for kind, questions in ((DirectedGraph, {"arc_count", "tail_counts"}), (ClassedEdges, {"counts"})):
+    for kind, questions in ((DirectedGraph, {"arc_count", "tail_counts"}), (ClassedEdges, {"counts", "moved"})):
         assert {name for name in dir(kind) if not name.startswith("_")} == questions
 
 
