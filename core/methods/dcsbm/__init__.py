@@ -47,8 +47,8 @@ attributes, pay for synthetic ones (:mod:`core.methods._shared.node_values`, wit
 :mod:`core.privacy.reads.node_values`): every node is dealt values by its label and class of degree, and edges
 are drawn by both, so that labels meet as read 5 says, and values as the paid mixing matrix.
 
-The method's first version, without 1, 3 and 7 and with at least two labels, is the preset ``first``;
-``balanced`` and ``spectral`` are variants of that. Run times depend on true degrees and are not published.
+The method's first version had neither 1, 3 nor 7, and at least two labels. Run times depend on true degrees
+and are not published.
 
 Sources: ladder, Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015; degree-corrected block models,
 Karrer and Newman, Phys. Rev. E 83 (2011). The label stream, the clustering ladder and the whole are ours.
