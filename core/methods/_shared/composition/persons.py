@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 TABLES, TABLES_OF_SEVERAL = 0.15, 0.3
 """Of the share, for persons by value, of one attribute and of several; where no relation is read by values
-they have all of it. Chosen while looking at polblogs, lastfm and cora."""
+they have all of it. A prototype's, on polblogs, lastfm and cora."""
 
 
 @runtime_checkable
