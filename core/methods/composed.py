@@ -18,7 +18,8 @@ EVENT alone. Values and rows: proofs of their stages (:mod:`core.methods._shared
 NODE: a person has edges in every relation; parts
 follow one another on the whole graph, each at its part of epsilon, and their costs add up. One of them may
 spend a delta: its noise is solved for with the others' pure epsilons beside it, and all is converted once.
-There each structure pays for what its own edges carry, and protected attributes of nodes are left out.
+There each structure pays for what its own edges carry; a person's row of protected attributes is part of the
+person, and is paid for beside (:mod:`core.methods._shared.composition.persons`).
 Everything after the fits is post-processing.
 
 What to expect: each relation comes out as by its own method with the epsilon that its cells have; values and
@@ -37,7 +38,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core import errors
 from core.methods import registry
@@ -64,6 +65,7 @@ from core.privacy.units import EDGE_WISE, Unit
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
     from core.methods._shared.composition.model import ComposedModel, ComposedState, Fitted
+    from core.methods._shared.node_values.stage import LabelledModel
     from core.methods.base import StreamState
     from core.privacy.session.private_graph import PrivateGraph
 
@@ -199,7 +201,7 @@ def _require_named(params: ComposedParams, public: PublicFacts) -> None:
                 field="structures",
             )
         return
-    if any(getattr(params, name) for name in SHARES):
+    if params.attribute_share:
         raise errors.NotAccepted(
             "under unit node each structure pays for what its edges carry; set the share in its parameters",
             field="attribute_share",
@@ -283,9 +285,33 @@ def mixing() -> Mixing:
     return MixingOfParts()
 
 
+class Groups(NodeValueStage):
+    """Groups of attribute values, dealt once and handed to each relation's own model."""
+
+    def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
+        """List the tables of rows; none under unit node, where their cost follows from how edges are read."""
+        return () if plan.unit is Unit.NODE else super().planned_reads(plan, schema)
+
+    def paid(
+        self,
+        method: str,
+        model: Any,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: Any,
+        progress: Progress,
+    ) -> LabelledModel:
+        """Pay for rows of nodes; under unit node for those of persons."""
+        if plan.unit is not Unit.NODE:
+            return super().paid(method, model, graph, plan, params, progress)
+        from core.methods._shared.composition.persons import labelled
+
+        return labelled(method, model, graph, plan, params, progress)
+
+
 def plan_whole(params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
     """Plan edges, and what they and nodes carry; NotAccepted where a structure does not mix by groups."""
-    if STAGED.carries_nodes(params):
+    if STAGED.carries_nodes(params) and public.unit is not Unit.NODE:
         _require_mixing(params, public)
     return STAGED.plan(params, public)
 
@@ -334,5 +360,5 @@ EDGES = Method(
     true_shares=true_shares,
     load=load,
 )
-STAGED = staged(EDGES, VALUES, NodeValueStage(mixing))
+STAGED = staged(EDGES, VALUES, Groups(mixing))
 GENERATOR = replace(STAGED, plan=plan_whole, carries=carries)

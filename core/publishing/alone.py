@@ -28,11 +28,11 @@ from core.methods.choice import AUTO
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.meter import TranscriptEntry
-from core.privacy.accounting.plan import GuaranteeKind
+from core.privacy.accounting.plan import ATTO, GuaranteeKind
 from core.privacy.units import Unit
 from core.publishing import bundle, checks
 from core.publishing.release import run_release
-from core.publishing.settle import AskedMethod, Settled, settle
+from core.publishing.settle import AskedMethod, Settled, settle, usual_delta
 from core.publishing.spec import Plain, ReleaseTask
 
 HERE = "local"
@@ -47,7 +47,7 @@ class Asked:
     """
 
     epsilon: str | int | float
-    delta: str | int | float = 0
+    delta: str | int | float | None = None
     unit: Unit = Unit.EDGE
     window: int | None = None
     method: AskedMethod = AUTO
@@ -83,21 +83,29 @@ def plan_alone(
     checks.check_protects(schema, asked.unit, asked.window)
     if (asked.unit is Unit.W_EVENT) != (asked.window is not None):
         raise InvalidInput("the unit w-event needs a window, and no other unit takes one", field="window")
-    nano_epsilon, delta_atto = epsilon_cost(asked.epsilon), delta_cost(asked.delta)
+    nano_epsilon, edge_types = (
+        epsilon_cost(asked.epsilon),
+        checks.protected_relations(schema, asked.edge_types),
+    )
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
-    renyi = False
+    renyi, most_atto = False, ATTO
     if account is not None:
         terms = account.book().terms
         renyi = terms.filter == Filter.RENYI
-        check_delta(delta_atto, terms.delta_atto)
+        most_atto = terms.delta_atto
+    if asked.delta is None:
+        delta_atto = usual_delta(schema, asked.unit, edge_types, nodes, most_atto)
+    else:
+        delta_atto = delta_cost(asked.delta)
+        check_delta(delta_atto, most_atto)
     facts = PublicFacts(
         schema,
         asked.unit,
         asked.window,
         nano_epsilon,
         delta_atto,
-        checks.protected_relations(schema, asked.edge_types),
+        edge_types,
         accountant=Accountant.RENYI if renyi else Accountant.PRIVACY_LOSS,
     )
     settled = settle(asked.method, asked.parameters, asked.formats, facts, nodes, had=_Here())

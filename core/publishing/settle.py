@@ -25,7 +25,8 @@ from core.methods._shared.composition.params import (
 from core.methods.base import Method, PublicFacts
 from core.methods.choice import AUTO, Carry, Choice, Request, choose, choose_in_parts
 from core.methods.room import require_room
-from core.privacy.accounting.plan import PrivacyPlan
+from core.privacy.accounting.plan import ATTO, PrivacyPlan
+from core.privacy.units import Unit
 from core.publishing.checks import (
     checked_formats,
     checked_params,
@@ -38,6 +39,9 @@ from core.publishing.checks import (
 Structures = Mapping[str, str | StructureChoice | Mapping[str, Any]]
 AskedMethod = str | Structures
 """A method's name, AUTO, or by relation either of them, or a method with its parameters; REST: all others."""
+
+USUAL_DELTA_ATTO = 10**12
+"""A millionth."""
 
 
 class Had(Protocol):
@@ -90,6 +94,21 @@ def settle(
     if choice is None:  # else it was asked before it was chosen
         require_room(generator, params, plan, facts.schema, nodes)
     return Settled(choice, generator, params, wanted, plan, released)
+
+
+def usual_delta(
+    schema: GraphSchema, unit: Unit, edge_types: Sequence[str], nodes: Mapping[str, int], most_atto: int
+) -> int:
+    """Return the delta of a release that names none, in atto: that of persons and things, and none of others.
+
+    A millionth, at most 1 over ten times the number of persons, and ``most_atto``: what the budget has. Of
+    relations of persons, and of edges, it would change nothing. Public facts alone.
+    """
+    person = schema.protected_type
+    things = [name for name in edge_types if not schema.edge_type(name).homogeneous]
+    if unit is not Unit.NODE or person is None or not things:
+        return 0
+    return min(USUAL_DELTA_ATTO, ATTO // (10 * max(1, nodes[person.name])), most_atto)
 
 
 def check_known(name: AskedMethod) -> None:

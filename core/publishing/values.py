@@ -77,7 +77,8 @@ def _of_nodes(
     bounded = plan.kind is not GuaranteeKind.NONE
     covered = _cost_of_rows(own) if bounded else "Nothing covers a node's row of them. "
     asked = [each.name for each in schema.edge_types if each.name in edge_types]
-    drawn = synthesised_in(schema, [name for name, _ in own.cells] if bounded else asked)
+    by_cell = bounded and plan.unit is not Unit.NODE
+    drawn = synthesised_in(schema, [name for name, _ in own.cells] if by_cell else asked)
     kinds: Sequence[NodeType] = schema.node_types
     if schema.collection is not None:  # all graphs have the same
         drawn, kinds = (
@@ -103,6 +104,12 @@ def _of_nodes(
 
 def _cost_of_rows(own: PrivacyPlan) -> str:
     """Say at which epsilon a node's row is covered, by the part of the plan that reads node attributes."""
+    if own.unit is Unit.NODE:
+        return (
+            "A person's row of them is part of the person: it is covered together with all of its edges. The "
+            "first attribute is the one by which persons meet, where no public one groups them; others go "
+            "with it. "
+        )
     rows = {cell: events for (cell, _), events in own.cells.items() if cell.startswith(ROWS)}
     of_row = max(sum(pure_nano_epsilon(event) or 0 for event in events) for events in rows.values())
     of_edges = [each for each in own.allotments if each.edge_type not in rows]

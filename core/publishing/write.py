@@ -36,7 +36,7 @@ from core.publishing.values import value_notices
 from core.reports.base import Notice
 from core.reports.build import Origin, public_part
 from core.reports.model import Claim
-from core.reports.notices import relations_left_out, without_accelerator
+from core.reports.notices import relations_left_out, things_without_delta, without_accelerator
 from core.reports.training import TrainingPart, training_part
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ def write_report(described: Described, paid: Paid, out: Path, media_types: Mappi
         training=described.training,
         notices=(
             *relations_left_out(agreed.facts.schema, spec.unit, spec.edge_types),
+            *things_without_delta(agreed.facts.schema, spec.unit, spec.edge_types, spec.delta_atto),
             *true_edge_notices(generator, agreed.params, agreed.plan, agreed.facts.schema, described.nodes),
             *value_notices(
                 generator,

@@ -219,7 +219,8 @@ def _unit_caveats(guarantee: GuaranteePart, schema: GraphSchema) -> Iterator[Not
         yield Notice(
             code="unit_node",
             text=f"The guarantee covers all edges of one node of {kind}, in every relation and "
-            "snapshot that is not public. Several such nodes, for instance a family whose edges tell of one "
+            "snapshot that is not public, with what they carry, and the node's row of protected attributes, "
+            "all of it replaced at once. Several such nodes, for instance a family whose edges tell of one "
             "another, are covered at a multiple of epsilon only. Nodes of the other types, public relations "
             "and public attributes are not protected.",
         )
@@ -279,6 +280,24 @@ def relations_left_out(schema: GraphSchema, unit: Unit, edge_types: Sequence[str
         "of their own releases them; what both jobs cost adds up."
     )
     return (Notice(code="relations_left_out", text=text),)
+
+
+def things_without_delta(
+    schema: GraphSchema, unit: Unit, edge_types: Sequence[str], delta_atto: int
+) -> tuple[Notice, ...]:
+    """Say what persons and things lose where a release under unit node spends no delta; often nothing."""
+    things = [name for name in edge_types if not schema.edge_type(name).homogeneous]
+    if unit is not Unit.NODE or delta_atto or not things:
+        return ()
+    named = ", ".join(things[:MOST_NAMES])
+    return (
+        Notice(
+            code="things_without_delta",
+            text=f"Without a delta noise in what is read of {named} grows with a person's edges, not with "
+            "their root: twice to four times the epsilon tells as much as a delta of 1e-6 would. A budget "
+            "with a delta has it by default, at most 1 over ten times the number of persons.",
+        ),
+    )
 
 
 def lasting_relations(

@@ -290,7 +290,10 @@ def test_a_projected_graph_answers_the_proved_questions_and_no_others():
     assert offered == {"theta", "edge_count", "tail_counts", "group_ends"}
     assert ProjectedGraph.__mro__[1:] == (Kept, object)
     assert {name for name in dir(Kept) if not name.startswith("_")} == set()
-    for kind, questions in ((DirectedGraph, {"arc_count", "tail_counts"}), (ClassedEdges, {"counts"})):
+    for kind, questions in (
+        (DirectedGraph, {"arc_count", "tail_counts"}),
+        (ClassedEdges, {"counts", "moved"}),
+    ):
         assert {name for name in dir(kind) if not name.startswith("_")} == questions
 
 
@@ -299,8 +302,9 @@ def test_the_door_to_people_has_no_edges():
     people = session(persons([(0, 1)], 3)).people("edge")
     offered = {name for name in dir(people) if not name.startswith("_")}
     questions = {"projected", "inside", "across", "directed", "mutual", "by_period", "bounded"}
-    questions |= {"packed_triangles"}
-    assert offered == questions | {"relation", "kind", "count", "shape", "groups", "fresh_key", "steps"}
+    questions |= {"packed_triangles", "by_value", "by_rows"}
+    public = {"relation", "kind", "count", "shape", "groups", "bins", "fresh_key", "steps"}
+    assert offered == questions | public
 
 
 def test_nothing_is_charged_for_what_is_refused():

@@ -153,6 +153,100 @@ def test_under_a_declared_bound_numbers_by_class_move_by_twice_the_bound_at_most
     assert max(int(np.abs(own[:, None] - own).sum(axis=-1).max()) for own in far if len(own)) == bound == 4
 
 
+PAIRS_OF = {
+    "inside and across": (np.array([[0, 2], [2, 1]]), (1, 1, 1)),
+    "inside at more": (np.array([[0, 2], [2, 1]]), (2, 2, 1)),
+    "unlike thetas": (np.array([[0, 2], [2, 1]]), (2, 1, 1)),
+    "each pair": (np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]]), (1, 1, 1, 1, 1, 1)),
+    "one class": (np.array([[0, 0], [0, 0]]), (2,)),
+}
+
+
+def rows_and_edges(nodes: int, groups: int, pairs: np.ndarray, thetas: tuple[int, ...]) -> np.ndarray:
+    """What is counted of every graph, by the group of each person, -1 for none; (groups + 1 of each person,
+    graphs, classes)."""
+    low, high = np.triu_indices(nodes, 1)
+    items, key = projection.items_of(low, high), fresh_key()
+    graphs = [np.flatnonzero(code >> np.arange(len(low)) & 1) for code in range(1 << len(low))]
+    found = np.zeros((*[groups + 1] * nodes, len(graphs), len(thetas)), np.int16)
+    _, measure = projection.pair_counts(pairs, thetas, None)
+    for groups_of in np.ndindex(*[groups + 1] * nodes):
+        own = np.array(groups_of) - 1
+        held = (own[low] >= 0) & (own[high] >= 0)
+        classes = np.where(held, pairs[own[low], own[high]], -1)
+        for code, rows in enumerate(graphs):
+            there = rows[held[rows]]
+            of = classes[there]
+            kept = kept_items(items.only(there), nodes, thetas, (of, of), key)
+            found[(*groups_of, code)] = measure(of[kept])
+    return found
+
+
+def farthest_person(found: np.ndarray, nodes: int) -> int:
+    """The largest L1 distance where one person's group and edges are others."""
+    low, high = np.triu_indices(nodes, 1)
+    codes, worst = np.arange(found.shape[nodes]), 0
+    for node in range(nodes):
+        touching = int((((low == node) | (high == node)) << np.arange(len(low))).sum())
+        of_node = np.moveaxis(found, node, nodes - 1)  # the groups of others first, then its own
+        for rest in np.unique(codes & ~touching):
+            own = of_node[..., (codes & ~touching) == rest, :]
+            family = own.reshape(-1, own.shape[nodes - 1] * own.shape[nodes], own.shape[-1])
+            apart = np.abs(family[:, :, None] - family[:, None]).sum(axis=-1)
+            worst = max(worst, int(apart.max()))
+    return worst
+
+
+@pytest.mark.parametrize("case", PAIRS_OF)
+def test_no_other_person_moves_numbers_by_protected_pairs_by_more_than_their_sensitivity(case):
+    """All graphs of all rows, some of them without a value."""
+    pairs, thetas = PAIRS_OF[case]
+    nodes = 3 if len(thetas) > 4 else 4
+    found = rows_and_edges(nodes, len(pairs), pairs, thetas)
+    bound, _ = projection.pair_counts(pairs, thetas, None)
+    farthest = farthest_person(found, nodes)
+    assert farthest <= bound
+    if case in ("inside and across", "one class"):
+        assert farthest == bound  # and one of them by as much
+
+
+def test_protected_pairs_move_by_the_classes_that_two_rows_may_be_in():
+    inside = np.array([[0, 2], [2, 1]])
+    assert projection.pair_counts(inside, (3, 3, 1), None)[0] == 7
+    assert projection.pair_counts(inside, (3, 3, 1), 2)[0] == 4
+    every = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+    assert projection.pair_counts(every, (1, 2, 4, 8, 16, 32), None)[0] == 62  # the second row and the third
+    with pytest.raises(InvalidInput):
+        projection.pair_counts(np.array([[0, 1], [2, 0]]), (1, 1, 1), None)
+    with pytest.raises(InvalidInput):
+        projection.pair_counts(np.array([[0, 1], [1, 2]]), (1, 1), None)
+    with pytest.raises(NotAccepted):
+        projection.pair_counts(inside, (2**19, 2**19, 2**19), None)
+
+
+def test_long_chains_of_changes_stay_within_the_sensitivity_of_protected_pairs():
+    rng = np.random.default_rng(int.from_bytes(os.urandom(8), "little"))
+    for _ in range(200):
+        nodes, groups = int(rng.integers(4, 25)), int(rng.integers(1, 5))
+        pairs = rng.integers(0, int(rng.integers(1, 6)), (groups, groups))
+        pairs = np.triu(pairs) + np.triu(pairs, 1).T
+        thetas = tuple(int(each) for each in rng.integers(1, 4, int(pairs.max()) + 1))
+        bound, measure = projection.pair_counts(pairs, thetas, None)
+        source, target = np.nonzero(~np.eye(nodes, dtype=bool))
+        present = rng.random(len(source)) < rng.random()
+        other, touching = present.copy(), (source == 0) | (target == 0)
+        other[touching] = rng.random(touching.sum()) < rng.random()
+        own = rng.integers(-1, groups, nodes)
+        again, key, found = own.copy(), fresh_key(), []
+        again[0] = rng.integers(-1, groups)
+        for mask, labels in ((present, own), (other, again)):
+            mask = mask & (labels[source] >= 0) & (labels[target] >= 0)
+            of = pairs[labels[source[mask]], labels[target[mask]]]
+            items = projection.items_of(source[mask], target[mask])
+            found.append(measure(of[kept_items(items, nodes, thetas, (of, of), key)]))
+        assert np.abs(found[0] - found[1]).sum() <= bound
+
+
 def test_a_table_of_one_projection_by_class_moves_farther():
     """The trap: classes that share a person's cap."""
     world, worst = classed(5, values=True), 0

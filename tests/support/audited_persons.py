@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.privacy.accounting.events import NANO, GaussianEvent
 from core.privacy.accounting.plan import WHOLE_GRAPH, PrivacyPlan
@@ -125,6 +126,42 @@ def known(stars: int, records: int, **declared: Any) -> Graph:
     return Graph.build(GraphSchema(node_types=(kind,), edge_types=(relation,)), {}, {"edge": table})
 
 
+TOWN = Attribute(name="town", protection="protected", categories=("x", "y"))
+
+
+def townsfolk(town: str | None, known: Sequence[int]) -> Graph:
+    """A person of a town, who knows some of two of each town, with as many stars as they live apart."""
+    kind = NodeType(count=5, protected=True, attributes=(TOWN,))
+    relation = EdgeType(attributes=(STARS.model_copy(update={"aggregate": "max"}),))
+    towns = NodeTable(5, None, {"town": pa.array([town, "x", "x", "y", "y"], type=pa.string())})
+    stars = np.array([1 if other < 3 else 3 for other in known], dtype=np.int32)
+    ends = np.zeros(len(known), np.int64), np.array(known, dtype=np.int64)
+    table = EdgeTable(*ends, None, EdgeValues({"stars": stars}))
+    return Graph.build(
+        GraphSchema(node_types=(kind,), edge_types=(relation,)), {"node": towns}, {"edge": table}
+    )
+
+
+def carrying() -> Iterator[ReadAudit]:
+    """A person's row, its edges and what they carry, all of them others: without a bound on degrees."""
+    apart = np.array([[0, 2], [2, 1]])
+
+    def values(asked: PrivateGraph) -> np.ndarray:
+        return asked.people("edge").by_value("stars", np.array([0, 1, 1]), (2, 2)).counts(**PAID)
+
+    def rows(asked: PrivateGraph) -> np.ndarray:
+        return asked.people("edge").by_rows("town", np.arange(2), apart, (2, 2, 1)).counts(**PAID)
+
+    def table(asked: PrivateGraph) -> np.ndarray:
+        return asked.node_values("node").table(["town"], classes=np.zeros(5, np.int64), **PAID)
+
+    graphs = townsfolk("x", [1, 2]), townsfolk("y", [3, 4])
+    crossing = townsfolk("x", [1, 2, 3]), townsfolk("y", [3, 4])
+    yield ReadAudit("edges by value", "ClassedEdges.counts", PURE, graphs, values)
+    yield ReadAudit("edges by rows", "ClassedEdges.counts", PURE, crossing, rows)
+    yield ReadAudit("persons by value", "NodeValueReads.table", PURE, graphs, table)
+
+
 def bounded_values() -> Iterator[ReadAudit]:
     """Both edges of a person, with one value or with another."""
 
@@ -209,5 +246,5 @@ def rating(stars: int, records: int) -> Graph:
 
 
 def audits() -> Iterator[ReadAudit]:
-    for each in (knowing, directed, bounded_values, meeting):
+    for each in (knowing, directed, carrying, bounded_values, meeting):
         yield from each()

@@ -36,7 +36,7 @@ def synthesize(
     options: Mapping[str, Any] | None = None,
     unit: str | None = None,
     window: int | None = None,
-    delta: Amount = 0,
+    delta: Amount | None = None,
     method: str | Mapping[str, Any] = "auto",
     parameters: Mapping[str, Any] | None = None,
     edge_types: Sequence[str] | None = None,
@@ -133,7 +133,7 @@ def plan(
     options: Mapping[str, Any] | None = None,
     unit: str | None = None,
     window: int | None = None,
-    delta: Amount = 0,
+    delta: Amount | None = None,
     method: str | Mapping[str, Any] = "auto",
     parameters: Mapping[str, Any] | None = None,
     edge_types: Sequence[str] | None = None,
@@ -199,7 +199,7 @@ class _Asked:
     """What a caller asks, before it is known which graph it is asked for."""
 
     epsilon: Amount
-    delta: Amount
+    delta: Amount | None
     unit: str | None
     window: int | None
     method: str | Mapping[str, Any]

@@ -12,13 +12,15 @@ Of an undirected relation without time also:
 5. triangles, of which no person counts in more than tau (L1 tau + 1), twice: roughly, then at the tau that
    suits what was found. Under a declared bound D all of them at once, where that is the less noise (L1
    D (D - 1) / 2). A number that may be noise alone is dropped.
-6. where asked for (``attribute_share``), what edges carry: under a declared bound D alone, a histogram of
-   values, and counts of values between public groups (L1 2 D, times the records that an edge may have).
 Of a directed one, 1 to 3 are read of its double cover: theta arcs of a person go out at most and theta come
 in, which it moves twice as far; tails of both sides are asked together. And the pairs that are linked both
 ways, as an undirected graph (L1 theta).
 Of a timed one, 1 to 3 are read of events of all steps in one list. And the edges of each period, a stretch of
 steps, by a projection for each (L1 the sum of their thetas, or 2 D).
+Where asked for (``attribute_share``), what edges of any relation carry: records of each class of values, by a
+projection for each (L1 the sum of their thetas; or 2 D, times the records that an edge may have), twice:
+roughly, then at thetas that suit what was found. Of an undirected relation without time and under a declared
+bound also values between public groups (L1 2 D, times records).
 The projections are undone: the laws of degrees are those that explain 1, 2 and 3 as projections of a graph
 whose edges join ends at random (:mod:`core.methods.projection.law`); each side's law is fitted with the room
 that the other's leaves. A graph is drawn by matching edge ends, group by group, with the degrees of that law,
@@ -27,7 +29,8 @@ none were seen, it has those of chance. With directions or time, ends are dealt 
 read, and matched step by step, first those of mutual pairs; whoever has many arcs out has many in, the more
 so the more arcs are mutual.
 
-Guarantee: pure epsilon. Unit: node, all edges of one person, replaced by any others. Proof of the total:
+Guarantee: pure epsilon. Unit: node, one person: all of its edges, with what they carry, and inside a
+composition its row of protected attributes, replaced by any others. Proof of the total:
 which thetas, thresholds and taus are asked is a function of earlier noisy outputs and public facts, hence the
 same for two neighbours once those are given; whichever reads are made, their costs add up to epsilon, so that
 they are adaptive reads under a sum that is fixed. The reads' own proofs:
@@ -59,7 +62,14 @@ from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
 from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
-from core.methods.projection.params import HISTOGRAM, LEFT, MOST_TAKEN, ProjectionParams, plain
+from core.methods.projection.params import (
+    HISTOGRAM,
+    LEFT,
+    MOST_TAKEN,
+    ROUGHLY,
+    ProjectionParams,
+    plain,
+)
 from core.privacy.accounting.events import Pure, pure_nano_epsilon
 from core.privacy.accounting.persons import acquaintance
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
@@ -67,7 +77,7 @@ from core.privacy.reads.public_groups import group_attribute
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.graphs.schema import EdgeType, GraphSchema
+    from core.graphs.schema import EdgeType, GraphSchema, NodeType
     from core.methods._shared.values.stage import ValuedModel
     from core.methods.projection.model import PeopleModel
     from core.privacy.session.private_graph import PrivateGraph
@@ -104,18 +114,6 @@ def plan(params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
         require_heeded(params, [Idle((FIELD,), idle)])
     granted = [(public.nano_epsilon, _PURPOSE + public.edge_types[0])]
     if carries(params):
-        if not plain(relation):
-            raise errors.NotAccepted(
-                "what edges of persons carry is read of undirected relations without time alone; leave "
-                f"{FIELD} out",
-                field=FIELD,
-            )
-        if kind.degree_bound is None:
-            raise errors.NotAccepted(
-                "what edges of persons carry is read under a declared degree_bound alone: which edges a "
-                f"projection keeps may change far away from a person; declare it, or leave {FIELD} out",
-                field=FIELD,
-            )
         spent = max(1, int(public.nano_epsilon * params.attribute_share))
         granted = [(public.nano_epsilon - spent, granted[0][1]), (spent, PURPOSE)]
     allotments = [
@@ -127,26 +125,28 @@ def plan(params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
 def planned_reads(
     params: ProjectionParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> list[PlannedRead]:
-    """Return the tables of what edges carry; see :class:`Method`.
+    """Return the tables of what edges carry, under a declared bound; see :class:`Method`.
 
-    A person moves them by what the declared bounds allow. Other reads are left out: how far a person
-    moves them follows from thresholds that are paid for.
+    A person moves them by what that allows, or by less. Other reads are left out: how far a person moves
+    them follows from thresholds that are paid for.
     """
     spent = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments if each.purpose == PURPOSE)
     if not spent:
         return []
     (name,) = (each.purpose.removeprefix(_PURPOSE) for each in plan.allotments if each.purpose != PURPOSE)
     relation, kind = acquaintance(schema, name)
-    grouped = group_attribute(kind, params.groups) is not None
+    if kind.degree_bound is None:
+        return []
     numbers, each = divided(relation, spent)
-    person = 2 * (kind.degree_bound or 0)
-    records = person * (relation.records_per_slot or 1)
-    reads = []
+    person = 2 * kind.degree_bound
+    records, reads = person * (relation.records_per_slot or 1), []
     for cost, moved, of in ((each, records, "value"), (numbers, person, "record")):
-        costs = (0,) if not cost else divide(cost, HISTOGRAM) if grouped else (cost,)
-        for query, part in zip((f"{of}_histogram", f"{of}s_by_classes"), costs, strict=False):
-            if part:
-                reads.append(PlannedRead(name, query, (part,), moved=moved))
+        if not cost:
+            continue
+        first, between = divide(cost, HISTOGRAM) if between_groups(kind, relation, params) else (cost, 0)
+        reads.append(PlannedRead(name, f"{of}_histogram", (divide(first, ROUGHLY)[1],), moved=moved))
+        if between:
+            reads.append(PlannedRead(name, f"{of}s_by_classes", (between,), moved=moved))
     return reads
 
 
@@ -171,7 +171,9 @@ def fit_graph(
         return model
     from core.methods.projection.values import valued
 
-    return valued(model, people, of_values, group_attribute(people.kind, params.groups))
+    groups = group_attribute(people.kind, params.groups)
+    asked = between_groups(people.kind, people.relation, params)
+    return valued(model, people, of_values, groups if asked else None)
 
 
 def load(folder: Path) -> PeopleModel | ValuedModel:
@@ -190,6 +192,12 @@ def carries(params: ProjectionParams) -> bool:
 def values_plan(plan: PrivacyPlan) -> PrivacyPlan:
     """Return the part of the plan that reads what edges carry."""
     return plan.only(PURPOSE)
+
+
+def between_groups(kind: NodeType, relation: EdgeType, params: ProjectionParams) -> bool:
+    """Tell whether values are also read between public groups: such a table has a declared bound alone."""
+    grouped = group_attribute(kind, params.groups) is not None
+    return grouped and plain(relation) and kind.degree_bound is not None
 
 
 def _idle(params: ProjectionParams, relation: EdgeType, steps: int) -> Iterable[Idle]:

@@ -1,20 +1,21 @@
 """One graph of ``projection`` for a relation that is directed or timed, from noisy values.
 
 Each person gets a degree of the law for all steps together (one on each side, where it is directed); the ends
-are dealt out over steps at random, by the edges that each has, and matched step by step.
+are dealt out over steps at random, by the edges that each has, and matched step by step: where persons carry
+values whose groups were paid for, first inside each group as far as chance alone would leave edges out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.relations import stubs
-from core.methods.projection.draw import degrees_of
+from core.methods.projection.draw import degrees_of, ends_by_group, placed_order
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 ALIKE = 5  # steps, at most, by which degrees of both sides come to agree
 ROOM = 1.1  # of the mutual ends: so many a person's smaller sides must have
 
+ROUNDS = 30  # of finding how many edges inside a group chance leaves out
+
+
+class Groups(NamedTuple):
+    """``labels`` (n,) of persons, and the share of edges that lie ``inside`` each group, (groups,)."""
+
+    labels: np.ndarray
+    inside: np.ndarray
+
 
 def drawn(columns: Columns, shape: Shape, rng: Rng) -> list[np.ndarray]:
     """Sorted keys ``source * nodes + target`` of each step's distinct edges. Expected O(m log m)."""
@@ -31,18 +41,43 @@ def drawn(columns: Columns, shape: Shape, rng: Rng) -> list[np.ndarray]:
     law, most = DegreeLaw(columns["grid"], columns["mass"]), columns["most"]
     if nodes < 2 or not total:
         return [np.empty(0, dtype=np.int64) for _ in columns["steps"]]
-    counts = integers(total * columns["steps"], rng)
+    counts, groups = integers(total * columns["steps"], rng), groups_of(columns)
     if shape.undirected:
-        degrees = rng.permutation(degrees_of(law, nodes, 2 * total, int(most[1]), rng))
-        return [_matched(own, None, shape, count, rng) for count, own in dealt(degrees, counts, 2, rng)]
+        degrees = degrees_of(law, nodes, 2 * total, int(most[1]), rng)
+        degrees = degrees[_places(degrees, columns, groups, rng)]
+        steps = dealt(degrees, counts, 2, rng)
+        return [_matched(own, None, shape, count, rng, groups=groups) for count, own in steps]
     out = degrees_of(law, nodes, total, int(most[0]), rng)
     into = degrees_of(DegreeLaw(columns["grid_in"], columns["mass_in"]), nodes, total, int(most[1]), rng)
     wanted = round(float(columns["mutual"].sum()))
-    sides = alike(out, into, wanted, total, rng)
-    found = linked(*sides, wanted, counts, shape, rng)
+    out, into = alike(out, into, wanted, total, rng)
+    if groups is not None:
+        place = _places(out + into, columns, groups, rng)
+        out, into = out[place], into[place]
+    found = linked(out, into, wanted, counts, shape, groups, rng)
     chance = sum(mutual(keys, nodes) for keys in found) - wanted
     # Arcs that answer one another by chance are pairs as well: so many fewer are drawn as such.
-    return linked(*sides, max(wanted - chance, 0), counts, shape, rng) if chance > 0 < wanted else found
+    fewer = max(wanted - chance, 0)
+    return linked(out, into, fewer, counts, shape, groups, rng) if chance > 0 < wanted else found
+
+
+def groups_of(columns: Columns) -> Groups | None:
+    """The groups by which persons meet; None where they meet by chance."""
+    inside = columns["inside"]
+    whole = float(inside.sum() + columns["across"].sum())
+    return (
+        Groups(columns["labels"].astype(np.int64), inside / whole) if len(inside) > 1 and whole > 0 else None
+    )
+
+
+def _places(degrees: np.ndarray, columns: Columns, groups: Groups | None, rng: Rng) -> np.ndarray:
+    """Which of the degrees each person gets: any, or larger ones in groups with more edges; int64 (n,)."""
+    if groups is None:
+        return rng.permutation(len(degrees))
+    ends = ends_by_group(columns)
+    found = np.empty(len(degrees), dtype=np.int64)
+    found[placed_order(degrees, groups.labels, ends, rng)] = np.argsort(degrees, kind="stable")
+    return found
 
 
 def alike(
@@ -63,7 +98,13 @@ def alike(
 
 
 def linked(
-    out: np.ndarray, into: np.ndarray, pairs: int, counts: np.ndarray, shape: Shape, rng: Rng
+    out: np.ndarray,
+    into: np.ndarray,
+    pairs: int,
+    counts: np.ndarray,
+    shape: Shape,
+    groups: Groups | None,
+    rng: Rng,
 ) -> list[np.ndarray]:
     """Match arcs, ``pairs`` of them both ways, to steps of ``counts`` arcs; sorted keys of each step."""
     nodes, total = len(out), max(int(counts.sum()), 1)
@@ -80,10 +121,10 @@ def linked(
     )
     found = []
     for (pair_count, ends), (rest, source), (_, target) in steps:
-        keys = _matched(ends, None, plain, pair_count, rng)
+        keys = _matched(ends, None, plain, pair_count, rng, groups=groups)
         low, high = np.divmod(keys, nodes)
         taken = stubs.joined(keys, high * nodes + low)
-        found.append(stubs.joined(taken, _matched(source, target, shape, rest, rng, taken)))
+        found.append(stubs.joined(taken, _matched(source, target, shape, rest, rng, taken, groups)))
     return found
 
 
@@ -107,6 +148,50 @@ def _matched(
     count: int,
     rng: Rng,
     taken: np.ndarray | None = None,
+    groups: Groups | None = None,
 ) -> np.ndarray:
-    keys = stubs.matched(source, target, shape, rng, taken=taken)
+    """Match the ends of one step, ``count`` edges of them; sorted keys, none of them ``taken``."""
+    keys, out, into = np.empty(0, dtype=np.int64), source, target
+    for group, number in enumerate(_first_inside(source, target, count, groups)):
+        if not number or groups is None:
+            continue
+        own = groups.labels == group
+        ends = _some(out, own, number if target is not None else 2 * number, rng)
+        met = None if into is None else _some(into, own, number, rng)
+        keys = stubs.joined(keys, stubs.matched(ends, met, shape, rng, taken=_both(keys, taken)))
+        out, into = out - ends, None if into is None or met is None else into - met
+    keys = stubs.joined(keys, stubs.matched(out, into, shape, rng, taken=_both(keys, taken)))
     return stubs.completed(keys, source, target, shape, count, rng, taken=taken)
+
+
+def _both(keys: np.ndarray, taken: np.ndarray | None) -> np.ndarray | None:
+    if not len(keys):
+        return taken
+    return keys if taken is None else stubs.joined(keys, taken)
+
+
+def _some(side: np.ndarray, own: np.ndarray, number: int, rng: Rng) -> np.ndarray:
+    """So many ends of those persons, at random, as far as they have them; int64 (n,)."""
+    mine = np.where(own, side, 0)
+    ends = int(mine.sum())
+    return integers(mine * (min(number, ends) / max(ends, 1)), rng)
+
+
+def _first_inside(
+    source: np.ndarray, target: np.ndarray | None, count: int, groups: Groups | None
+) -> np.ndarray:
+    """How many edges are matched inside each group by themselves: what was read, less what chance makes of
+    the ends that are left; int64 (groups,)."""
+    if groups is None:
+        return np.zeros(0, dtype=np.int64)
+    size = len(groups.inside)
+    out = np.bincount(groups.labels, weights=source, minlength=size)
+    into = out if target is None else np.bincount(groups.labels, weights=target, minlength=size)
+    most = out / 2 if target is None else np.minimum(out, into)
+    wanted, found = groups.inside * count, np.zeros(size)
+    ends = 2 if target is None else 1
+    for _ in range(ROUNDS):
+        rest = np.maximum(out - ends * found, 0), np.maximum(into - ends * found, 0)
+        chance = rest[0] * rest[1] / max(float(rest[0].sum()) * ends, 1.0)
+        found = (found + np.clip(wanted - chance, 0, most)) / 2
+    return np.floor(found).astype(np.int64)

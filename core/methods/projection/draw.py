@@ -34,9 +34,8 @@ def draw(columns: Columns, nodes: int, params: ProjectionParams, rng: Rng) -> np
         return np.empty(0, dtype=np.int64)
     groups = len(inside)
     sizes = np.bincount(labels, minlength=groups).astype(np.float64)
-    ends_across = 2 * across * sizes / nodes
     law = DegreeLaw(columns["grid"], columns["mass"])
-    degrees = placed(degrees_of(law, nodes, 2 * edges, most, rng), labels, 2 * inside + ends_across, rng)
+    degrees = placed(degrees_of(law, nodes, 2 * edges, most, rng), labels, ends_by_group(columns), rng)
     row, column = upper_triangle(groups)
     pairs = np.where(row == column, 0.0, sizes[row] * sizes[column])
     counts = np.where(row == column, inside[row], across * pairs / max(pairs.sum(), 1.0))
@@ -68,12 +67,23 @@ def placed(degrees: np.ndarray, labels: np.ndarray, ends: np.ndarray, rng: Rng) 
 
     Each node draws one of the degrees, times its group's mean; the order of these decides.
     """
-    sizes = np.maximum(np.bincount(labels, minlength=len(ends)), 1)
-    means = np.maximum(ends / sizes, 1e-9)
-    wish = rng.permutation(degrees) + rng.random(len(degrees))
-    order = np.argsort(wish * means[labels], kind="stable")
+    order = placed_order(degrees, labels, ends, rng)
     result = np.empty(len(degrees), dtype=np.int64)
     result[order] = degrees
     if result.sum() % 2:
         result[order[-1]] -= 1
     return result
+
+
+def placed_order(degrees: np.ndarray, labels: np.ndarray, ends: np.ndarray, rng: Rng) -> np.ndarray:
+    """The nodes, that of the smallest degree first, so that groups have about as many as their ``ends``."""
+    means = np.maximum(ends / np.maximum(np.bincount(labels, minlength=len(ends)), 1), 1e-9)
+    wish = rng.permutation(degrees) + rng.random(len(degrees))
+    return np.argsort(wish * means[labels], kind="stable")
+
+
+def ends_by_group(columns: Columns) -> np.ndarray:
+    """How many ends of edges each group of persons has, where all meet others alike; float64 (groups,)."""
+    sizes = np.bincount(columns["labels"], minlength=len(columns["inside"]))
+    found: np.ndarray = 2 * columns["inside"] + 2 * columns["across"] * sizes / max(sizes.sum(), 1)
+    return found

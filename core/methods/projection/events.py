@@ -46,7 +46,8 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the law of degrees, over all steps; of a directed
     relation that of what goes out, and ``grid_in`` and ``mass_in`` of what comes in (else empty); ``most``
     int64 (2,), public, of both sides; ``total`` float64 (1,), edges of all steps; ``steps`` float64 (steps,),
-    their shares; ``mutual`` float64 (1,), pairs that are linked both ways in one step, or ().
+    their shares; ``mutual`` float64 (1,), pairs that are linked both ways in one step, or (); ``labels``,
+    ``inside`` and ``across`` as of relations that are plain: one group.
     """
     most, relation = most_of(people), people.relation
     budget = shares(params, nano_epsilon, relation, people.steps)
@@ -88,6 +89,9 @@ def _columns(
         "total": np.array([total], dtype=np.float64),
         "steps": np.resize(steps, people.steps).astype(np.float64) / np.resize(steps, people.steps).sum(),
         "mutual": mutual.astype(np.float64),
+        "labels": np.zeros(people.count, dtype=np.int32),
+        "inside": np.array([total], dtype=np.float64),
+        "across": np.zeros(1),
     }
 
 

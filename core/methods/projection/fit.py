@@ -22,6 +22,7 @@ from core.methods.projection.looks import (
     wide_count,
 )
 from core.privacy.accounting.events import NANO
+from core.privacy.limits import MAX_SENSITIVITY
 from core.privacy.mechanisms.packing import MAX_TAU
 from core.privacy.reads import bounded
 from core.privacy.reads.public_groups import group_attribute
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 INSIDE_SHARE = 0.7  # of what groups cost, for edges inside them
 INSIDE_THETA, ACROSS_THETA = 3.0, 3.0  # in mean degrees
+APART_THETA = 1.0  # of edges across protected values, whose noise all of them share
 CLUMPED = 2.0  # one person in so many has the edges across groups, more or less
 MOST_GROUPS = 256
 ROUGH_SHARE = 0.25  # of what triangles cost, for the first look
@@ -127,16 +129,48 @@ def group_counts(
     across_noise = variance(narrow, second)
     share = 0.5
     for _ in range(4):  # how much a projection takes hangs on the share of edges that it sees
-        kept_inside = kept_share(law, share, wide)
-        kept_across = kept_share(law, min(1.0, CLUMPED * (1 - share)), narrow)
+        kept_inside, kept_across = _kept_by(law, share, (wide, narrow))
         told, other = inside.sum() / kept_inside, total - across / kept_across
         weights = kept_inside**2 / inside_noise, kept_across**2 / across_noise
         number = (weights[0] * told + weights[1] * other) / sum(weights)
         share = float(np.clip(number / max(total, 1), 0.01, 0.99))
+    return _divided(total, share, inside)
+
+
+def _kept_by(law: DegreeLaw, share: float, thetas: tuple[int, int]) -> tuple[float, float]:
+    """The shares of edges that are kept inside groups and across, where so many of all edges are inside."""
+    return kept_share(law, share, thetas[0]), kept_share(law, min(1.0, CLUMPED * (1 - share)), thetas[1])
+
+
+def _divided(total: float, share: float, inside: np.ndarray) -> tuple[np.ndarray, float]:
+    """Divide all edges, of which a share is inside groups: the number inside each, and across."""
     even = norm_sub(inside.astype(np.float64))
     if even.sum() <= 0:
-        even = np.ones(groups)
+        even = np.ones(len(inside))
     return even * (share * total / even.sum()), (1 - share) * total
+
+
+def met(
+    people: People, known: tuple[DegreeLaw, float], attribute: str, labels: np.ndarray, nano_epsilon: int
+) -> tuple[np.ndarray, float]:
+    """Edges inside each group of a protected attribute's values, and across, at ``nano_epsilon`` in all.
+
+    ``known``: the law of persons' edges, and how many there are. ``labels`` (bins,): each bin's group. Both
+    numbers are of one read, at like noise: their proportion is heeded, and not how many there are in all.
+    """
+    law, total = known
+    groups, mean, most = int(labels.max()) + 1, float(law.grid @ law.mass), MAX_SENSITIVITY // 3
+    wide, narrow = (theta_of(mean, times, most) for times in (INSIDE_THETA, APART_THETA))
+    pairs = np.full((groups, groups), groups)
+    np.fill_diagonal(pairs, np.arange(groups))
+    read = people.by_rows(attribute, labels, pairs, [wide] * groups + [narrow])
+    kept = read.counts(nano_epsilon=nano_epsilon, purpose=f"edges by {attribute} of both ends")
+    share = 0.5
+    for _ in range(4):
+        inside, across = _kept_by(law, share, (wide, narrow))
+        told, other = max(kept[:-1].sum() / inside, 0.0), max(kept[-1] / across, 0.0)
+        share = float(np.clip(told / max(told + other, 1.0), 0.01, 0.99))
+    return _divided(total, share, kept[:-1])
 
 
 def most_triangles(law: DegreeLaw, nodes: int, edges: float, bound: int | None) -> float:

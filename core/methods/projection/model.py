@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from core.graphs.graph import Graph
+from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, edge_table, load_stored
 from core.methods.base import FittedModel, Progress
@@ -13,6 +17,12 @@ from core.methods.projection.deal import drawn
 from core.methods.projection.draw import draw
 from core.methods.projection.params import ProjectionParams, plain
 from core.privacy.entropy import Generator as Rng
+
+if TYPE_CHECKING:
+    from core.privacy.reads.people import People
+
+Met = tuple[np.ndarray, float]
+"""Edges inside each group, and across."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,37 @@ class PeopleModel(StoredCells, FittedModel):
         progress("sample", 1, 1)
         table = edge_table(list(zip(steps, keys, strict=True)), shape.target_count)
         return drawn_graph(self.schema, self.nodes, {name: table}, rng)
+
+    def known(self) -> tuple[DegreeLaw, float]:
+        """The law of how many edges a person has, of all steps and directions, and how many there are."""
+        (((name, _), columns),) = self.cells.items()
+        shape = self.shape(name)
+        law = DegreeLaw(columns["grid"].astype(np.float64), columns["mass"])
+        if plain(shape.edge_type):
+            return law, float(columns["inside"].sum() + columns["across"].sum())
+        sides = 1 if shape.undirected else 2  # of both together, about
+        return DegreeLaw(law.grid * sides, law.mass), float(columns["total"][0])
+
+    def public_labels(self) -> np.ndarray | None:
+        """The public groups by which edges meet, int64 (n,); None where they meet by chance."""
+        (columns,) = self.cells.values()
+        return columns["labels"].astype(np.int64) if len(columns["inside"]) > 1 else None
+
+    def meets(self, people: People, attribute: str, labels: np.ndarray, nano_epsilon: int) -> Met:
+        """Pay for edges inside each group of a protected attribute's values, and across.
+
+        ``labels`` (bins,): the group of each bin, public or paid for.
+        """
+        from core.methods.projection.fit import met
+
+        return met(people, self.known(), attribute, labels, nano_epsilon)
+
+    def grouped(self, labels: np.ndarray, met: Met) -> PeopleModel:
+        """Return the model whose edges meet by these groups of persons, (n,), as was paid for."""
+        ((cell, columns),) = self.cells.items()
+        inside, across = met
+        own = {"labels": labels.astype(np.int32), "inside": inside, "across": np.array([across])}
+        return replace(self, cells={cell: {**columns, **own}})
 
 
 def load(folder: Path, method: str) -> PeopleModel:

@@ -9,6 +9,8 @@ from core.methods._shared.values.share import ValueParameters
 
 HISTOGRAM = 0.4
 """Of what an attribute of edges has, where public groups have the rest."""
+ROUGHLY = 0.35
+"""Of what values of edges have, for the first look at them."""
 MOST_TAKEN = 0.95
 LEFT = "the shares must leave at least 0.05 for the law of degrees"
 LEAST_SHARE = 0.001

@@ -202,8 +202,8 @@ _UNITS = {
     " and one edge without time",
     Unit.PAIR: "everything between any one pair of nodes, over all timestamps and edge types, which one of "
     "them lacks",
-    Unit.NODE: "all edges of any one node of the protected type, over all timestamps and edge types, "
-    "which are replaced by any others",
+    Unit.NODE: "all edges of any one node of the protected type, over all timestamps and edge types, and its "
+    "row of protected attributes, which are replaced by any others",
 }
 
 

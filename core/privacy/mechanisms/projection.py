@@ -10,7 +10,8 @@ themselves. Nodes and copies by use:
 - an undirected relation: one copy, cap theta;
 - a directed one, by its double cover: an item joins the source's copy for items that go out and the target's
   for those that come in, caps to and ti;
-- a projection for each class of items (steps, values, groups): a copy for each class, cap theta_c.
+- a projection for each class of items (steps, values, groups, pairs of what both persons carry): a copy for
+  each class, cap theta_c. Records of one edge are items of their own.
 
 What one node can change (Lemma). Let G and G' differ in items at copies E of node v only, d and d' be the
 kept degrees of all ends, k and k' those of the ends in E. Then S, the sum of |d - d'| over all ends outside
@@ -23,7 +24,8 @@ to some k or k', and at most 1 to S. An item without v is in both graphs or in n
 neither, it leaves S alone. Kept in G only, it found a full end a in G', which was not full in G:
 |d(a) - d'(a)| falls by 1, that of its other end grows by 1 at most, and S does not grow. The same with the
 graphs exchanged. So S <= sum of k + k' at every step. An item never joins two ends of E, as there are no
-loops. (Where an item of v differs in its class only, it is one item of G and another of G'.)
+loops. (Where an item of v differs in its class only, it is one item of G and another of G', as are records of
+its edges; items without v stand in one order in both graphs, which ties leave as the tables have it.)
 
 The kept items themselves are not protected at these sums, nor are tables of one projection by groups of both
 ends, or by classes that share their copies: whether an item far from v is kept may hang on v, and so may that
@@ -243,6 +245,35 @@ def class_counts(thetas: Sequence[int], bound: int | None) -> tuple[int, Measure
     limits.check_values(len(thetas), field="thetas")
     limits.check_sensitivity(moved, "numbers by class", field="thetas", mend="; take lower thetas")
     return moved, lambda classes: np.bincount(classes, minlength=len(thetas)).astype(np.int64)
+
+
+def pair_counts(pairs: np.ndarray, thetas: Sequence[int], bound: int | None) -> tuple[int, Measure]:
+    """Count the kept items of each class of pairs of *protected* groups, a projection for each; (classes,).
+
+    ``pairs`` (groups, groups), symmetric, public or paid for: the class of an item by what its two persons
+    carry. Of one that lacks a group there is no item.
+    Sensitivity: L1 = the largest sum of thetas over the classes that two groups, row by row of ``pairs``, may
+    be in; or twice the declared ``bound`` on a person's items where that is less. Unit: NODE, the row of what
+    a person carries replaced with its edges. Proof: an item is there, and of its class, by its own two
+    persons' rows and edges alone, so that two neighbours differ in items of v only. In either graph v has one
+    group, a or a', and its items lie in classes of row a or of row a'. Each class has its own copies, and is
+    kept by itself: by the lemma its number moves by max(k, k') at most, that is by its theta, and by nothing
+    where v has no item of it in either graph. Under the bound as in :func:`class_counts`.
+    """
+    of, classes = np.asarray(pairs), len(thetas)
+    if of.ndim != 2 or not np.array_equal(of, of.T) or of.dtype.kind not in "iu" or not of.size:
+        raise InvalidInput("pairs is a symmetric table of classes", field="pairs")
+    if of.min() < 0 or of.max() >= classes:
+        raise InvalidInput(f"classes of pairs are 0..{classes - 1}", field="pairs")
+    near = np.zeros((len(of), classes), dtype=bool)
+    np.put_along_axis(near, of, True, axis=1)
+    caps = np.array(thetas, dtype=np.int64)
+    moved = max(int(((near[i] | near[i:]) @ caps).max()) for i in range(len(of)))
+    if bound is not None:
+        moved = min(moved, 2 * bound)
+    limits.check_values(classes, field="thetas")
+    limits.check_sensitivity(moved, "numbers by pair of groups", field="thetas", mend="; take lower thetas")
+    return moved, lambda found: np.bincount(found, minlength=classes).astype(np.int64)
 
 
 def checked_groups(labels: Any, nodes: int, groups: int) -> tuple[np.ndarray, int]:

@@ -90,8 +90,14 @@ class BoundedValues:
 
     def _noisy(self, measure: Measure, what: str, nano_epsilon: int, purpose: str) -> np.ndarray:
         table = self._paid(nano_epsilon, what, purpose)
-        found = self.counted(numbered(table) if self._numbers else each_alone(table))
-        held = {} if found.values is None else found.values.columns
-        bins = self.bins.places(held.get(self.bins.attribute.name, np.zeros(0, dtype=np.int32)))
+        found, bins = binned(table, self.bins, self._most, numbers=self._numbers)
         exact = measure(found.source, found.target, bins).astype(np.int64)
         return mechanisms.discrete_laplace(exact, self.multiplicity, nano_epsilon)
+
+
+def binned(table: EdgeTable, bins: ValueBins, most: int, *, numbers: bool) -> tuple[EdgeTable, np.ndarray]:
+    """Give every record that counts a row, ``most`` of an edge, and find the bin of each; or with ``numbers``
+    every edge, and that of how many records it has. What counts hangs on its own edge alone."""
+    found = counted(numbered(table) if numbers else each_alone(table), most, by_pair=False)
+    held = {} if found.values is None else found.values.columns
+    return found, bins.places(held.get(bins.attribute.name, np.zeros(0, dtype=np.int32)))

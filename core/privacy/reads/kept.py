@@ -7,6 +7,7 @@ and answers what :mod:`core.privacy.mechanisms.projection` proves, and nothing e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,10 +22,12 @@ from core.privacy.mechanisms import projection
 from core.privacy.mechanisms.projection import Items, Measure
 from core.privacy.mechanisms.siphash import KEY_BYTES
 from core.privacy.queries import Shape
+from core.privacy.reads.node_values import bins_of_nodes
 
 if TYPE_CHECKING:
     from core.graphs.columns.tables import EdgeTable
     from core.graphs.graph import Graph
+    from core.graphs.schema import Attribute
 
 MECHANISM = "discrete_laplace"
 
@@ -41,6 +44,7 @@ class Persons:
         self._table = graph.nodes[self.kind.name]
         self._meter = meter
         self._read: Callable[[], EdgeTable] = lambda: graph.edges[edge_type]
+        self._rows: Callable[[Attribute], np.ndarray] = partial(bins_of_nodes, graph, self.kind.name)
         self.steps = graph.schema.steps if self.relation.temporal else 1
 
     @property
@@ -52,16 +56,12 @@ class Persons:
         """Draw a key for an order of pairs, from the operating system's entropy."""
         return entropy.noise_generator().bytes(KEY_BYTES)
 
-    def _paid(self, nano_epsilon: int, what: str, purpose: str) -> Items:
-        """Charge the whole graph for a read with Laplace noise, durably; then the private edges of all steps.
+    def _paid(self, nano_epsilon: int, what: str, purpose: str) -> EdgeTable:
+        """Charge the whole graph for a read with Laplace noise, durably; then the private edges of all steps,
+        with what they carry.
 
         For the objects of these reads: whoever has a door has no edges of it.
         """
-        table = self._paid_edges(nano_epsilon, what, purpose)
-        return projection.items_of(table.source, table.target, table.step)
-
-    def _paid_edges(self, nano_epsilon: int, what: str, purpose: str) -> EdgeTable:
-        """Charge as :meth:`_paid`; then the edges with what they carry."""
         self._meter.charge(WHOLE_GRAPH, None, Pure(nano_epsilon, f"{MECHANISM}/{what}"), purpose)
         return self._read()
 
@@ -77,13 +77,14 @@ class Kept:
 
     def _asked(self, question: tuple[int, Measure], what: str, nano_epsilon: int, purpose: str) -> np.ndarray:
         sensitivity, measure = question
-        items = self._people._paid(nano_epsilon, what, purpose)
+        table = self._people._paid(nano_epsilon, what, purpose)
         if self._told is None:
-            self._told = self._tell(self._view(items))
+            self._told = self._tell(table)
         return mechanisms.discrete_laplace(measure(self._told), sensitivity, nano_epsilon)
 
-    def _tell(self, items: Items) -> np.ndarray:
+    def _tell(self, table: EdgeTable) -> np.ndarray:
         """The kept degrees of every end, copy after copy; int64. O(m log m)."""
+        items = self._view(items_in(table))
         nodes, last = self._people.count, len(self._caps) - 1
         kept = projection.kept_items(items, nodes, self._caps, (0, last), self._key)
         ends = np.concatenate([items.source[kept], last * nodes + items.target[kept]])
@@ -170,29 +171,52 @@ class DirectedGraph(Kept):
         return found[: len(thresholds[0])], found[len(thresholds[0]) :]
 
 
+Classed = Callable[["EdgeTable"], tuple[Items, np.ndarray]]
+"""Items made of a table's edges, each there or not by its own two persons alone, and the class of each."""
+
+
 class ClassedEdges(Kept):
-    """A projection for each class of edges, each under its own theta; ``of`` tells the items' classes."""
+    """A projection for each class of items, each under its own theta; ``of`` tells items and classes.
+
+    ``question``: what counts them, and how far a person moves that.
+    """
 
     def __init__(
-        self, people: Persons, thetas: Sequence[int], key: bytes | None, of: Callable[[Items], np.ndarray]
+        self,
+        people: Persons,
+        thetas: Sequence[int],
+        key: bytes | None,
+        of: Classed,
+        question: tuple[int, Measure],
+        what: str = "projected edges by class",
     ) -> None:
         super().__init__(people, thetas, key, lambda items: items)
-        self._of = of
+        self._of, self._question, self._what = of, question, what
+
+    @property
+    def moved(self) -> int:
+        """How far a person moves the counts, in L1. Public."""
+        return self._question[0]
 
     def counts(self, *, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """Count the kept edges of every class; int64 (classes,), any integers.
+        """Count the kept items of every class; int64 (classes,), any integers.
 
-        Noise of scale sum of thetas / epsilon, or 2 D / epsilon where the schema declares a smaller D.
-        Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.class_counts`.
+        Noise of scale ``moved`` / epsilon. Sensitivity, unit, proof: of steps and of values
+        :func:`core.privacy.mechanisms.projection.class_counts`, of pairs of protected groups
+        :func:`core.privacy.mechanisms.projection.pair_counts`.
         """
-        question = projection.class_counts(self._caps, self._people.kind.degree_bound)
-        return self._asked(question, "projected edges by class", nano_epsilon, purpose)
+        return self._asked(self._question, self._what, nano_epsilon, purpose)
 
-    def _tell(self, items: Items) -> np.ndarray:
-        classes = self._of(items)
+    def _tell(self, table: EdgeTable) -> np.ndarray:
+        items, classes = self._of(table)
         copies = classes, classes
         kept = projection.kept_items(items, self._people.count, self._caps, copies, self._key)
         return np.asarray(classes[kept])
+
+
+def items_in(table: EdgeTable) -> Items:
+    """Return the edges of a table, or its records where each has a row, as items."""
+    return projection.items_of(table.source, table.target, table.step)
 
 
 def among(items: Items, labels: np.ndarray, *, same: bool) -> Items:

@@ -25,6 +25,11 @@ way they point and at whatever step they are (:func:`capped`). Fix all prioritie
   in one cell (:func:`core.privacy.units.edges_of_unit`), so that one with edges in c cells moves the matrix
   by 3 m c.
 
+Under NODE a person's row is part of the person, and is replaced together with all of its edges: tables of
+nodes are offered alone, of the protected type, at L1 2, as edges do not enter them, and are charged to the
+whole graph. Mixing is not: which edges count may change far away. What is read instead:
+:meth:`core.privacy.reads.people.People.by_rows`.
+
 Graphs of a collection are read together as one graph, side by side, for which each one's rows and only cell
 are charged: a row is that of a node of one graph, and an edge lies in one, as does what it may push out.
 
@@ -51,7 +56,7 @@ from core.graphs.schema.node_bins import node_bins, places_of, synthesised
 from core.graphs.views.joined import joined, node_type_of, relation_of
 from core.privacy import entropy, limits, queries
 from core.privacy.accounting.events import NANO, Pure, check_nano_epsilon
-from core.privacy.accounting.plan import rows_of
+from core.privacy.accounting.plan import WHOLE_GRAPH, rows_of
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.units import EDGE_WISE, Unit, charged_together, edges_of_unit
 
@@ -77,15 +82,15 @@ class NodeValueReads:
 
     def __init__(self, graph: Graph, meter: Meter, node_type: str, together: Sequence[str] = ()) -> None:
         """``together``: graphs of a collection, which are read as one; each is charged."""
-        if meter.plan.unit not in EDGE_WISE:
-            raise NotAccepted(
-                "rows of nodes are read beside single edges, and not where all edges of a node are protected",
-                field="unit",
-            )
         self._graph = graph
         self._meter = meter
         self._together = tuple(together)
         self._kind = node_type_of(graph.schema, node_type)
+        if meter.plan.unit not in EDGE_WISE and not (self._kind.protected and not self._together):
+            raise NotAccepted(
+                f"under unit node rows of the protected type are read alone, not those of {node_type!r}",
+                field="unit",
+            )
         self._declared = {each.name: each for each in synthesised(self._kind)}
 
     def bins(self, attribute: str) -> ValueBins:
@@ -147,6 +152,8 @@ class NodeValueReads:
 
         Sensitivity: L1 2 cap of a row replaced, 3 of an edge. Unit, proof: the module's.
         """
+        if self._meter.plan.unit not in EDGE_WISE:
+            raise NotAccepted("mixing is read beside single edges, and not under unit node", field="unit")
         declared = relation_of(self._graph.schema, relation)
         if (declared.source, declared.target) != (self._kind.name, self._kind.name):
             raise NotAccepted("mixing is read of relations inside the node type", field="relation")
@@ -182,6 +189,9 @@ class NodeValueReads:
         return edges_of_a_cell(self._meter.plan.unit, self._graph.schema, relation)
 
     def _charge_rows(self, event: Pure, purpose: str) -> None:
+        if self._meter.plan.unit is Unit.NODE:
+            self._meter.charge(WHOLE_GRAPH, None, event, purpose)
+            return
         for name in self._together or (self._kind.name,):
             self._meter.charge(rows_of(name), None, event, purpose)
 

@@ -1,6 +1,7 @@
 """The reads of unit NODE for people and people: a relation inside the protected type.
 
-Neighbours differ in all edges of one person, in all steps, replaced by any others. Every read names the whole
+Neighbours differ in all edges of one person, in all steps, with all that they carry, and in its row of
+protected attributes, replaced by any others. Every read names the whole
 graph and is charged before the data are touched; costs add up. Three kinds of object answer, and each has
 those questions alone whose sensitivity is proved for it: edges kept under caps
 (:mod:`core.privacy.mechanisms.projection`, :mod:`core.privacy.reads.kept`), edges under a declared bound on
@@ -16,15 +17,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.errors import NotAccepted
+from core.graphs.schema.node_bins import node_bins, synthesised
+from core.graphs.schema.value_bins import bins_of
+from core.graphs.views.records import asked_for
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import projection
 from core.privacy.queries import check_labels
 from core.privacy.reads import bounded
-from core.privacy.reads.kept import ClassedEdges, DirectedGraph, InsideGroups, Persons, ProjectedGraph, among
+from core.privacy.reads.bounded_values import BoundedValues, binned
+from core.privacy.reads.kept import (
+    ClassedEdges,
+    DirectedGraph,
+    InsideGroups,
+    Persons,
+    ProjectedGraph,
+    among,
+    items_in,
+)
+from core.privacy.reads.node_values import grouped
 from core.privacy.reads.public_groups import public_groups
 
 if TYPE_CHECKING:
-    from core.privacy.reads.bounded_values import BoundedValues
+    from core.graphs.columns.tables import EdgeTable
+    from core.graphs.schema.value_bins import ValueBins
+    from core.privacy.mechanisms.projection import Items
 
 
 class People(Persons):
@@ -71,7 +87,71 @@ class People(Persons):
         if not self.relation.temporal:
             raise NotAccepted("a relation without time has no periods", field="periods")
         of = check_labels(periods, self.steps, len(thetas), "periods")[0]
-        return ClassedEdges(self, thetas, key, lambda items: of[items.step])
+
+        def by_step(table: EdgeTable) -> tuple[Items, np.ndarray]:
+            items = items_in(table)
+            return items, of[items.step]
+
+        question = projection.class_counts(thetas, self.kind.degree_bound)
+        return ClassedEdges(self, thetas, key, by_step, question)
+
+    def bins(self, attribute: str | None) -> ValueBins:
+        """Return the public bins of what edges carry; of the number of an edge's records for None."""
+        return bins_of(asked_for(self.relation, attribute))
+
+    def by_value(
+        self, attribute: str | None, labels: np.ndarray, thetas: Sequence[int], key: bytes | None = None
+    ) -> ClassedEdges:
+        """Project the records of each class of values by itself; directions and steps do not matter.
+
+        ``attribute``: of the edges; None: the number of an edge's records, of relations that keep each.
+        ``labels`` (bins,), public or paid for: the class of each bin, in 0..len(thetas)-1.
+        """
+        bins, numbers = self.bins(attribute), attribute is None
+        of = check_labels(labels, bins.count, len(thetas), "labels")[0]
+        most = 1 if numbers else self.relation.records_per_slot or 1
+
+        def by_bin(table: EdgeTable) -> tuple[Items, np.ndarray]:
+            records, places = binned(table, bins, most, numbers=numbers)
+            return items_in(records), of[places]
+
+        bound = self.kind.degree_bound
+        question = projection.class_counts(thetas, None if bound is None else bound * most)
+        return ClassedEdges(self, thetas, key, by_bin, question, "projected edges by value")
+
+    def by_rows(
+        self,
+        attribute: str,
+        labels: np.ndarray,
+        pairs: np.ndarray,
+        thetas: Sequence[int],
+        key: bytes | None = None,
+    ) -> ClassedEdges:
+        """Project the edges of each class of pairs of protected values by itself; directions do not matter.
+
+        ``attribute``: protected, of persons. ``labels`` (bins,): the group of each bin of its values;
+        ``pairs`` (groups, groups), symmetric: the class of two groups, in 0..len(thetas)-1. Both public or
+        paid for. Edges of a person without a value are in no class.
+        """
+        declared = {each.name: each for each in synthesised(self.kind)}
+        if attribute not in declared:
+            raise NotAccepted(
+                f"node type {self.kind.name!r} has no protected attribute {attribute!r} with declared "
+                "categories or bounds",
+                field="attribute",
+            )
+        of = check_labels(labels, node_bins(declared[attribute]).count, len(pairs), "labels")[0]
+        classes = np.array(pairs, dtype=np.int64)
+
+        def by_pair(table: EdgeTable) -> tuple[Items, np.ndarray]:
+            groups = grouped(self._rows(declared[attribute]), of)
+            items = items_in(table)
+            one, other = groups[items.source], groups[items.target]
+            held = (one >= 0) & (other >= 0)
+            return items.only(held), classes[one[held], other[held]]
+
+        question = projection.pair_counts(classes, thetas, self.kind.degree_bound)
+        return ClassedEdges(self, thetas, key, by_pair, question, "projected edges by rows")
 
     def bounded(self, bound: int) -> BoundedGraph:
         """Read under the schema's declared bound on degrees, which ``bound`` may not fall below.
@@ -97,8 +177,8 @@ class People(Persons):
 
         self._require(directed=False, plain=True)
         sensitivity, share = packing.sensitivity(tau), packing.check_share(share)
-        source, target, _ = self._paid(nano_epsilon, "packed triangles", purpose)
-        triples = packing.chosen_triangles(source, target, self.count, share, self.fresh_key())
+        table = self._paid(nano_epsilon, "packed triangles", purpose)
+        triples = packing.chosen_triangles(table.source, table.target, self.count, share, self.fresh_key())
         value = packing.packed(triples, self.count, tau)
         noisy = mechanisms.discrete_laplace(np.array([value]), sensitivity, nano_epsilon)
         return float(noisy[0]) / share
@@ -126,14 +206,12 @@ class BoundedGraph:
 
     def values(self, attribute: str | None) -> BoundedValues:
         """Open the reads of what edges carry; of the number of an edge's records for None. Free."""
-        from core.privacy.reads.bounded_values import BoundedValues
-
-        return BoundedValues(self.people.shape, self.bound, attribute, self.people._paid_edges)
+        return BoundedValues(self.people.shape, self.bound, attribute, self.people._paid)
 
     def triangles(self, *, nano_epsilon: int, purpose: str) -> int:
         """Count the triangles. Sensitivity: bound (bound - 1) / 2.
         :func:`core.privacy.reads.bounded.triangles`."""
         sensitivity, measure = bounded.triangles(self.bound)
-        source, target, _ = self.people._paid(nano_epsilon, "triangles", purpose)
-        values = measure(source, target, self.people.count)
+        table = self.people._paid(nano_epsilon, "triangles", purpose)
+        values = measure(table.source, table.target, self.people.count)
         return int(mechanisms.discrete_laplace(values, sensitivity, nano_epsilon)[0])

@@ -63,7 +63,8 @@ class PrivateGraph(CountedSession):
         self._sensitive = sensitive
 
     def node_values(self, node_type: str) -> NodeValueReads:
-        """Open the reads of a node type's protected attributes; not under unit node. Each one is charged."""
+        """Open the reads of a node type's protected attributes. Each is charged; under unit node there are
+        tables of persons alone."""
         from core.privacy.reads.node_values import NodeValueReads
 
         return NodeValueReads(self._graph, self._meter, node_type)

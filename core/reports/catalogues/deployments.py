@@ -34,7 +34,8 @@ UNITS = {
     Unit.NODE: (
         "Node (person-level, also called user-level)",
         "Two graphs are adjacent when all edges of one node of the protected type, over all snapshots and "
-        "relations, are replaced by any others. The set of nodes is the same.",
+        "relations, and its row of protected attributes, are replaced by any others. The set of nodes is the "
+        "same.",
     ),
 }
 VARIANTS = {"pure": "Pure DP", "approximate": "Approximate DP"}

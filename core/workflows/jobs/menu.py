@@ -63,7 +63,10 @@ class MenuRequest(BaseModel):
         default_factory=lambda: [MenuEntry()]
     )
     epsilons: Annotated[list[Amount], Field(min_length=1, max_length=MOST_ITEMS)]
-    delta: Amount = Field(default="0", description="The delta of each release; 0 asks for pure epsilon.")
+    delta: Amount | None = Field(
+        default=None,
+        description="The delta of each release, by default as of a job; 0 asks for pure epsilon.",
+    )
     edge_types: Annotated[list[str], Field(min_length=1, max_length=MAX_TYPES)] | None = None
     project: Slug | None = None
     assume: Assume | None = Field(

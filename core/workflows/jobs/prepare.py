@@ -27,7 +27,7 @@ from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import ALWAYS_WRITTEN, protected_relations
-from core.publishing.settle import Settled, check_known
+from core.publishing.settle import Settled, check_known, usual_delta
 from core.publishing.spec import InParts, JobSpec, Plain
 from core.settings import Settings
 from core.workflows.common.policies import check_least, policy_of
@@ -112,8 +112,13 @@ def _resolve(request: JobRequest, settings: Settings, ground: Ground) -> PublicF
     ground.had.require_suite(request.suite)
     edge_types = protected_relations(schema, request.edge_types)
     check_cells(schema, edge_types, settings, field="edge_types")
-    nano_epsilon, delta_atto = _epsilon_of(request), delta_cost(request.delta)
-    check_delta(delta_atto, account.capacity_delta_atto)
+    nano_epsilon = _epsilon_of(request)
+    if request.delta is None:
+        most_atto = account.capacity_delta_atto
+        delta_atto = usual_delta(schema, Unit(account.unit), edge_types, ground.nodes, most_atto)
+    else:
+        delta_atto = delta_cost(request.delta)
+        check_delta(delta_atto, account.capacity_delta_atto)
     return PublicFacts(
         schema,
         Unit(account.unit),

@@ -56,7 +56,11 @@ class JobRequest(BaseModel):
         description="What the release must tell at least, instead of an epsilon: the smallest epsilon that "
         "meets it is found from public facts, and reserved.",
     )
-    delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
+    delta: Amount | None = Field(
+        default=None,
+        description="The delta of this release; 0 asks for pure epsilon. By default 0; of persons and things "
+        "under unit node 1e-6, at most 1 over ten times the number of persons, where the budget has some.",
+    )
     parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
         default_factory=dict, description="As the method's JSON Schema says."
     )

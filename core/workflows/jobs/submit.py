@@ -26,7 +26,12 @@ from core.privacy.accounting.plan import Cost as PlanCost
 from core.privacy.units import Unit
 from core.publishing.true_edges import true_edge_notices
 from core.publishing.values import value_notices
-from core.reports.notices import lasting_relations, relations_left_out, values_left_out
+from core.reports.notices import (
+    lasting_relations,
+    relations_left_out,
+    things_without_delta,
+    values_left_out,
+)
 from core.workflows.common.context import Services
 from core.workflows.common.policies import needs_approval, policy_of
 from core.workflows.common.specs import new_job, reserve
@@ -81,6 +86,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
     notices = (
         *lasting_relations(schema, release.unit, release.window, release.edge_types),
         *relations_left_out(schema, release.unit, release.edge_types),
+        *things_without_delta(schema, release.unit, release.edge_types, release.delta_atto),
         *values_left_out(schema, release.edge_types, synthesised=synthesised),
         *true_edge_notices(
             generator,

@@ -208,7 +208,7 @@ def people_schema(count: int, bound: int | None, **declared: Any) -> GraphSchema
     return GraphSchema(node_types=(kind,), edge_types=(relation,))
 
 
-def acquainted(states: tuple[Held, ...]) -> Graph:
+def acquainted(states: tuple[Held, ...], bound: int | None = BOUND) -> Graph:
     rows = [(pair, held) for pair, held in zip(PAIRS, states, strict=True) if held]
     source, target = np.array([row[0] for row in rows], dtype=np.int64).reshape(-1, 2).T
     edge = np.repeat(np.arange(len(rows)), [len(row[1]) for row in rows]).astype(np.int64)
@@ -217,7 +217,7 @@ def acquainted(states: tuple[Held, ...]) -> Graph:
 
     nodes = {"user": NodeTable(4, None, {"team": pa.array(["x", "x", "y", "y"])})}
     table = EdgeTable(source, target, None, EdgeValues({"stars": stars}, edge))
-    return Graph.build(people_schema(4, BOUND, **EACH), nodes, {"knows": table})
+    return Graph.build(people_schema(4, bound, **EACH), nodes, {"knows": table})
 
 
 def paid_for(graph: Graph, model: Any, asked: list[tuple[np.ndarray, Fraction]]) -> list[tuple]:
@@ -225,7 +225,8 @@ def paid_for(graph: Graph, model: Any, asked: list[tuple[np.ndarray, Fraction]])
     asked.clear()
     granted = (Allotment(WHOLE_GRAPH, None, Pure(NANO, "x"), "x"),)
     meter = Meter(PrivacyPlan("t", Unit.NODE, None, 1, granted), MemoryRecorder())
-    valued(model, PrivateGraph(graph, meter).people("knows"), NANO, "team")
+    door = PrivateGraph(graph, meter).people("knows")
+    valued(model, door, NANO, "team" if door.kind.degree_bound else None)
     return list(asked)
 
 
@@ -242,15 +243,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, Fraction]]:
     return found
 
 
-def worst_replacement(asked: list[tuple[np.ndarray, Fraction]]) -> Fraction:
-    """The most that values tell any two neighbours under the bound apart by, in nano-epsilon."""
+def worst_replacement(asked: list[tuple[np.ndarray, Fraction]], bound: int | None = BOUND) -> Fraction:
+    """The most that values tell any two neighbours, those under a bound, apart by, in nano-epsilon."""
     few: tuple[Held, ...] = ((), (1, 1), (3, 3))
-    model, _, _ = fitted("projection", acquainted(((1,), (), (3,), (), (), (1,))), 1, 0)
+    model, _, _ = fitted("projection", acquainted(((1,), (), (3,), (), (), (1,)), bound), 1, 0)
     families: dict[tuple, list] = {}
     for states in itertools.product(few, repeat=len(PAIRS)):
         degrees = np.bincount(np.array([p for p, s in zip(PAIRS, states, strict=True) if s], int).ravel())
-        if degrees.max(initial=0) <= BOUND:
-            found = paid_for(acquainted(states), model, asked)
+        if bound is None or degrees.max(initial=0) <= bound:
+            found = paid_for(acquainted(states, bound), model, asked)
             rest = tuple(state for pair, state in zip(PAIRS, states, strict=True) if 0 not in pair)
             families.setdefault(rest, []).append(found)
     most = Fraction(0)
@@ -268,6 +269,26 @@ def test_no_replacement_under_the_declared_bound_tells_more_than_values_cost(ask
     assert 0.7 * NANO < worst_replacement(asked) <= NANO
 
 
+@pytest.mark.parametrize("theta", [1, 2])
+def test_no_replacement_without_a_bound_tells_more_than_values_cost(asked, theta, monkeypatch):
+    monkeypatch.setattr("core.methods.projection.values._theta", lambda *_: theta)
+    monkeypatch.setattr("core.methods.projection.values._thetas", lambda *given: [theta] * len(given[3]))
+    monkeypatch.setattr("core.methods.projection.values.CLASS_NOISE", 1e9)
+    assert 0.6 * NANO < worst_replacement(asked, None) <= NANO
+
+
+def test_thetas_for_one_class_alone_are_caught(asked, monkeypatch):
+    """The planted mistake: noise for the largest theta, where a person has a copy in every class."""
+    from core.privacy.mechanisms import projection
+
+    sound = projection.class_counts
+    monkeypatch.setattr(
+        projection, "class_counts", lambda thetas, bound: (max(thetas), sound(thetas, bound)[1])
+    )
+    monkeypatch.setattr("core.methods.projection.values.CLASS_NOISE", 1e9)
+    assert worst_replacement(asked, None) > 1.2 * NANO
+
+
 def test_a_person_whose_edges_count_once_is_caught(asked, monkeypatch):
     """The planted mistake: noise for a person's edges before, and not for those after."""
     from core.privacy.reads.bounded_values import BoundedValues
@@ -282,7 +303,7 @@ def test_a_person_whose_edges_count_once_is_caught(asked, monkeypatch):
     assert worst_replacement(asked) > 1.2 * NANO
 
 
-def test_groups_keep_what_goes_on_between_them_and_persons_without_a_bound_are_refused(tmp_path: Path):
+def test_groups_keep_what_goes_on_between_them(tmp_path: Path):
     rng, count = np.random.default_rng(2), 400
     source, target = np.triu_indices(count, 1)
     kept = rng.random(len(source)) < 0.03
@@ -303,10 +324,26 @@ def test_groups_keep_what_goes_on_between_them_and_persons_without_a_bound_are_r
     same = found.source % 2 == found.target % 2
     assert found.values.columns["stars"][same].mean() > 2.7
     assert found.values.columns["stars"][~same].mean() < 1.8
-    free = Graph.build(people_schema(count, None), nodes, {"knows": table})
-    with pytest.raises(NotAccepted, match="degree_bound") as refused:
-        fitted("projection", free, 1, 0.5)
-    assert refused.value.members["field"] == "attribute_share"
+
+
+def test_values_come_through_without_a_bound_and_cost_what_was_set_aside():
+    """Few of many stars, of persons who know some or many."""
+    rng, count = np.random.default_rng(2), 3_000
+    source, target = rng.integers(0, count, (2, 12_000)), rng.zipf(2.0, (2, 4_000)) % count
+    pairs = np.unique(np.sort(np.concatenate([source, target], axis=1), axis=0), axis=1)
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    stars = rng.choice([1, 2, 3], pairs.shape[1], p=[0.1, 0.2, 0.7])
+    table = EdgeTable(*pairs, None, EdgeValues({"stars": stars}))
+    schema = people_schema(count, None)
+    import pyarrow as pa
+
+    nodes = {"user": NodeTable(count, None, {"team": pa.array(["x"] * count)})}
+    of = Graph.build(schema, nodes, {"knows": table})
+    model, plan, generator = fitted("projection", of, 4, 0.5)
+    assert generator.values_plan(plan).cost().nano_epsilon == 2 * NANO
+    drawn = model.sample(public_generator(1), no_progress).edges["knows"].values.columns["stars"]
+    shares = [np.bincount(each, minlength=4)[1:] / len(each) for each in (stars, drawn)]
+    assert np.abs(shares[0] - shares[1]).sum() / 2 < 0.04
 
 
 def test_the_noise_of_tables_between_persons_is_told_beforehand():
@@ -316,7 +353,7 @@ def test_the_noise_of_tables_between_persons_is_told_beforehand():
     plan = PROJECTION.plan(params, PublicFacts(schema, Unit.NODE, None, 4 * NANO, 0, ("knows",)))
     reads = PROJECTION.planned_reads(params, plan, schema, {"user": 4})
     assert [(each.query, each.nano_epsilon, each.moved) for each in reads] == [
-        ("value_histogram", (int(0.8 * NANO),), 60),
+        ("value_histogram", (int(0.8 * 0.65 * NANO),), 60),
         ("values_by_classes", (int(1.2 * NANO),), 60),
     ]
     lines = planned(Unit.NODE, schema, plan, reads)

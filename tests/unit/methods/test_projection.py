@@ -406,11 +406,6 @@ REFUSED = {
         "edge_share",
     ),
     "steps without time": ({}, {"step_share": 0.1}, "step_share"),
-    "values of arcs": (
-        {"edge_types": (EdgeType(directed=True, attributes=(STARS,)),)},
-        {"attribute_share": 0.1},
-        "attribute_share",
-    ),
     "a group that nobody declared": ({}, {"groups": "team"}, "groups"),
     "a protected group": ({}, {"groups": "secret"}, "groups"),
     "a number as group": ({}, {"groups": "age"}, "groups"),

@@ -136,8 +136,8 @@ class Stage(ABC):
         Costs of two pure plans add up at most, whatever the unit. A structure with a delta has solved for its
         noise with the stage's epsilon in the cell (:func:`core.methods._shared.frame.plan.besides`), so
         that the accountant's conversion of both together keeps to the job's epsilon and delta: under EDGE and
-        EVENT, where that is one cell's. Raises NotAccepted where the share could change nothing, or for a
-        structure that it cannot stand beside.
+        EVENT, where that is one cell's, and under NODE, where it is the whole graph's. Raises
+        NotAccepted where the share could change nothing, or for a structure that it cannot stand beside.
         """
         idle = self.share.why_idle(public)
         require_heeded(params, [Idle((self.field,), idle)] if idle else [])
@@ -155,8 +155,9 @@ class Stage(ABC):
                 "choose parameters with a guarantee",
                 field=self.field,
             )
-        converted = structure.unit in (Unit.EDGE, Unit.EVENT)
-        if structure.kind is not GuaranteeKind.PURE and not (self.beside_delta and converted):
+        cell = structure.unit in (Unit.EDGE, Unit.EVENT)
+        converted = (self.beside_delta and cell) or structure.unit is Unit.NODE
+        if structure.kind is not GuaranteeKind.PURE and not converted:
             raise errors.NotAccepted(
                 f"{self.subject} paid for in pure epsilon, not beside parameters that spend a delta; leave "
                 f"out {self.field}, or them",

@@ -138,6 +138,20 @@ def labelled(kinds: Mapping[str, Rows], meetings: Mapping[str, Meeting], rng: Rn
     return Labelled(values, groups, blocks)
 
 
+def dealt_alone(rows: Rows, rng: Rng) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Pay for a type's attributes alone, with all that its rows may spend, and deal every node values.
+
+    Returns the bin of every node by attribute, and the group of each bin of the first one. Classes are the
+    communities, where there is room for them.
+    """
+    table, (first, *others) = _nodes_by_value(rows, ()), rows.names
+    values = {first: dealt(table.by_class, table.classes, rng)}
+    for other, cost in zip(others, table.further, strict=True):
+        given = values[first]
+        values[other] = _following(rows.reads, first, other, given, table.classes, cost, rng)
+    return values, table.of_bin
+
+
 def _along(meetings: Mapping[str, Meeting], kind: str) -> list[str]:
     return [name for name, each in meetings.items() if kind in (each.source, each.target)]
 
@@ -146,7 +160,10 @@ def _nodes_by_value(rows: Rows, along: Sequence[str]) -> _Table:
     """Read nodes by class and value of the first attribute; and divide what a row may spend."""
     first, count = rows.names[0], len(rows.names)
     tables = TABLES if count == 1 else TABLES_OF_SEVERAL
-    parts = divide(rows.nano_epsilon, *[tables / count] * count, *_even(1 - tables, len(along)))
+    if along:
+        parts = divide(rows.nano_epsilon, *[tables / count] * count, *_even(1 - tables, len(along)))
+    else:
+        parts = divide(rows.nano_epsilon, *_even(1, count))
     fine = rows.reads.bins(first)
     classes = node_classes(rows.degrees, rows.communities, fine.count, parts[0])
     purpose = f"nodes by {first}"

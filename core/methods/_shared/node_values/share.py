@@ -13,7 +13,7 @@ from core.graphs.schema.node_bins import synthesised_in
 from core.methods._shared.frame.plan import together_nano_epsilon
 from core.methods.base import Parameters, PublicFacts
 from core.privacy.accounting.events import Pure
-from core.privacy.accounting.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
 from core.privacy.units import Unit, charged_together
 from graphveil.models.reports import ROWS
 
@@ -35,7 +35,8 @@ class NodeValueParameters(Parameters):
             "Share of an edge's epsilon for which values of protected node attributes are linked with which; "
             "0.1 is usually enough. A node's row of attributes is a unit of its own, and may cost all of "
             "epsilon beside the edges; under w-event and pair, where both add up, it has three fifths of the "
-            "share. 0: protected attributes are not released."
+            "share. Under unit node a person's row is part of the person, and the share is what both cost. "
+            "0: protected attributes are not released."
         ),
     )
 
@@ -84,6 +85,9 @@ def require_synthesised(public: PublicFacts) -> None:
             f"graph, or leave {FIELD} out",
             field=FIELD,
         )
+    if public.unit is Unit.NODE:
+        _require_of_persons(public)
+        return
     along = mixed_along(public.schema, public.edge_types)
     for kind in carrying(public.schema, public.edge_types):
         if not at_ends_of(along, kind.name):
@@ -94,8 +98,20 @@ def require_synthesised(public: PublicFacts) -> None:
             )
 
 
+def _require_of_persons(public: PublicFacts) -> None:
+    for kind in carrying(public.schema, public.edge_types):
+        if not kind.protected:
+            raise errors.NotAccepted(
+                f"the unit node hides persons, and protected attributes of {kind.name!r} are no part of one: "
+                f"declare them public, withhold them, or leave {FIELD} out",
+                field=FIELD,
+            )
+
+
 def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
     """List what is read of protected node attributes, where a unit of edges may spend ``nano_epsilon`` on it.
+
+    Under NODE a row is part of the person, whose reads all name the whole graph and add up: one allotment.
 
     Under EDGE and EVENT a plan costs what its dearest cell does, as neighbours differ in one edge or in one
     row: every cell of the relations of a type that has some pays all of it, and the type's rows may cost all
@@ -104,6 +120,8 @@ def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
     left is divided over the steps of a window or over all cells of a pair, whose parts of one relation are
     charged to its first cell, as one event.
     """
+    if public.unit is Unit.NODE:
+        return [Allotment(WHOLE_GRAPH, None, Pure(nano_epsilon, MECHANISM), PURPOSE)]
     kinds = carrying(public.schema, public.edge_types)
     row, edges = public.nano_epsilon, nano_epsilon
     if public.unit in (Unit.W_EVENT, Unit.PAIR):

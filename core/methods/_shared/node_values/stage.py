@@ -125,7 +125,7 @@ def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
     from core.privacy.accounting.plan import PlannedRead, rows_of
 
     rows, _ = value_share.granted(plan)
-    reads = []
+    reads: list[PlannedRead] = []
     if schema.collection is not None and rows:  # which are read together
         rows = {EVERY: min(rows.values())}
     for name, nano_epsilon in rows.items():
