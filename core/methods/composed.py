@@ -40,6 +40,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
+from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods._shared.composition.params import NAME, SHARES, ComposedParams
 from core.methods._shared.composition.parts import Part, facts_of, marked, parts_in, parts_of, plan_of_part
@@ -54,6 +55,7 @@ from core.methods.base import (
     Mixing,
     Progress,
     PublicFacts,
+    StreamState,
     no_progress,
     require_accepted,
 )
@@ -62,9 +64,7 @@ from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
-    from core.graphs.schema import GraphSchema
     from core.methods._shared.composition.model import ComposedModel, ComposedState, Fitted
-    from core.methods.base import StreamState
     from core.privacy.session.private_graph import PrivateGraph
 
 

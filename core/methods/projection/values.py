@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.graphs.columns.tables import EdgeTable
 from core.methods._shared.frame.model import StoredCells
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.bins import divided
@@ -28,7 +29,6 @@ from core.methods.projection.params import HISTOGRAM
 from core.privacy.entropy import noise_generator
 
 if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
     from core.methods._shared.frame.columns import Columns
     from core.methods.projection.model import PeopleModel
     from core.privacy.reads.bounded_values import BoundedValues
