@@ -26,6 +26,8 @@ from core.reports.model import Report
 from core.settings import Settings
 
 DOCS = Path(__file__).resolve().parent
+PACK_TEXTS = {"promise.md": "PRIVACY_PROMISE.md", "standards.md": "docs/standards.md"}
+"""What each evidence pack holds of the pages that are written by hand: wheels and images have no others."""
 
 
 def pages() -> dict[Path, str]:
@@ -36,6 +38,10 @@ def pages() -> dict[Path, str]:
         DOCS / "metrics.md": _metrics(),
         DOCS / "settings.md": _settings(),
         DOCS / "report.schema.json": _report_schema(),
+        **{
+            DOCS.parent / "core/reports/pack/texts" / name: (DOCS.parent / page).read_text(encoding="utf-8")
+            for name, page in PACK_TEXTS.items()
+        },
     }
 
 

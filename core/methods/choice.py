@@ -23,7 +23,15 @@ from core.methods._shared.composition.params import REST, SHARES, StructureChoic
 from core.methods._shared.composition.parts import facts_of
 from core.methods._shared.frame.stages import beside, spent_on
 from core.methods._shared.node_values import share as node_share
-from core.methods._shared.preferences import FLIPS, KEYFRAME, MIXING, SETTINGS, flips_of, preferred
+from core.methods._shared.preferences import (
+    FLIPS,
+    KEYFRAME,
+    MIXING,
+    SETTINGS,
+    flips_of,
+    preferred,
+    two_sided,
+)
 from core.methods._shared.values import share as value_share
 from core.methods.base import Parameters, PublicFacts
 from core.methods.room import require_room
@@ -34,9 +42,8 @@ AUTO: Literal["auto"] = "auto"
 """What a request says instead of a method's name."""
 
 VALUES, ROWS = 0.25, 0.1
-"""Shares of epsilon for what edges carry, and for protected attributes of nodes. By regret, of structure and
-values together: on bitcoin-otc, bitcoin-alpha, radoslaw, us-flights and ml-100k, and on polblogs, cora, acm
-and lastfm, at epsilon .5, 1 and 2."""
+"""Shares of epsilon for what edges carry, and for protected attributes of nodes. By regret of structure and
+values together, leaving one of seven graphs out (``benchmarks/carry_shares.py``)."""
 CARRIED = {value_share.FIELD: "edges without what they carry", node_share.FIELD: "no attributes of nodes"}
 NO_ROWS = (
     "Protected attributes of nodes are left out: under unit node, and in a live stream, none are released."
@@ -194,7 +201,9 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
     if (one := _of_one(public, nodes, picks, shares)) is not None:
         return one
     if any(each.method not in registry.common() for each in picks.values()):
-        # A composition is of methods that every worker has.
+        # A composition is of methods that every worker has; one method may serve all relations all the same.
+        if not request.named and all(two_sided(public.schema.edge_type(name)) for name in picks):
+            return _pick(public, nodes, request, mixes=node_share.FIELD in shares, shares=shares)
         picks = _picks(alone, nodes, replace(request, had=registry.common()), shares, own, but)
         if (one := _of_one(public, nodes, picks, shares)) is not None:
             return one

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.datasets import repository as datasets
 from core.datasets.models import Dataset, DatasetVersion
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import GraphSchema
@@ -33,7 +32,7 @@ from core.publishing.spec import InParts, JobSpec, Plain
 from core.settings import Settings
 from core.workflows.common.policies import check_least, policy_of
 from core.workflows.common.schema_rules import check_cells
-from core.workflows.datasets.derivations import marks_on
+from core.workflows.datasets.derivations import stored_marks
 from core.workflows.datasets.sensitive_links import require_named
 from core.workflows.jobs.ground import Ground, ground_of
 from core.workflows.jobs.permit import check_policy, check_unit
@@ -179,7 +178,7 @@ def _price(
             # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
             named_links=settled.generator.hides_links and not dataset.public,
             measurements=policy_of(dataset).measurements,
-            derived=marks_on(version, lambda: datasets.parts(session, [version.id])),
+            derived=stored_marks(session, version),
         ),
         # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the
         # graph.

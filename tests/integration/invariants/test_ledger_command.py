@@ -10,7 +10,7 @@ from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
 from api.admin.ledger import app
-from core.checks import signed_heads
+from core.checks import evidence_keys, signed_heads
 from core.ledger.models import BudgetAccount
 from core.settings import get_settings
 from core.workflows.common.context import Services, open_services
@@ -100,6 +100,11 @@ def test_only_a_trusted_key_is_believed(
     other = signed_heads.key_text(signed_heads.signing_key("05" * 32).public_key())
     refused = run("verify", "--public-key", other)
     assert (refused.exit_code, "not trusted" in refused.output) == (2, True)
+
+
+def test_the_key_for_packs_is_printed_for_the_api(run: Callable[..., Result]) -> None:
+    assert run("evidence-key").output.strip() == evidence_keys.seed_of(SEED)
+    assert run("evidence-key", head_signing_key="").exit_code == 2
 
 
 def test_what_cannot_be_used_or_reached_is_told_apart(

@@ -19,7 +19,7 @@ from core.identity.service import Principal
 from core.ledger.models import BudgetAccount
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
-from core.workflows.ledger import head_exports
+from core.workflows.ledger import evidence_keys, head_exports
 from core.workflows.ledger.health import ledger_health
 from core.workflows.ledger.invariants.base import Finding, Found
 from core.workflows.ledger.invariants.run import promises, run_checks
@@ -183,6 +183,14 @@ def test_a_finding_is_its_tenants_alone(signing: Services, account: BudgetAccoun
         held = next(result for result in health.promises if result.invariant == "holds_have_jobs")
         assert held.violations == 1
         assert bool(held.findings) == seen
+
+
+def test_the_key_for_packs_is_certified_when_due(signing: Services, account: BudgetAccount) -> None:
+    verify_once(signing)
+    first = [each.key for each in signing.store.list(evidence_keys.FOLDER)]
+    assert len(first) == 1
+    verify_once(signing)
+    assert [each.key for each in signing.store.list(evidence_keys.FOLDER)] == first
 
 
 def test_the_heads_are_exported_when_due_and_on_demand(signing: Services, account: BudgetAccount) -> None:

@@ -95,6 +95,23 @@ def test_flips_repeat_what_they_keep(form):
     assert low < told("edgerand", 6, form=form)[0]["has"][0]
 
 
+def test_a_composition_says_so_of_the_relations_that_follow_bits_of_pairs():
+    kinds = tuple(NodeType(name=name, count=count) for name, count in SIZES.items())
+    bare = RELATION.model_copy(update={"name": "about"})
+    schema = GraphSchema(node_types=kinds, edge_types=(RELATION, bare))
+    generator = registry.get("composed")
+    structures = {
+        "has": {"method": "anchored"},
+        "*": {"method": "anchored", "parameters": {"evidence": "none"}},
+    }
+    chosen = generator.Params(structures=structures)
+    plan = generator.plan(chosen, PublicFacts(schema, Unit.EDGE, None, 4 * NANO, 0, ("has", "about")))
+    (notice,) = true_edge_notices(generator, chosen, plan, schema, SIZES)
+    alone, _ = told("anchored", 4)
+    low, high = alone["has"]
+    assert f"has {low:.0%} to {high:.0%}. By epsilon" in notice.text  # as alone, and of no other relation
+
+
 NODES, EDGES = 400, 800
 """As many edges as are guessed of so many nodes: two for each."""
 
