@@ -25,7 +25,7 @@ def version_of(method: str) -> str:
     Comments, docstrings and the interface of all methods are left out; so are graphs and mechanisms, whose
     meaning never changes. The files are read anew by every call.
     """
-    parts = type(get(method)).__module__.split(".")
+    parts = get(method).module.split(".")
     room = ".".join(parts[: 3 if ".".join(parts[:2]) in FOLDERS else 2])
     graph = _imports()
     own = {room, *graph.find_descendants(room)}

@@ -41,6 +41,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core import errors
+from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods._shared.composition.params import NAME, SHARES, ComposedParams
 from core.methods._shared.composition.parts import Part, facts_of, marked, parts_in, parts_of, plan_of_part
@@ -55,6 +56,7 @@ from core.methods.base import (
     Mixing,
     Progress,
     PublicFacts,
+    StreamState,
     no_progress,
     require_accepted,
 )
@@ -63,10 +65,8 @@ from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
-    from core.graphs.schema import GraphSchema
     from core.methods._shared.composition.model import ComposedModel, ComposedState, Fitted
     from core.methods._shared.node_values.stage import LabelledModel
-    from core.methods.base import StreamState
     from core.privacy.session.private_graph import PrivateGraph
 
 

@@ -37,14 +37,13 @@ from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.share import ValueParameters
-from core.methods.base import GraphKinds, Progress, PublicFacts, checked
+from core.methods.base import FittedModel, GraphKinds, Progress, PublicFacts, checked
 from core.privacy.accounting.events import NANO, pure_nano_epsilon
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import edges_of_unit
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.methods.base import FittedModel
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 

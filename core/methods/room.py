@@ -8,15 +8,12 @@ largest, is said by the method (``require_room``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from core.graphs.schema import GraphSchema
+from core.methods.base import Method
 from core.privacy import limits
-from core.privacy.accounting.plan import GuaranteeKind
-
-if TYPE_CHECKING:
-    from core.graphs.schema import GraphSchema
-    from core.methods.base import Method
-    from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 
 OF_NODES = frozenset({"degrees", "sorted_degrees", "group_degrees"})
 """Reads that return a value for each node at least."""

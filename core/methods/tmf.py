@@ -37,16 +37,16 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from core.graphs.schema import GraphSchema
 from core.methods._shared.flips.thresholds import threshold_flips
 from core.methods._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import GraphKinds
+from core.privacy.accounting.plan import PrivacyPlan
 
 if TYPE_CHECKING:
-    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.accounting.plan import PrivacyPlan
     from core.privacy.entropy import Generator as Rng
     from core.privacy.mechanisms.randomised_response import Flips
     from core.privacy.session.private_graph import PrivateCell

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from core.errors import NotAccepted
-
-if TYPE_CHECKING:
-    from core.graphs.schema import EdgeType
+from core.graphs.schema import EdgeType
 
 
 class Unit(StrEnum):

@@ -14,11 +14,11 @@ from core.methods._shared.matching.exact import completed, matched
 from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.products import product_goal
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
+from core.methods.dcsbm.params import DCSBMParams
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.methods.dcsbm.params import DCSBMParams
 
 BAND = 0.5  # of the standard deviation of the aim: nearer means no better
 BANDS = 0.0005, 0.02

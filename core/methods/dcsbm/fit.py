@@ -24,6 +24,7 @@ from core.methods._shared.rewiring.clustering import told_clustering
 from core.methods._shared.rewiring.products import degree_covariance
 from core.methods._shared.triangles.draw import triangle_aim
 from core.methods.dcsbm.budget import FREED, FREED_BY_GROUPS, shares, without_labels
+from core.methods.dcsbm.params import DCSBMParams
 from core.privacy import limits
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
@@ -31,7 +32,6 @@ from core.privacy.mechanisms.label_stream import LabelRule, LabelStream, split
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.methods.dcsbm.params import DCSBMParams
     from core.privacy.session.counted import CountedCell
     from core.privacy.session.private_graph import PrivateCell
 

@@ -56,6 +56,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values.stage import NodeValueStage
 from core.methods._shared.values.stage import VALUES
@@ -65,7 +66,6 @@ from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel
     from core.methods.keyframe.state import KeyframeState

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.methods._shared.frame.model import same_columns
+from core.methods._shared.frame.model import CellsModel, same_columns
 from core.methods._shared.node_values.ends import Ends, over_steps
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.model import CellsModel
 
 
 class CrossedClasses:

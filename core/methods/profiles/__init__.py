@@ -48,11 +48,13 @@ and Clifford, Biometrika 76 (1989).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
+from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.values.share import FIELD, carrying, why_idle
 from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
@@ -60,17 +62,13 @@ from core.methods.profiles.budget import idle_of, noises, of_values, planned, pl
 from core.methods.profiles.params import ProfilesParams
 from core.methods.room import FEWER
 from core.privacy import limits
-from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import CellKey, GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.values.stage import ValuedModel
     from core.methods.profiles.model import ProfilesModel
-    from core.privacy.accounting.plan import CellKey, PlannedRead
     from core.privacy.session.private_graph import PrivateGraph
 
 

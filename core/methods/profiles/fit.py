@@ -24,10 +24,10 @@ from core.methods.profiles.structure import fitted_tastes
 from core.privacy.accounting.events import Pure
 from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.people_things import MOST_RADIUS, Noise, Noisy, PeopleAndThings
+from core.privacy.session.private_graph import PrivateGraph
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.privacy.session.private_graph import PrivateGraph
 
 MOST_SPREAD = 4.0
 COMMON = 0.1

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.privacy.reads.people_things import on_attribute_grid, summed_moments
+from core.privacy.reads.people_things import Noisy, on_attribute_grid, summed_moments
 
 if TYPE_CHECKING:
     from core.methods.profiles.draw import Drawing
-    from core.privacy.reads.people_things import Noisy
 
 ROUNDS = 10
 START, MOST_WEIGHT = 0.3, 6.0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.graphs.columns.tables import EdgeTable
 from core.graphs.schema.value_bins import bins_of
 from core.graphs.views.records import asked_for
 from core.methods._shared.frame.model import StoredCells
@@ -25,13 +26,12 @@ from core.methods._shared.values.memory import Nodes
 from core.methods._shared.values.stage import ValuedModel, paid_cells
 from core.methods.profiles.budget import RECORDS, VALUES, Read
 from core.privacy.accounting.events import Pure
+from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.people_things import Edges, Noise, Noisy, PeopleAndThings, clipped_totals, full_weight
 
 if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
     from core.methods._shared.frame.columns import Columns
     from core.methods.profiles.model import ProfilesModel
-    from core.privacy.entropy import Generator as Rng
 
 _RADIUS = 2**20
 

@@ -58,6 +58,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
@@ -77,7 +78,6 @@ from core.privacy.reads.public_groups import group_attribute
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.graphs.schema import EdgeType, GraphSchema, NodeType
     from core.methods._shared.values.stage import ValuedModel
     from core.methods.projection.model import PeopleModel
     from core.privacy.session.private_graph import PrivateGraph

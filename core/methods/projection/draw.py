@@ -12,11 +12,11 @@ from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import DegreeLaw, scaled_to
 from core.methods._shared.matching.exact import completed, matched
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
+from core.methods.projection.params import ProjectionParams
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.methods.projection.params import ProjectionParams
 
 TAIL = 2.0  # mean degrees: nodes above make up for what the quantiles of the law miss of its mean
 

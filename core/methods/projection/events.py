@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.graphs.schema import EdgeType
 from core.methods._shared.blocks.estimates import norm_sub
 from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.frame.plan import divide
@@ -25,13 +26,12 @@ from core.methods.projection.looks import (
     theta_of,
     wide_count,
 )
+from core.methods.projection.params import ProjectionParams
 from core.privacy.accounting.events import NANO
 from core.privacy.limits import MAX_SENSITIVITY
 
 if TYPE_CHECKING:
-    from core.graphs.schema import EdgeType
     from core.methods._shared.frame.columns import Columns
-    from core.methods.projection.params import ProjectionParams
     from core.privacy.reads.people import People
 
 MUTUAL_THETA = 3.0  # in mean degrees

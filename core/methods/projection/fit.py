@@ -21,6 +21,7 @@ from core.methods.projection.looks import (
     variance,
     wide_count,
 )
+from core.methods.projection.params import ProjectionParams
 from core.privacy.accounting.events import NANO
 from core.privacy.limits import MAX_SENSITIVITY
 from core.privacy.mechanisms.packing import MAX_TAU
@@ -29,7 +30,6 @@ from core.privacy.reads.public_groups import group_attribute
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.methods.projection.params import ProjectionParams
     from core.privacy.reads.people import People
 
 INSIDE_SHARE = 0.7  # of what groups cost, for edges inside them

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from core.graphs.columns.tables import EdgeTable
 from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.frame.model import StoredCells
 from core.methods._shared.frame.plan import divide
@@ -36,7 +37,6 @@ from core.privacy.limits import MAX_SENSITIVITY
 from core.privacy.mechanisms.projection import MAX_THETA
 
 if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
     from core.methods._shared.frame.columns import Columns
     from core.methods.projection.model import PeopleModel
     from core.privacy.reads.people import People

@@ -12,18 +12,15 @@ which edges it keeps may change far away from the person, without end.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.graphs.columns.tables import EdgeTable
 from core.graphs.schema.value_bins import ValueBins, bins_of
 from core.graphs.views.records import asked_for, counted, each_alone, numbered
 from core.privacy import queries
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms.value_kernels import by_pair
-
-if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
 
 Measure = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 

@@ -40,6 +40,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.columns.tables import EdgeTable
+from core.graphs.schema import EdgeType, GraphSchema
 from core.graphs.schema.value_bins import ValueBins, bins_of
 from core.graphs.views.joined import joined, relation_of
 from core.graphs.views.records import asked_for, counted, each_alone, numbered
@@ -50,9 +52,7 @@ from core.privacy.mechanisms.value_kernels import by_group, by_pair
 from core.privacy.units import Unit, charged_together, edges_of_unit, records_of_unit
 
 if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
     from core.graphs.graph import Graph
-    from core.graphs.schema import EdgeType, GraphSchema
     from core.privacy.accounting.meter import Meter
 
 MOST_SCORE = 1024

@@ -52,6 +52,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.schema import Attribute, GraphSchema
 from core.graphs.schema.node_bins import node_bins, places_of, synthesised
 from core.graphs.views.joined import joined, node_type_of, relation_of
 from core.privacy import entropy, limits, queries
@@ -62,7 +63,6 @@ from core.privacy.units import EDGE_WISE, Unit, charged_together, edges_of_unit
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
-    from core.graphs.schema import Attribute, GraphSchema
     from core.graphs.schema.value_bins import ValueBins
     from core.privacy.accounting.meter import Meter
 

@@ -33,6 +33,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.columns.tables import EdgeTable
 from core.graphs.schema import EdgeType
 from core.graphs.schema.value_bins import bins_of
 from core.graphs.views.records import asked_for, each_alone, numbered
@@ -46,7 +47,6 @@ from core.privacy.mechanisms.aggregation import scale_of
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
     from core.graphs.graph import Graph
     from core.privacy.accounting.meter import Meter
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
+from core.graphs.schema import GraphSchema
 from core.methods._shared.flips.worth import guessed_edges
 from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.queries import Shape, slot_count
 
 if TYPE_CHECKING:
-    from core.graphs.schema import GraphSchema
-    from core.privacy.accounting.plan import PrivacyPlan
     from core.privacy.mechanisms.randomised_response import Flips
 
 UNEQUAL = 5.0

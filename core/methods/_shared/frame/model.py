@@ -23,12 +23,12 @@ from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods.base import FittedModel, Parameters, Progress
 from core.privacy import entropy
+from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns, Draw
-    from core.privacy.accounting.plan import CellKey
 
 Cell = TypeVar("Cell")
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import cell_plan
 from core.methods._shared.frame.stages import Stage, staged
@@ -29,16 +30,14 @@ from core.methods.base import (
 )
 from core.methods.room import require_groups
 from core.privacy.accounting.events import pure_nano_epsilon
-from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.accounting.plan import CellKey, GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns, Draw
     from core.methods._shared.frame.model import CellsModel
-    from core.privacy.accounting.plan import CellKey
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import CountedSession
     from core.privacy.session.private_graph import PrivateCell, PrivateGraph

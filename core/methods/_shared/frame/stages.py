@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from core import errors
+from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods.base import Accelerator, FittedModel, Method, Progress, PublicFacts, StreamState
 from core.privacy.accounting.plan import Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.model import StoredCells
     from core.privacy.session.private_graph import PrivateGraph
 

@@ -16,7 +16,7 @@ the draw.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,12 +29,9 @@ from core.methods._shared.node_values.meeting import shares_met
 from core.methods._shared.values.bins import merged
 from core.methods._shared.values.fit import shares_of
 from core.privacy.accounting.events import NANO
-from core.privacy.reads.node_values import EDGE_MOVES, MOST_CAP, ROW_MOVES, mixing_noise
-
-if TYPE_CHECKING:
-    from core.privacy.entropy import Generator as Rng
-    from core.privacy.reads.mixing_between import MixingBetween
-    from core.privacy.reads.node_values import NodeValueReads
+from core.privacy.entropy import Generator as Rng
+from core.privacy.reads.mixing_between import MixingBetween
+from core.privacy.reads.node_values import EDGE_MOVES, MOST_CAP, ROW_MOVES, NodeValueReads, mixing_noise
 
 TABLES, TABLES_OF_SEVERAL = 0.3, 0.5
 """Shares of the rows' epsilon for nodes by value, of one attribute and of several; mixing has the rest."""

@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from core.graphs.schema import GraphSchema
 from core.graphs.schema.node_bins import node_bins, synthesised
 from core.methods._shared.frame.stages import Share, Stage
 from core.methods._shared.node_values import share as value_share
 from core.methods.base import FittedModel, Method, Mixing, Progress
+from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
 
 if TYPE_CHECKING:
     import numpy as np
 
     from core.graphs.graph import Graph
-    from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.model import StoredCells
     from core.methods._shared.node_values.ends import Ends
-    from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.private_graph import PrivateGraph
 

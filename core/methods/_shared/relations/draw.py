@@ -9,6 +9,7 @@ import numpy as np
 from core.methods._shared.relations import static
 from core.methods._shared.relations.affinity import score
 from core.methods._shared.relations.budget import proposals_for
+from core.methods._shared.relations.params import AnchoredParams
 from core.methods._shared.relations.stubs import completed, joined, matched
 from core.methods._shared.slots import markov_chain
 from core.privacy.entropy import Generator as Rng
@@ -16,7 +17,6 @@ from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.methods._shared.relations.params import AnchoredParams
 
 
 class Relation:

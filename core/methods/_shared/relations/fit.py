@@ -14,6 +14,7 @@ from core.methods._shared.degrees.sides import fitted_sides, summing_to
 from core.methods._shared.degrees.tails import Ends, counted_tails, law_with_tails, tails_tell, thresholds
 from core.methods._shared.relations import static
 from core.methods._shared.relations.budget import Shares, is_static, shares, static_shares
+from core.methods._shared.relations.params import AnchoredParams
 from core.methods._shared.slots import evidence
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
@@ -22,7 +23,6 @@ from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
-    from core.methods._shared.relations.params import AnchoredParams
     from core.privacy.session.private_graph import PrivateCell
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.methods._shared.degrees.counts import integers, to_total
-from core.methods._shared.relations.budget import proposals_for
+from core.methods._shared.relations.budget import StaticShares, proposals_for
 from core.methods._shared.relations.small import rows_are_sources, sides
 from core.methods._shared.slots import evidence
 from core.methods._shared.slots.markov_chain import rewired
@@ -26,7 +26,6 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.methods._shared.relations.budget import StaticShares
     from core.privacy.session.private_graph import PrivateCell
 
     Columns = Mapping[str, np.ndarray]

@@ -15,12 +15,11 @@ from core.methods._shared.degrees.tails import Ends, Tails, counted_tails, law_w
 from core.methods._shared.matching.exact import matched, one_block
 from core.methods._shared.rewiring.products import degree_covariance, product_aim
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
-from core.methods._shared.triangles.params import shares
+from core.methods._shared.triangles.params import TriangleParameters, shares
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.methods._shared.triangles.params import TriangleParameters
     from core.privacy.session.private_graph import PrivateCell
 
 MODEL_SPREAD = 0.05  # standard deviation of the assortativity that degrees alone get wrong

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.graphs.columns.tables import EdgeValues
+from core.graphs.columns.tables import EdgeTable, EdgeValues
 from core.graphs.graph import Graph
+from core.graphs.schema import EdgeType
 from core.graphs.schema.value_bins import ValueBins, bins_of
 from core.graphs.views.joined import joined, parted, relation_of
 from core.graphs.views.records import number_of_records, with_numbers
@@ -35,8 +36,6 @@ from core.methods._shared.values.scored import (
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
-    from core.graphs.schema import EdgeType
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import StoredCells
 

@@ -20,23 +20,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from core.graphs.schema import EdgeType, GraphSchema
 from core.methods._shared.frame.stages import Share, Stage
 from core.methods._shared.values import share as value_share
 from core.methods.base import FittedModel, Method, Parameters, Progress, Training
+from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
+from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     import numpy as np
 
     from core.graphs.columns.tables import EdgeTable
     from core.graphs.graph import Graph
-    from core.graphs.schema import EdgeType, GraphSchema
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import StoredCells
-    from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
     from core.privacy.entropy import Generator as Rng
     from core.privacy.reads.edge_values import EdgeValueReads
     from core.privacy.session.private_graph import PrivateGraph
-    from core.privacy.units import Unit
 
 M = TypeVar("M", bound="FittedModel")
 
