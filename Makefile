@@ -76,8 +76,8 @@ secrets:
 check-deploy: .venv-deploy/.ready
 	@PATH="$(CURDIR)/.venv-deploy/bin:$$PATH" sh deploy/check.sh
 
-check-catalogues: .venv-catalogues/.ready
-	@$(PYTHON) -m tests.support.pushed | .venv-catalogues/bin/python deploy/catalogues/check.py
+check-catalogues: $(READY) .venv-catalogues/.ready
+	@$(BIN)/python -m tests.support.pushed | .venv-catalogues/bin/python deploy/catalogues/check.py
 
 .venv-catalogues/.ready:
 	@$(PYTHON) -m venv .venv-catalogues
