@@ -16,7 +16,7 @@ from core.errors import DatasetNotReady, NotFound
 from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
 from core.ledger.models import BudgetAccount
-from core.methods.base import Generator, PublicFacts
+from core.methods.base import Method, PublicFacts
 from core.methods.choice import Choice
 from core.publishing import settle as settling
 from core.workflows.common import unpaid
@@ -42,7 +42,11 @@ class Ground:
         return node_counts(self.version, self.schema)
 
     def settle(
-        self, name: settling.Method, parameters: Mapping[str, Any], formats: list[str], facts: PublicFacts
+        self,
+        name: settling.AskedMethod,
+        parameters: Mapping[str, Any],
+        formats: list[str],
+        facts: PublicFacts,
     ) -> settling.Settled:
         """Settle a request; see ``core.publishing.settle``, for what it raises too."""
         allowed, in_parts = policy_of(self.dataset).methods, self.dataset.in_parts
@@ -51,8 +55,8 @@ class Ground:
         )
 
     def method_of(
-        self, name: settling.Method, parameters: Mapping[str, Any], facts: PublicFacts
-    ) -> tuple[Choice | None, Generator, BaseModel]:
+        self, name: settling.AskedMethod, parameters: Mapping[str, Any], facts: PublicFacts
+    ) -> tuple[Choice | None, Method, BaseModel]:
         """Return the named method, or what ``auto`` or a map stands for, and its parameters.
 
         Raises InvalidInput for parameters that are wrong; UnknownMethod; NotAccepted where no method takes

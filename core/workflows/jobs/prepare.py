@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.datasets import repository as datasets
 from core.datasets.models import Dataset, DatasetVersion
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import GraphSchema
@@ -21,13 +20,7 @@ from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
 from core.ledger.kinds import Filter
-from core.methods.base import (
-    Accelerator,
-    Generator,
-    LinkHidingGenerator,
-    PublicFacts,
-    accelerator_of,
-)
+from core.methods.base import Accelerator, Method, PublicFacts
 from core.methods.choice import AUTO, Choice
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
@@ -39,7 +32,7 @@ from core.publishing.spec import InParts, JobSpec, Plain
 from core.settings import Settings
 from core.workflows.common.policies import check_least, policy_of
 from core.workflows.common.schema_rules import check_cells
-from core.workflows.datasets.derivations import marks_on
+from core.workflows.datasets.derivations import stored_marks
 from core.workflows.datasets.sensitive_links import require_named
 from core.workflows.jobs.ground import Ground, ground_of
 from core.workflows.jobs.permit import check_policy, check_unit
@@ -87,7 +80,7 @@ def prepare(
     facts, settled, solved = _choose(session, principal, request, settings, ground, facts)
     spec = _price(session, request, settings, ground, facts, settled)
     _permit(session, principal, request, ground, spec, settled.plan)
-    gain = accelerator_of(settled.generator, settled.params, facts, ground.nodes)
+    gain = settled.generator.accelerated(settled.params, facts, ground.nodes)
     return Prepared(
         ground.dataset,
         ground.version,
@@ -183,9 +176,9 @@ def _price(
             formats=settled.formats,
             seed=request.seed,
             # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
-            named_links=isinstance(settled.generator, LinkHidingGenerator) and not dataset.public,
+            named_links=settled.generator.hides_links and not dataset.public,
             measurements=policy_of(dataset).measurements,
-            derived=marks_on(version, lambda: datasets.parts(session, [version.id])),
+            derived=stored_marks(session, version),
         ),
         # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the
         # graph.
@@ -246,7 +239,7 @@ def _search(request: JobRequest, target: Target, facts: PublicFacts, ground: Gro
     What auto chooses follows from public facts and epsilon alone, so that the search is as public with it.
     """
 
-    def method(public: PublicFacts) -> tuple[Generator, BaseModel]:
+    def method(public: PublicFacts) -> tuple[Method, BaseModel]:
         return ground.method_of(request.method, request.parameters, public)[1:]
 
     varies = request.method == AUTO or not isinstance(request.method, str)

@@ -30,7 +30,7 @@ def plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 MethodName = Annotated[str, Field(min_length=1, max_length=64)]
-Method = (
+AskedMethod = (
     MethodName | Annotated[dict[str, MethodName | StructureChoice], Field(min_length=1, max_length=MAX_TYPES)]
 )
 
@@ -41,7 +41,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
-    method: Method = Field(
+    method: AskedMethod = Field(
         default=AUTO,
         description="A method's name; auto chooses a structure for each relation from public facts and says "
         "why. Or a map: by a relation's name a method, alone or with its parameters, or auto; `*` stands for "

@@ -15,7 +15,6 @@ from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
 from core.methods import registry
-from core.methods.base import carries_values
 from core.methods.shares import shares_of
 from core.outbox import service as outbox
 from core.outbox.models import Topic
@@ -78,7 +77,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
     precision, expected = told(
         generator, prepared.params, prepared.plan, schema, nodes, request.assumed(), release.edge_types
     )
-    synthesised = release.edge_types if carries_values(generator, prepared.params) else ()
+    synthesised = release.edge_types if generator.carries(prepared.params) else ()
     notices = (
         *lasting_relations(schema, release.unit, release.window, release.edge_types),
         *relations_left_out(schema, release.unit, release.edge_types),

@@ -15,7 +15,6 @@ from core.identity.service import Principal, require, require_own
 from core.jobs import idempotency
 from core.logging import get_logger
 from core.methods import registry
-from core.methods.base import carries_values
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params
 from core.publishing.values import value_notices
@@ -85,7 +84,7 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
     generator = registry.get(stream.method)
     params = checked_params(generator.Params, stream.params)
     precision, expected = told(generator, params, terms.plan, own, nodes, request.assume, stream.edge_types)
-    synthesised = stream.edge_types if carries_values(generator, params) else ()
+    synthesised = stream.edge_types if generator.carries(params) else ()
     notices = (
         *lasting_relations(schema, Unit.W_EVENT, stream.window, stream.edge_types),
         *values_left_out(schema, stream.edge_types, synthesised=synthesised),

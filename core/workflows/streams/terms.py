@@ -15,14 +15,14 @@ from core import ids
 from core.datasets.models import Dataset, DatasetVersion
 from core.errors import BudgetExceeded, InvalidInput, NotAccepted
 from core.evaluation.metric import Suite
-from core.graphs.schema import Derived, GraphSchema
+from core.graphs.schema import GraphSchema
 from core.graphs.schema.snapshots import tick_schema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import epsilon_cost
 from core.ledger.models import BudgetAccount
 from core.methods import registry
-from core.methods.base import Generator, PublicFacts
+from core.methods.base import Method, PublicFacts
 from core.methods.room import require_room
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import PrivacyPlan
@@ -33,6 +33,7 @@ from core.publishing.spec import JobSpec, Place, Tick
 from core.streams.models import Stream, StreamState
 from core.streams.service import MAX_STEP
 from core.workflows.common.policies import Policy, check_least, check_stream, policy_of
+from core.workflows.datasets.derivations import stored_marks
 from core.workflows.jobs.abilities import OfWorkers
 from core.workflows.jobs.ground import Ground, ready_dataset
 from core.workflows.jobs.permit import check_policy, check_unit
@@ -113,7 +114,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
         team=principal.team,
         project=request.project,
     )
-    spec, plan = tick_spec(stream, version, account, first, policy_of(dataset))
+    spec, plan = tick_spec(session, stream, version, account, first, policy_of(dataset))
     check_unit(plan, account)
     check_cost(plan, facts)
     require_room(generator, params, plan, facts.schema, ground.nodes)
@@ -157,7 +158,12 @@ def window_preview(session: Session, stream: Stream, by_step: Mapping[str, int])
 
 
 def tick_spec(
-    stream: Stream, version: DatasetVersion, account: BudgetAccount, step: int, policy: Policy
+    session: Session,
+    stream: Stream,
+    version: DatasetVersion,
+    account: BudgetAccount,
+    step: int,
+    policy: Policy,
 ) -> tuple[JobSpec, PrivacyPlan]:
     """Plan what one step of the stream does and costs; a function of its terms, the policy and the step."""
     release = Tick(
@@ -172,7 +178,7 @@ def tick_spec(
         nano_epsilon=stream.nano_epsilon,
         edge_types=tuple(stream.edge_types),
         measurements=policy.measurements,
-        derived=tuple(map(Derived, version.derived)),
+        derived=stored_marks(session, version),
         tick=Place(stream_id=stream.id, step=step),
     )
     generator = registry.get(stream.method)
@@ -231,9 +237,7 @@ def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]
     return chosen(tuple(fit), asked, "protected relation with time named")
 
 
-def _taken(
-    generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts
-) -> tuple[str, ...]:
+def _taken(generator: Method, params: BaseModel, schema: GraphSchema, facts: PublicFacts) -> tuple[str, ...]:
     """Those of the relations that the method takes, all where it takes them together.
 
     Raises the last refusal where it takes none.
@@ -257,7 +261,7 @@ def _taken(
 
 
 def _by_step(
-    generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts, account: BudgetAccount
+    generator: Method, params: BaseModel, schema: GraphSchema, facts: PublicFacts, account: BudgetAccount
 ) -> dict[str, int]:
     """Compute what each of the first steps costs, by its dimension: all that share a window with the
     last step of the first one.
