@@ -34,7 +34,7 @@ left <- gv_budget(gv, dataset$id)
 stopifnot(left$remaining$nano_epsilon == 3e9)
 
 named <- vapply(gv_artifacts(gv, job$id), function(each) each$name, "")
-stopifnot(all(c("graph.csv", "nodes.csv", "report.json") %in% named))
+stopifnot(all(c("graph.csv", "nodes.csv", "public.json") %in% named))
 graph <- gv_release(gv, job$id)
 told <- report$public$statistics$edge_types[[1]]$edges
 stopifnot(igraph::is_igraph(graph), igraph::vcount(graph) == n, igraph::ecount(graph) == told)
