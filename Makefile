@@ -20,7 +20,7 @@ GPU_VENV := .venv-gpu
 GPU_READY := $(GPU_VENV)/.ready
 WHEELS ?=
 
-.PHONY: help demo up docs words hooks release secrets check-deploy licences kernels wheel test test-papers test-audits \
+.PHONY: help demo up docs words hooks release secrets check-deploy check-catalogues licences kernels wheel test test-papers test-audits \
 	test-faults test-client test-isa test-browser test-slow test-gpu bench-gpu \
 	lint lint-types lint-client lint-style lint-imports lint-house format bench clean
 
@@ -30,6 +30,7 @@ help:
 	@echo "make docs       the documentation as a site with search, in build/handbook; the api serves it at /handbook"
 	@echo "make secrets    the secrets that docker-compose.yml reads, made at random where missing"
 	@echo "make check-deploy  images, compose file, manifests and rules, without a container engine"
+	@echo "make check-catalogues  what catalogues are sent, against the schemas that they publish"
 	@echo "make licences   NOTICE and the list of components, or what the images may not carry"
 	@echo "make kernels    compile every kernel for this machine, once for each version of them"
 	@echo "make wheel      the wheels of service and client, with compiled kernels, in dist/"
@@ -74,6 +75,17 @@ secrets:
 
 check-deploy: .venv-deploy/.ready
 	@PATH="$(CURDIR)/.venv-deploy/bin:$$PATH" sh deploy/check.sh
+
+check-catalogues: $(READY) .venv-catalogues/.ready
+	@$(BIN)/python -m tests.support.pushed | .venv-catalogues/bin/python deploy/catalogues/check.py
+
+.venv-catalogues/.ready:
+	@$(PYTHON) -m venv .venv-catalogues
+	@.venv-catalogues/bin/python -m pip install --quiet --disable-pip-version-check \
+		openlineage-python==1.54.0 fastavro==1.13.1 pydantic==2.14.3 email-validator==2.4.0
+	@.venv-catalogues/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		acryl-datahub==1.7.0.17 openmetadata-ingestion==2.0.7.0
+	@touch $@
 
 .venv-deploy/.ready:
 	@$(PYTHON) -m venv .venv-deploy

@@ -16,6 +16,8 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from graphveil.models.roles import Role
+
 # Asymmetric ones only: with a shared secret, whoever checks a token could have made it.
 SigningAlgorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
@@ -166,6 +168,13 @@ class Settings(BaseSettings):
     oidc_tenant_claim: str = Field(default="tenant", min_length=1, description="The claim with the tenant.")
     oidc_roles_claim: str = Field(default="roles", min_length=1, description="The claim with the roles.")
     oidc_roles_prefix: str = Field(default="", description="What stands before our roles in that claim.")
+    oidc_groups_claim: str = Field(
+        default="groups", min_length=1, description="The claim with the groups, a list of names or ids."
+    )
+    oidc_group_roles: dict[str, tuple[Role, ...]] = Field(
+        default={},
+        description='Roles that members of a group have, as a JSON object: {"data-stewards": ["curator"]}.',
+    )
     oidc_person_claim: str = Field(
         default="sub", min_length=1, description="The claim that names the person."
     )

@@ -2,7 +2,7 @@
 # What can be said of images, compose file and manifests without a container engine. Run by `make check-deploy`.
 #
 # Needs hadolint, check-jsonschema and kubernetes-validate (from PyPI, installed by make), and, where they are found,
-# uses kustomize (the overlay as it is applied) and promtool (rules, and their unit tests).
+# uses helm, kustomize (the overlay as it is applied) and promtool (rules, and their unit tests).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -25,6 +25,19 @@ for file in deploy/kubernetes/base/*.yaml deploy/kubernetes/components/gpu/*.yam
     deploy/kubernetes/components/papers/*.yaml deploy/kubernetes/overlays/*/*.yaml; do
     case $file in */kustomization.yaml) ;; *) kubernetes-validate --strict --quiet "$file" ;; esac
 done
+
+say "Helm chart, as its own values render it"
+rendered=$(mktemp -d)
+trap 'rm -rf "$rendered"' EXIT
+python3 -m deploy.helm.chart --render > "$rendered/chart.yaml"
+kubernetes-validate --strict --quiet "$rendered/chart.yaml"
+if command -v helm > /dev/null; then
+    helm lint --quiet deploy/helm/graphveil
+    helm template graphveil deploy/helm/graphveil --set pools.papers=true,pools.gpu=true > "$rendered/helm.yaml"
+    kubernetes-validate --strict --quiet "$rendered/helm.yaml"
+else
+    say "helm is not installed: the chart was rendered by deploy/helm/chart.py alone"
+fi
 
 if command -v kustomize > /dev/null; then
     say "Kubernetes manifests, as the example overlay applies them"

@@ -11,6 +11,7 @@ import socket
 import ssl
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -19,9 +20,9 @@ from core import command_line, failpoints
 from core.errors import GraphveilError
 from core.logging import get_logger
 from core.settings import get_settings
-from core.webhooks.sending import Limits, Resolver, resolve, send
+from core.webhooks.sending import Limits, Outcome, Resolver, resolve, send
 from core.workflows.common.context import Services
-from core.workflows.webhooks import deliveries
+from core.workflows.webhooks import catalogues, deliveries
 from core.workflows.webhooks.deliveries import Sending
 from core.workflows.webhooks.endpoints import rules
 from worker.daemon import serve
@@ -49,20 +50,27 @@ class Deliverer:
 
     def deliver(self, sending: Sending) -> None:
         """Send the delivery and record what came of it, or leave it to be sent once its lease is over."""
-        settings = self._services.settings
         try:
-            outcome = send(
-                sending.url,
-                sending.body,
-                {"Content-Type": "application/json", "User-Agent": "Graphveil-Webhooks", **sending.headers},
-                rules=rules(settings),
-                limits=Limits(settings.webhook_seconds, settings.webhook_answer_bytes),
-                resolver=self._resolver,
-                context=self._context,
-            )
+            if sending.push is None:
+                outcome = self._send("POST", sending.url, sending.body, sending.headers)
+            else:
+                outcome = catalogues.push(self._services, sending, sending.push, self._send)
             deliveries.sent(self._services, sending, outcome)
         except Exception as error:  # whatever it is: the other deliveries must not stop with this one
             log.error("delivery_left", delivery_id=sending.delivery_id, error=type(error).__name__)
+
+    def _send(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
+        settings = self._services.settings
+        return send(
+            url,
+            body,
+            {"Content-Type": "application/json", "User-Agent": "Graphveil-Webhooks", **headers},
+            method=method,
+            rules=rules(settings),
+            limits=Limits(settings.webhook_seconds, settings.webhook_answer_bytes),
+            resolver=self._resolver,
+            context=self._context,
+        )
 
     def purge(self) -> None:
         """Delete old deliveries, once an hour."""

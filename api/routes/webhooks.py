@@ -35,6 +35,14 @@ _EXAMPLES = {
             "events": ["job.awaiting_approval", "dataset.rejected", "budget.low", "budget.exhausted"],
         },
     },
+    "catalogue": {
+        "summary": "Every release pushed to a catalogue",
+        "value": {
+            "url": "https://datahub-gms.example.org",
+            "catalogue": "datahub",
+            "token": "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl",
+        },
+    },
 }
 
 
@@ -55,7 +63,10 @@ def add(
     response: Response,
     body: Annotated[webhooks.NewWebhook, Body(openapi_examples=_EXAMPLES)],
 ) -> Webhook:
-    """The address is told of its events from now on. Its `secret` is in this answer and in no later one."""
+    """The address is told of its events from now on, or a catalogue is sent each release.
+
+    The `secret` is in this answer and in no later one.
+    """
     added = webhooks.add_webhook(services, principal, body)
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{added.id}"
     return added

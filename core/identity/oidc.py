@@ -9,7 +9,7 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -118,7 +118,8 @@ class Issuer:
             tenant=tenant,
             key_id=key_id_of(settings.oidc_issuer, claims["sub"]),
             name=person,
-            roles=_roles(claim(claims, settings.oidc_roles_claim), settings.oidc_roles_prefix),
+            roles=_roles(claim(claims, settings.oidc_roles_claim), settings.oidc_roles_prefix)
+            | _roles_of_groups(claim(claims, settings.oidc_groups_claim), settings.oidc_group_roles),
             person=person,
             team=team,
             expires_at=datetime.fromtimestamp(int(claims["exp"]), UTC),
@@ -158,6 +159,12 @@ def _text(claims: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise ValueError("a required claim is missing")
     return value
+
+
+def _roles_of_groups(value: Any, roles: Mapping[str, Sequence[Role]]) -> frozenset[Role]:
+    """Add up the roles of the groups in the list, each named whole in the settings."""
+    groups = [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return frozenset(role for group in groups for role in roles.get(group, ()))
 
 
 def _roles(value: Any, prefix: str) -> frozenset[Role]:

@@ -52,6 +52,7 @@ class Trouble(StrEnum):
     BROKEN = "broken"
     INTERRUPTED = "interrupted"
     UNSIGNED = "unsigned"
+    UNREADABLE = "unreadable"
     DELETED = "deleted"
 
 
@@ -63,7 +64,10 @@ class Disabled(StrEnum):
 
 
 class WebhookEndpoint(CreatedAt, Base):
-    """Where a tenant wants to be told. ``secrets`` is sealed; ``failures``: deliveries given up in a row."""
+    """Where a tenant wants to be told. ``secrets`` and ``token`` are sealed; ``failures``: given up in a row.
+
+    ``catalogue``: which one stands at the address, and is sent each release in its own form; None: events.
+    """
 
     __tablename__ = "webhook_endpoints"
 
@@ -72,6 +76,8 @@ class WebhookEndpoint(CreatedAt, Base):
     url: Mapped[str] = mapped_column(String(2000))
     secrets: Mapped[bytes] = mapped_column(LargeBinary)
     events: Mapped[list[str]] = mapped_column(JSONB)
+    catalogue: Mapped[str | None] = mapped_column(String(32), default=None)
+    token: Mapped[bytes | None] = mapped_column(LargeBinary, default=None)
     created_by: Mapped[str] = mapped_column(String(128))
     failures: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     disabled_at: Mapped[datetime | None] = mapped_column(default=None)

@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any
 
@@ -41,12 +41,14 @@ class Limits:
 class Outcome:
     """What came of one attempt: it was received (``trouble`` None), or not, and why.
 
-    ``pause_seconds``: how long the receiver asked to be left alone.
+    ``pause_seconds``: how long the receiver asked to be left alone. ``content``: the answer as far as it was
+    read, for whoever sent; it is recorded nowhere.
     """
 
     status: int | None = None
     trouble: Trouble | None = None
     pause_seconds: int = 0
+    content: bytes = field(default=b"", repr=False, compare=False)
 
 
 class _NotAllowedError(Exception):
@@ -64,12 +66,13 @@ def send(
     body: bytes,
     headers: Mapping[str, str],
     *,
+    method: str = "POST",
     rules: Rules,
     limits: Limits,
     resolver: Resolver = resolve,
     context: ssl.SSLContext | None = None,
 ) -> Outcome:
-    """Post the body to the address and say what came of it; never raises for what the other side does.
+    """Send the body to the address and say what came of it; never raises for what the other side does.
 
     ``context``: whom TLS trusts; the system's authorities by default.
     """
@@ -86,7 +89,9 @@ def send(
     except OSError:
         return Outcome(trouble=Trouble.UNRESOLVED)
     try:
-        return _posted(target, addresses, body, headers, limits, context or ssl.create_default_context())
+        return _sent(
+            target, addresses, method, body, headers, limits, context or ssl.create_default_context()
+        )
     except httpcore.TimeoutException:
         return Outcome(trouble=Trouble.TIMEOUT)
     except httpcore.ConnectError as error:
@@ -111,9 +116,10 @@ def _allowed(target: Target, rules: Rules, resolver: Resolver) -> list[str]:
     return list(found)
 
 
-def _posted(
+def _sent(
     target: Target,
     addresses: Sequence[str],
+    method: str,
     body: bytes,
     headers: Mapping[str, str],
     limits: Limits,
@@ -128,20 +134,20 @@ def _posted(
     sent = {**headers, "Host": target.authority, "Content-Length": str(len(body)), "Connection": "close"}
     with (
         connection,
-        connection.stream("POST", target.url, headers=list(sent.items()), content=body) as answer,
+        connection.stream(method, target.url, headers=list(sent.items()), content=body) as answer,
     ):
-        # The status is known by now: whether the rest of the answer arrives changes nothing.
+        content = bytearray()
+        # The status is known by now: whether the rest of the answer arrives changes nothing of it.
         with contextlib.suppress(httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError):
-            _read(answer.iter_stream(), limits.answer_bytes)
-        return _outcome(answer)
+            _read(answer.iter_stream(), limits.answer_bytes, content)
+        return replace(_outcome(answer), content=bytes(content))
 
 
-def _read(chunks: Iterable[bytes], limit: int) -> None:
-    """Read the answer, so that its sender sees it taken; not beyond the limit, and keep none of it."""
-    size = 0
+def _read(chunks: Iterable[bytes], limit: int, content: bytearray) -> None:
+    """Read the answer into ``content``, so that its sender sees it taken; not beyond the limit."""
     for chunk in chunks:
-        size += len(chunk)
-        if size >= limit:
+        content += chunk[: limit - len(content)]
+        if len(content) >= limit:
             return
 
 

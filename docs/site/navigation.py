@@ -17,6 +17,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
             "docs/compare.md",
             "docs/console.md",
             "docs/client.md",
+            "docs/r.md",
             "docs/python.md",
             "docs/tools.md",
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +21,7 @@ class Received:
     path: str
     headers: dict[str, str]
     body: bytes
+    method: str = "POST"
 
     @property
     def id(self) -> str:
@@ -33,11 +34,12 @@ class Received:
 
 @dataclass
 class Receiver:
-    """``statuses`` are answered one after the other, the last of them for ever."""
+    """``statuses`` are answered one after the other, the last of them for ever; ``answer``: with what."""
 
     port: int
     statuses: list[int] = field(default_factory=lambda: [200])
     received: list[Received] = field(default_factory=list)
+    answer: Callable[[Received], bytes] = lambda _: b""
 
     @property
     def url(self) -> str:
@@ -52,11 +54,16 @@ def receiver() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            kept.received.append(Received(self.path, headers, body))
+            got = Received(self.path, headers, body, self.command)
+            kept.received.append(got)
+            content = kept.answer(got)
             status = kept.statuses.pop(0) if len(kept.statuses) > 1 else kept.statuses[0]
             self.send_response(status)
-            self.send_header("Content-Length", "0")
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
+            self.wfile.write(content)
+
+        do_PUT = do_PATCH = do_POST
 
         def log_message(self, *_: object) -> None:
             """Nothing is logged."""

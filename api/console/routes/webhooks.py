@@ -13,6 +13,7 @@ from api.console.session import Signed, see
 from api.deps import Cursor, ServicesDep
 from api.routes.webhooks import ManagerDep
 from core.errors import GraphveilError
+from core.reports.pushes import catalogues
 from core.webhooks.models import EventType
 from core.workflows.webhooks import deliveries
 from core.workflows.webhooks import endpoints as webhooks
@@ -31,7 +32,12 @@ def add(request: Request, services: ServicesDep, principal: ManagerDep, form: Fo
     """The address is told of its events from now on; its secret is on this page and on no later one."""
     try:
         try:
-            asked = webhooks.NewWebhook(url=form.get("url", ""), events=form.many("events"))
+            asked = webhooks.NewWebhook(
+                url=form.get("url", ""),
+                events=form.many("events"),
+                catalogue=form.get("catalogue") or None,
+                token=form.get("token") or None,
+            )
         except ValidationError as error:
             raise mistaken(error) from None
         made = webhooks.add_webhook(services, principal, asked)
@@ -91,6 +97,7 @@ def _page(
     content = {
         "webhooks": webhooks.list_webhooks(services, principal, cursor),
         "events": [str(event) for event in EventType if event is not EventType.TEST],
+        "catalogues": catalogues(),
         "made": made,
         "filled": filled or Form([]),
         "problem": problem,

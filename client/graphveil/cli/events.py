@@ -52,10 +52,23 @@ def _json(change: Change) -> str:
 def add(
     context: typer.Context,
     url: Annotated[str, typer.Argument(help="An https address.", show_default=False)],
-    event: Annotated[list[str], typer.Option(help="What to be told of, such as job.published; repeat.")],
+    event: Annotated[
+        list[str] | None, typer.Option(help="What to be told of, such as job.published; repeat.")
+    ] = None,
+    catalogue: Annotated[
+        str | None, typer.Option(help="Send it each release: openlineage, datahub or openmetadata.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="GRAPHVEIL_CATALOGUE_TOKEN", help="The catalogue's bearer token."),
+    ] = None,
 ) -> None:
-    """Add an address. Its secret is shown this once."""
-    ask(context, lambda graphveil: graphveil.webhooks.add(url, events=event), _with_secret)
+    """Add an address, or a catalogue. Its secret is shown this once."""
+    ask(
+        context,
+        lambda graphveil: graphveil.webhooks.add(url, events=event or [], catalogue=catalogue, token=token),
+        _with_secret,
+    )
 
 
 @app.command("list")
@@ -68,7 +81,7 @@ def _webhooks(found: list[Webhook]) -> None:
     made = table(None, "id", "address", "events", "state")
     for one in found:
         state = one.state if one.disabled_reason is None else f"{one.state} ({one.disabled_reason})"
-        made.add_row(one.id, escape(one.url), ", ".join(one.events), state)
+        made.add_row(one.id, escape(one.url), one.catalogue or ", ".join(one.events), state)
     out.print(made)
 
 

@@ -10,7 +10,7 @@ from graphveil.models.base import Answer, NextCursor
 
 PROBLEMS = (
     "status, redirect, gone, timeout, unresolved, not_public, unreachable, tls, broken, unsigned, "
-    "interrupted or deleted."
+    "unreadable, interrupted or deleted."
 )
 
 
@@ -20,6 +20,9 @@ class Webhook(Answer):
     id: str = Field(examples=["wh_01k8zv2v9h6t0h3r6b8mkx2n4e"])
     url: str = Field(examples=["https://hooks.example.org/graphveil"])
     events: list[str] = Field(examples=[["job.published", "job.failed"]])
+    catalogue: str | None = Field(
+        default=None, description="The catalogue that is sent each release; null where events are told."
+    )
     state: str = Field(description="enabled or disabled.")
     disabled_reason: str | None = Field(
         description="gone (it answered 410) or failing (too many deliveries in a row were given up)."

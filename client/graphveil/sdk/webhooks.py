@@ -39,9 +39,22 @@ class WebhookCalls:
     def __init__(self, calls: Transport) -> None:
         self._calls = calls
 
-    def add(self, url: str, *, events: Sequence[str]) -> Webhook:
-        """Add an address that is told of the events; ``secret`` is in this answer alone."""
-        return self._calls.read(Webhook, "POST", "/webhooks", json={"url": url, "events": list(events)})
+    def add(
+        self,
+        url: str,
+        *,
+        events: Sequence[str] = (),
+        catalogue: str | None = None,
+        token: str | None = None,
+    ) -> Webhook:
+        """Add an address that is told of the events; ``secret`` is in this answer alone.
+
+        ``catalogue`` instead of events: openlineage, datahub or openmetadata stands at the address, and is
+        sent each release; ``token``: its bearer token.
+        """
+        asked = {"url": url, "events": list(events), "catalogue": catalogue, "token": token}
+        body = {name: value for name, value in asked.items() if value is not None}
+        return self._calls.read(Webhook, "POST", "/webhooks", json=body)
 
     def list(self) -> Iterator[Webhook]:
         """List the tenant's webhooks, newest first, page by page."""

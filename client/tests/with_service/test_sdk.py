@@ -165,6 +165,11 @@ def test_webhooks(service: Graphveil):
     assert service.webhooks.retry(hook.id, sent.id).state == "pending"
     assert service.webhooks.enable(hook.id).state == "enabled"
     service.webhooks.delete(hook.id)
+    pushed = service.webhooks.add("https://datahub.example.org", catalogue="datahub", token="eyJ.secret")
+    assert (pushed.catalogue, pushed.events) == ("datahub", ["job.published"])
+    with pytest.raises(problems.Conflict):
+        service.webhooks.test(pushed.id)
+    service.webhooks.delete(pushed.id)
 
 
 def test_audits(service: Graphveil):

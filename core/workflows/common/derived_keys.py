@@ -12,6 +12,7 @@ from core.settings import Settings
 
 KEY_BYTES = 32
 CURSORS, WEBHOOK_SECRETS, SIGN_INS = "page cursors v1", "webhook secrets v1", "console sign-ins v1"
+CATALOGUE_TOKENS = "catalogue tokens v1"
 
 
 def derived_key(settings: Settings, purpose: str) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from core.errors import LeaseLost, NotFound
+from core.errors import Conflict, LeaseLost, NotFound
 from core.failpoints import reach
 from core.identity.service import Principal, require
 from core.logging import get_logger
@@ -26,14 +26,17 @@ from core.webhooks.models import (
     WebhookEndpoint,
 )
 from core.webhooks.sending import Outcome
+from core.webhooks.signing import Secret
 from core.work import leases
 from core.workflows.common import paging
 from core.workflows.common.context import Services
-from core.workflows.webhooks.endpoints import ROLES, secrets_of
+from core.workflows.webhooks.endpoints import ROLES, secrets_of, token_of
 from graphveil.models.webhooks import Deliveries, Delivery
 
 GRACE_SECONDS = 60.0
 """How long after the time for an attempt its lease lasts: names are resolved in time of their own."""
+MAX_CALLS = 5
+"""Most calls that a catalogue's emitter makes for one release; each may take the time of a delivery."""
 TEST_ATTEMPTS = 1
 PURGED_AT_ONCE = 10_000
 
@@ -41,14 +44,29 @@ log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
+class Push:
+    """A release for a catalogue: which, whose, and with what calls are signed and authorized."""
+
+    catalogue: str
+    tenant: str
+    job_id: str
+    secrets: tuple[Secret, ...] = field(repr=False)
+    token: str | None = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Sending:
-    """A delivery under one attempt, the fencing token of what becomes of it."""
+    """A delivery under one attempt, the fencing token of what becomes of it.
+
+    ``push``: what is sent is not ``body``, but what the catalogue's emitter makes of the release.
+    """
 
     delivery_id: str
     attempt: int
     url: str
     body: bytes = field(repr=False)
     headers: dict[str, str] = field(repr=False)
+    push: Push | None = None
 
 
 def list_deliveries(
@@ -80,6 +98,8 @@ def try_webhook(services: Services, principal: Principal, endpoint_id: str) -> D
     with services.db.transaction() as session:
         endpoint = service.get(session, tenant=principal.tenant, endpoint_id=endpoint_id)
         service.check_enabled(endpoint)
+        if endpoint.catalogue is not None:
+            raise Conflict("A catalogue is sent releases alone; publish one, and look at its delivery.")
         payload = {
             "type": str(EventType.TEST),
             "timestamp": repository.database_now(session).isoformat(),
@@ -125,7 +145,8 @@ def take_due(services: Services, worker: str, limit: int) -> list[Sending]:
                 DELIVERIES,
                 row.id,
                 worker=worker,
-                lease_seconds=settings.webhook_seconds + GRACE_SECONDS,
+                lease_seconds=settings.webhook_seconds * (MAX_CALLS if endpoint.catalogue else 1)
+                + GRACE_SECONDS,
                 max_attempts=row.attempt_limit or settings.webhook_attempts,
             )
             if claimed is None:
@@ -133,13 +154,18 @@ def take_due(services: Services, worker: str, limit: int) -> list[Sending]:
                 _ended(session, settings, endpoint, row, lost)
                 continue
             try:
-                kept = secrets_of(settings, endpoint)
+                kept, token = secrets_of(settings, endpoint), token_of(settings, endpoint)
             except Exception as error:  # another master key, or damage: this endpoint's, and nobody else's
                 log.error("secret_unreadable", webhook_id=endpoint.id, error=type(error).__name__)
                 _ended(session, settings, endpoint, row, Outcome(trouble=Trouble.UNSIGNED))
                 continue
             now = repository.database_now(session)
             secrets = signing.valid(kept, now)
+            if endpoint.catalogue is not None:
+                job_id = claimed.payload["data"]["job_id"]
+                push = Push(endpoint.catalogue, endpoint.tenant, job_id, tuple(secrets), token)
+                taken.append(Sending(claimed.id, claimed.attempt, endpoint.url, b"", {}, push))
+                continue
             body = signing.body_of(_absolute(claimed.payload, settings.public_url))
             headers = signing.headers(claimed.id, now, body, secrets)
             taken.append(Sending(claimed.id, claimed.attempt, endpoint.url, body, headers))

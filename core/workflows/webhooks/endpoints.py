@@ -9,23 +9,28 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.errors import Conflict
+from core.errors import Conflict, InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.logging import get_logger
+from core.reports.pushes import catalogues
 from core.settings import Settings
 from core.storage.sealed import seal, unseal
 from core.webhooks import repository, service, signing
-from core.webhooks.addresses import MAX_URL_CHARACTERS, Rules, checked_url
+from core.webhooks.addresses import MAX_URL_CHARACTERS, Rules, Target, checked_url
 from core.webhooks.models import EventType, WebhookEndpoint
 from core.webhooks.signing import Secret
 from core.workflows.common import paging
 from core.workflows.common.context import Services
-from core.workflows.common.derived_keys import WEBHOOK_SECRETS, derived_key
+from core.workflows.common.derived_keys import CATALOGUE_TOKENS, WEBHOOK_SECRETS, derived_key
 from graphveil.models.webhooks import Webhook, Webhooks
 
 ROLES = (Role.CURATOR, Role.OPERATOR)
 MAX_SECRETS = 4
+PUSHED = (EventType.JOB_PUBLISHED,)
+"""What a catalogue is sent: each release. A test would be an entry of it, and is refused."""
+_PATHS = 200
+"""Characters of an address that are left for what a catalogue's calls append."""
 
 log = get_logger(__name__)
 
@@ -41,10 +46,22 @@ class NewWebhook(BaseModel):
         examples=["https://hooks.example.org/graphveil"],
     )
     events: list[str] = Field(
-        min_length=1,
+        default=[],
         max_length=len(EventType),
-        description="What to be told of.",
+        description="What to be told of: at least one event; none for a catalogue, which is sent releases.",
         examples=[["job.published", "job.failed"]],
+    )
+    catalogue: str | None = Field(
+        default=None,
+        max_length=32,
+        description="The catalogue at the address, to be sent each release in its own form.",
+        examples=["openlineage"],
+    )
+    token: str | None = Field(
+        default=None,
+        repr=False,
+        pattern="^[!-~]{1,4096}$",
+        description="The catalogue's bearer token; stored encrypted, and never shown.",
     )
 
 
@@ -55,7 +72,7 @@ def add_webhook(services: Services, principal: Principal, request: NewWebhook) -
     """
     require(principal, *ROLES)
     target = checked_url(request.url, rules(services.settings))
-    events = service.checked_events(request.events)
+    events = _checked_events(request, target)
     secret = signing.new_secret()
     endpoint_id = ids.new_id(ids.WEBHOOK)
     with services.db.transaction() as session:
@@ -69,6 +86,8 @@ def add_webhook(services: Services, principal: Principal, request: NewWebhook) -
             url=target.url,
             secrets=_sealed(services.settings, endpoint_id, [secret]),
             events=events,
+            catalogue=request.catalogue,
+            token=_sealed_token(services.settings, endpoint_id, request.token),
             created_by=principal.key_id,
             failures=0,
         )
@@ -141,9 +160,46 @@ def secrets_of(settings: Settings, endpoint: WebhookEndpoint) -> list[Secret]:
     return signing.loads(b"".join(unseal([endpoint.secrets], key, context=_context(endpoint.id))))
 
 
+def token_of(settings: Settings, endpoint: WebhookEndpoint) -> str | None:
+    """The catalogue's bearer token. StorageError: another master key."""
+    if endpoint.token is None:
+        return None
+    key = derived_key(settings, CATALOGUE_TOKENS)
+    return b"".join(unseal([endpoint.token], key, context=_context(endpoint.id))).decode()
+
+
 def rules(settings: Settings) -> Rules:
     """Where webhooks may be sent."""
     return Rules(settings.webhook_ports, settings.webhook_private_addresses)
+
+
+def _checked_events(request: NewWebhook, target: Target) -> list[str]:
+    """What the endpoint is told of. InvalidInput for what the kind of endpoint cannot have."""
+    if request.catalogue is None:
+        if request.token is not None:
+            raise InvalidInput(
+                "A token is for a catalogue; name the catalogue, or leave the token out.", field="token"
+            )
+        return service.checked_events(request.events)
+    if request.catalogue not in catalogues():
+        raise InvalidInput("There is no such catalogue.", field="catalogue", accepted=[*catalogues(), None])
+    if not set(request.events) <= set(PUSHED):
+        raise InvalidInput(
+            "A catalogue is sent releases alone; leave the events out.", field="events", accepted=[*PUSHED]
+        )
+    if "?" in target.path or len(target.url) > MAX_URL_CHARACTERS - _PATHS:
+        raise InvalidInput(
+            "Paths are appended to a catalogue's address; give the address of its service, without a query.",
+            field="url",
+        )
+    return [*map(str, PUSHED)]
+
+
+def _sealed_token(settings: Settings, endpoint_id: str, token: str | None) -> bytes | None:
+    if token is None:
+        return None
+    key = derived_key(settings, CATALOGUE_TOKENS)
+    return b"".join(seal([token.encode()], key, context=_context(endpoint_id)))
 
 
 def _sealed(settings: Settings, endpoint_id: str, secrets: Iterable[Secret]) -> bytes:
@@ -165,6 +221,7 @@ def _view(row: WebhookEndpoint, secret: Secret | None = None) -> Webhook:
         id=row.id,
         url=row.url,
         events=row.events,
+        catalogue=row.catalogue,
         state="enabled" if row.disabled_at is None else "disabled",
         disabled_reason=row.disabled_reason,
         failures=row.failures,

@@ -331,3 +331,40 @@ def test_no_shared_secret_can_be_configured(trusting: Trusting):
     for name in ("HS256", "none", "ES256K", "rs256"):
         with pytest.raises(ValueError, match="oidc_algorithms"):
             trusting(algorithms=(name,))
+
+
+MAPPED = {"/research/epi": ["requester"], "5C1F-stewards": ["curator", "auditor"]}
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        (["/research/epi"], {"requester"}),
+        (["/research/epi", "5C1F-stewards", "others"], {"requester", "curator", "auditor"}),
+        (["5c1f-stewards", "research/epi", "/research/epi/x", "curator"], set()),  # whole, as it is written
+        ([["/research/epi"], {"a": 1}, 7, None], set()),
+        ("/research/epi", set()),  # a text is no list of groups: one may have a space in its name
+        ({"/research/epi": True}, set()),
+        (None, set()),
+    ],
+)
+def test_groups_have_the_roles_that_the_settings_give_them(
+    idp: issuer.Issuer, trusting: Trusting, groups: Any, expected: set[str]
+):
+    token = idp.sign(idp.claims(roles=[], directory={"groups": groups}), idp.private["r1"], "RS256", "r1")
+    settings = trusting(groups_claim="directory.groups", group_roles=MAPPED)
+    assert Issuer(settings).principal(token).roles == expected
+    assert Issuer(trusting(groups_claim="directory.groups")).principal(token).roles == set()
+
+
+def test_roles_of_groups_are_added_to_those_that_a_token_names(idp: issuer.Issuer, trusting: Trusting):
+    token = idp.sign(idp.claims(groups=["5C1F-stewards"]), idp.private["r1"], "RS256", "r1")
+    found = Issuer(trusting(group_roles=MAPPED)).principal(token)
+    assert found.roles == {Role.REQUESTER, Role.CURATOR, Role.AUDITOR}
+
+
+def test_a_group_of_a_role_that_there_is_none_of_stops_the_start(trusting: Trusting):
+    with pytest.raises(ValueError, match="oidc_group_roles"):
+        trusting(group_roles={"stewards": ["administrator"]})
+    for role in Role:
+        assert trusting(group_roles={"stewards": [role]}).oidc_group_roles == {"stewards": (role,)}
