@@ -266,7 +266,8 @@ def _columns(
         guess = guesses.get(place) or roles.Guess(Role.LEFT, 1.0, ("nothing asks for it",))
         given = GRAPH_ID if name == GRAPH_ID else called.get(place)
         if given in (None, "value", "attribute"):
-            given = named(guess.role, usable[place], place, taken)
+            number = cells[place].numeric or cells[place].empty
+            given = named(guess.role, usable[place], place, taken, number=number)
         if given == LEFT and guess.role is not Role.LEFT:
             guess = replace(guess, role=Role.LEFT)
         examples = [each[:_SHOWN] for each in cells[place].held[:_EXAMPLES]]

@@ -150,7 +150,7 @@ def role_of(name: str | None, column: Cells, *, edges: bool = True) -> Guess:
 
 def _scores(word: str, header: bool, column: Cells) -> dict[Role, float]:
     text = column.share(TEXT, DATE, CLOCK) > 0.5 and not column.dated and not column.truths
-    small = column.integer and column.few(_FEW)
+    small, truths = column.integer and column.few(_FEW), column.truths is not None
     name = 8.0 if len(word) > 3 else 5.0
     time = -2.0 + name * (word in words.TIMES)
     if column.compact:
@@ -163,13 +163,13 @@ def _scores(word: str, header: bool, column: Cells) -> dict[Role, float]:
         time += 3.5
     time += column.rising * (3.5 if len(column.held) > 4 else 1.8)
     time -= 1.5 * (column.fractions and not column.epoch)
-    time -= 1.0 * (small and not column.years) + 8.0 * text + 8.0 * column.truths
+    time -= 1.0 * (small and not column.years) + 8.0 * text + 8.0 * truths
     if column.numeric and min(column.numbers) < 0:
         time -= 3.0
     value = (
         5.0 * (word in words.VALUES) + 1.5 * column.numeric + 3.0 * (column.fractions and not column.epoch)
     )
-    value += 2.0 * (column.share(MONEY, COMMA) > 0.5) + 2.0 * column.truths + 1.0 * small
+    value += 2.0 * (column.share(MONEY, COMMA) > 0.5) + 2.0 * truths + 1.0 * small
     value -= 5.0 * (column.dated and not column.compact) + 3.0 * bool(column.epoch) + 8.0 * text
     kind = -1.0 + 5.0 * (word in words.TYPES)
     if text and column.few(_FEW):
@@ -178,9 +178,9 @@ def _scores(word: str, header: bool, column: Cells) -> dict[Role, float]:
         kind += 2.0
     elif text and 2 * len(column.distinct) > len(column.held):
         kind -= 4.0 * len(column.held) / (len(column.held) + 10)
-    kind -= 5.0 * column.numeric + 8.0 * column.dated + 4.0 * column.truths
+    kind -= 5.0 * column.numeric + 8.0 * column.dated + 4.0 * truths
     attribute = 1.0 * text + 2.0 * (header and word not in words.TYPES) - 4.0 * column.numeric
-    attribute -= 4.0 * column.dated + 8.0 * column.truths - 3.0 * (column.share(DICTIONARY) > 0.5)
+    attribute -= 4.0 * column.dated + 8.0 * truths - 3.0 * (column.share(DICTIONARY) > 0.5)
     index = -2.0 + (5.0 if column.counter and not column.epoch else -6.0)
     index += 4.0 * (word in words.INDICES or not word) * (header and column.integer)
     return {
@@ -214,6 +214,8 @@ def _why(word: str, column: Cells) -> dict[Role, tuple[str, ...]]:
         grounds[Role.VALUE].append("its numbers have fractions")
     elif column.numeric:
         grounds[Role.VALUE].append("its cells are numbers")
+    if column.truths:
+        grounds[Role.VALUE].append(f"its texts are {' and '.join(column.truths)}, read as false and true")
     if column.few(_FEW):
         grounds[Role.TYPE].append("it has few texts, each of them often")
     if column.counter:

@@ -12,7 +12,7 @@ from core.errors import IngestRejected, InvalidInput
 from core.graphs.graph import Graph
 from core.graphs.ingest.assembled_objects import store
 from core.graphs.ingest.uploaded import UploadedFile, canonicalise
-from core.graphs.reading.model import About
+from core.graphs.reading.model import About, Role
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.stored.whole import read_graph
 from core.graphs.uploads.files import IngestReport
@@ -405,6 +405,33 @@ def test_booleans_of_edges_have_one_spelling(folder: Folder) -> None:
     (table,) = graph.edges.values()
     assert table.values is not None
     assert sorted(table.values.columns["answered"].tolist()) == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "words", ["yes no", "Y N", "ja nein", "Oui non", "vrai FAUX", "sí no", "t f", "true false"]
+)
+@pytest.mark.parametrize("header", ["source,target,answered\n", ""])
+def test_yes_and_no_in_other_words_are_booleans(folder: Folder, words: str, header: str) -> None:
+    yes, no = words.split()
+    said = [yes, no.upper(), yes.lower(), no, no, yes, yes, no]
+    rows = "".join(f"p{i},p{i * 3 % 8 + 1},{each}\n" for i, each in enumerate(said))
+    graph, report = folder.read(header + rows)
+    column = report.readings["edges"].columns[2]
+    assert column.role is Role.VALUE
+    (answered,) = report.schema.edge_types[0].attributes
+    assert answered.categories == ("false", "true")
+    (table,) = graph.edges.values()
+    assert table.values is not None
+    assert sorted(table.values.columns[answered.name].tolist()) == [0, 0, 0, 0, 1, 1, 1, 1]
+    told = f"{no.lower()} and {yes.lower()}"
+    assert told in column.why[0]
+    assert any(told in warning for warning in report.warnings) is (words != "true false")
+
+
+def test_a_further_word_far_on_makes_no_booleans(folder: Folder) -> None:
+    rows = "".join(f"p{i},p{i + 1},{('Yes', 'no')[i % 2]}\n" for i in range(2000))
+    _, report = folder.read("source,target,answered\n" + rows + "p1,p9,maybe\n")
+    assert report.schema.edge_types[0].attributes[0].categories == ("Yes", "maybe", "no")
 
 
 def test_a_value_that_differs_in_one_relation_alone_is_carried_by_all(folder: Folder) -> None:
