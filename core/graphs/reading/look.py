@@ -87,7 +87,8 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
     records = _records(sample, split, asked)
     names = records.first if records.header else None
     questions: list[Question] = []
-    chosen = _columns(records, names, split.keys, asked, questions)
+    two = asked.mapping.bipartite or bool(sorts.said_by(sample.comments, None)[0])
+    chosen = _columns(records, names, split.keys, asked, questions, two)
     if not records.known:
         questions += asking.of_header(records.header, records.probability, records.first, records.line)
     if split.rival is not None:
@@ -227,6 +228,7 @@ def _columns(
     keys: Sequence[str],
     asked: Asked,
     questions: list[Question],
+    two_sorts: bool,
 ) -> list[Column]:
     """Say what every column is: what was said, what the schema says, and the rest by what is in it."""
     width = len(records.first)
@@ -246,7 +248,7 @@ def _columns(
             fixed[place] = guesses[place].role
     infer = asked.infer or (names is not None and not {"source", "target", "id"} & set(called.values()))
     if infer and asked.part == "edges":
-        _guess_edges(names, cells, fixed, guesses, asked, questions)
+        _guess_edges(names, cells, fixed, guesses, questions, two_sorts)
     elif infer:
         _guess_nodes(names, cells, guesses)
     made = []
@@ -325,10 +327,10 @@ def _guess_edges(
     cells: list[Cells],
     fixed: dict[int, Role],
     guesses: dict[int, roles.Guess],
-    asked: Asked,
     questions: list[Question],
+    two_sorts: bool,
 ) -> None:
-    ends = roles.ends_of(names, cells, fixed)
+    ends = roles.ends_of(names, cells, fixed, two_sorts)
     if ends is not None:
         for place, role in ((ends.source, Role.SOURCE), (ends.target, Role.TARGET)):
             guesses[place] = roles.Guess(role, ends.probability, ends.why)

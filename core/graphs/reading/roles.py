@@ -14,6 +14,12 @@ MOST = 24
 """Columns that may be ends: of more, the first."""
 SAME_IDS = 0.3
 _FEW = 30
+LOOPS = 0.1
+"""Share of lists of one sort of nodes that have loops; of how many, up to the most, nothing is known."""
+TWO_SORTS = 0.15
+"""Share of lists whose ends are of two sorts."""
+_MOST_LOOPS, _MOST_ODDS = 50, 3.0
+_LONGER = math.log(2)
 
 
 @dataclass(frozen=True)
@@ -46,8 +52,13 @@ def overlap(one: Cells, two: Cells) -> float:
     return len(one.distinct & two.distinct) / smaller if smaller else 0.0
 
 
-def ends_of(names: Sequence[str] | None, columns: Sequence[Cells], fixed: Mapping[int, Role]) -> Ends | None:
-    """Choose the two columns of the ends; None where there are not two. ``fixed`` columns are said."""
+def ends_of(
+    names: Sequence[str] | None, columns: Sequence[Cells], fixed: Mapping[int, Role], two_sorts: bool = False
+) -> Ends | None:
+    """Choose the two columns of the ends; None where there are not two.
+
+    ``fixed`` columns are said, and so are ``two_sorts`` of nodes, whose ids are the same by chance.
+    """
     told = {role: place for place, role in fixed.items() if role in (Role.SOURCE, Role.TARGET)}
     named = set(words.ends_among(names)) if names else set()
     of_names = {place for pair in named for place in pair}
@@ -62,7 +73,7 @@ def ends_of(names: Sequence[str] | None, columns: Sequence[Cells], fixed: Mappin
         for j in able:
             if i == j or told.get(Role.SOURCE, i) != i or told.get(Role.TARGET, j) != j:
                 continue
-            scores[i, j] = _pair(i, j, columns, names is not None, drawbacks)
+            scores[i, j] = _pair(i, j, columns, drawbacks, two_sorts)
             if names and (i, j) in named:
                 scores[i, j] += 3.0 if words.only_numbered(names[i], names[j]) else 8.0
     if not scores:
@@ -81,23 +92,43 @@ def _pair(
     i: int,
     j: int,
     columns: Sequence[Cells],
-    header: bool,
     drawbacks: Mapping[int, tuple[float, bool]],
+    two_sorts: bool,
 ) -> float:
     one, two = columns[i], columns[j]
     rows = min(len(one.held), len(two.held))
     same = overlap(one, two)
     score = 3.0 * min(1.0, same / SAME_IDS) * rows / (rows + 5)
-    numbers = one.integer and two.integer  # of users and items, of whom there are more, and so longer ids
-    if same == 0 and one.length and two.length and not numbers:
-        score -= min(3.0, 3.0 * abs(math.log(one.length / two.length)))
+    if same == 0 and one.length and two.length:
+        unlike = abs(math.log(one.length / two.length))
+        if one.integer and two.integer:  # of users and items, of whom there are more, and so longer ids
+            unlike = max(0.0, unlike - _LONGER)
+        score -= min(3.0, 3.0 * unlike)
+    elif same and not two_sorts:
+        score += _loops(one, two)
     low, high = min(i, j), max(i, j)
     away = low + high - 1
-    score -= ((0.0, 2.2, 3.0) if header else (0.0, 3.0, 3.5))[away] if away < 3 else 4.0
+    score -= (0.0, 2.2, 3.0)[away] if away < 3 else 4.0
     score -= 2.2 * (i > j)
     score += 1.0 if one.integer == two.integer and one.numeric == two.numeric else -1.0
     (first, counts), (second, counted) = drawbacks[i], drawbacks[j]
     return score + first + second - 5.0 * (counts or counted)
+
+
+def _loops(one: Cells, two: Cells) -> float:
+    """Weigh the rows that have the same cell twice: ends of one sort have few, of two as many as by chance."""
+    expected = sum(times * two.counted[value] for value, times in one.counted.items())
+    found = sum(a == b for a, b in zip(one.values, two.values, strict=True) if a)
+    rows = min(len(one.held), len(two.held))
+    expected /= rows
+    odds = min(_MOST_ODDS if found < expected else 0.0, loop_odds(found, expected, rows))
+    return math.log((1 - TWO_SORTS) * math.exp(odds) + TWO_SORTS)
+
+
+def loop_odds(loops: int, expected: float, rows: int) -> float:
+    """Weigh so many loops: log odds of two ends of one sort, where few are, against independent columns."""
+    by_chance = loops * math.log(expected) - expected - math.lgamma(loops + 1)
+    return math.log(1 - LOOPS if loops == 0 else LOOPS / (1 + min(rows, _MOST_LOOPS))) - by_chance
 
 
 def _drawback(column: Cells, name: str | None) -> tuple[float, bool]:
@@ -117,6 +148,8 @@ def _drawback(column: Cells, name: str | None) -> tuple[float, bool]:
         score -= 2.0
     if column.numeric and not column.integer:
         score -= 3.0
+    elif column.integer and min(column.numbers) < 0:
+        score -= 4.0
     if name:
         word = words.plain(name)
         if word in words.TIMES or word in words.VALUES or word in words.TYPES or word in words.INDICES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,31 @@ def test_many_rows_without_loops_are_of_one_sort(folder: Folder) -> None:
 )
 def test_too_few_rows_to_tell_two_sorts_are_asked_about(folder: Folder, rows: str) -> None:
     assert "two sorts of nodes" in folder.refused(rows)
+
+
+@pytest.mark.parametrize("rows", [400, 12])
+def test_a_value_between_the_ends_is_not_taken_for_one(folder: Folder, rows: int) -> None:
+    """Numbers of all columns are alike: that ends are no loops tells them where there are many rows."""
+    rng = random.Random(5)
+    ends = [rng.sample(range(1, 60 if rows > 99 else 9), 2) for _ in range(rows)]
+    content = "".join(f"{a},{rng.randint(1, 60 if rows > 99 else 9)},{b}\n" for a, b in ends)
+    if rows > 99:
+        assert roles(folder.read(content)[1]) == ["source", "value", "target"]
+    else:
+        assert "which two columns" in folder.refused(content)
+
+
+@pytest.mark.parametrize("form", ["+49{}", "{}x", "0{}"])
+def test_long_ids_are_no_partners_of_small_values(folder: Folder, form: str) -> None:
+    rng = random.Random(7)
+    known = [form.format(rng.randrange(10**9, 10**10)) for _ in range(12)]
+    rows = "".join("{0},{2},{1}\n".format(*rng.sample(known, 2), rng.randint(1, 40)) for _ in range(9))
+    assert roles(folder.read(rows)[1]) == ["source", "value", "target"]
+
+
+def test_negative_numbers_are_values(folder: Folder) -> None:
+    rows = "".join(f"{i % 9 + 4},{(-1) ** (i // 2)},{i * 5 % 7 + 20}\n" for i in range(40))
+    assert roles(folder.read(rows)[1]) == ["source", "value", "target"]
 
 
 def test_numbered_names_are_no_ends(folder: Folder) -> None:
