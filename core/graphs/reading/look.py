@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.graphs.reading import asking, roles, sorts, times, words
+from core.graphs.reading import asking, clocks, roles, sorts, times, words
 from core.graphs.reading.cells import COMMA, GROUPED, Cells, order_of_days, slashed
 from core.graphs.reading.delimiters import Separated, separated
 from core.graphs.reading.header import CERTAIN_ODDS, header_odds
 from core.graphs.reading.mapping import LEFT, REPEATED, Mapping
-from core.graphs.reading.model import CERTAIN, Column, Counts, Dialect, Question, Reading, Role
+from core.graphs.reading.model import CERTAIN, CERTAIN_ENDS, Column, Counts, Dialect, Question, Reading, Role
 from core.graphs.reading.naming import named, of_values
 from core.graphs.reading.sample import Sample, cells_of, sample_of
 from core.graphs.schema import GRAPH_ID
@@ -52,6 +52,7 @@ class Looked:
     """The reading, the line ``at`` which the first record stands, and where the rows begin.
 
     ``forms`` are those of times that are not ISO 8601; ``keys`` those of dictionaries at the end of lines.
+    ``clock``: the place, from 1, of the column that has the clock of the days in another.
     """
 
     reading: Reading
@@ -60,6 +61,7 @@ class Looked:
     line: int
     forms: dict[str, str]
     keys: tuple[str, ...]
+    clock: int | None = None
 
 
 @dataclass(frozen=True)
@@ -95,12 +97,11 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
         questions.append(asking.of_delimiter(split.delimiter, split.rival))
     bipartite, why = _bipartite(chosen, names, records.columns, sample, asked, questions, split.keys)
     decimal, dates = _written(chosen, records.columns, asked, questions)
-    forms = {
-        each.called: form
-        for each in chosen
-        if each.role is Role.TIME
-        and (form := times.form_of(list(records.columns[each.place - 1].distinct), dates))
-    }
+    moments = [records.columns[each.place - 1] for each in chosen if each.role is Role.TIME]
+    two_columns = clocks.of_two(chosen, records.columns)
+    if two_columns is not None:
+        moments = [clocks.together(*(records.columns[place] for place in two_columns))]
+    forms = {"time": form for each in moments if (form := times.form_of(list(each.distinct), dates))}
     place = split.comments + split.titles
     skipped = [shown(each.text) for each in sample.head[split.comments : place]]
     reading = Reading(
@@ -129,12 +130,14 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
                 records.header,
                 records.line,
             )
-        ),
+        )
+        + (() if two_columns is None or said.columns else (clocks.told(chosen, *two_columns),)),
         tuple(questions),
     )
     rows = sample.head[place]
     start, number = (rows.end, rows.number + 1) if records.header else (rows.start, rows.number)
-    return Looked(reading, records.line, start, number, forms, split.keys)
+    clock = None if two_columns is None else two_columns[1] + 1
+    return Looked(reading, records.line, start, number, forms, split.keys, clock)
 
 
 def _records(sample: Sample, split: Separated, asked: Asked) -> _Records:
@@ -267,7 +270,9 @@ def _columns(
     for place, name in enumerate(own):
         guess = guesses.get(place) or roles.Guess(Role.LEFT, 1.0, ("nothing asks for it",))
         given = GRAPH_ID if name == GRAPH_ID else called.get(place)
-        if given in (None, "value", "attribute"):
+        if given is None and guess.role is Role.TIME:
+            given = "time"
+        elif given in (None, "value", "attribute"):
             number = cells[place].numeric or cells[place].empty
             given = named(guess.role, usable[place], place, taken, number=number)
         if given == LEFT and guess.role is not Role.LEFT:
@@ -334,7 +339,7 @@ def _guess_edges(
     if ends is not None:
         for place, role in ((ends.source, Role.SOURCE), (ends.target, Role.TARGET)):
             guesses[place] = roles.Guess(role, ends.probability, ends.why)
-        if ends.probability < CERTAIN:
+        if ends.probability < CERTAIN_ENDS:
             questions.append(asking.of_ends(ends, names, cells))
         elif names is None or not words.ends_among(names):
             questions += asking.of_part(cells[ends.source], cells[ends.target], fixed)
@@ -356,6 +361,8 @@ def _guess_edges(
             if gephis and guess.why == (_SAYS_DIRECTION,):
                 guesses[place] = replace(guess, role=Role.TYPE)  # a proposal takes it for what it says
     _one_each(guesses, fixed)
+    if (clock := clocks.clock_beside(guesses, cells)) is not None and clock not in fixed:
+        guesses[clock] = roles.Guess(Role.TIME, 1.0, ("it is the clock of the days in another column",))
 
 
 def _one_each(guesses: dict[int, roles.Guess], fixed: dict[int, Role]) -> None:
@@ -364,7 +371,7 @@ def _one_each(guesses: dict[int, roles.Guess], fixed: dict[int, Role]) -> None:
         places = [place for place in sorted(guesses) if guesses[place].role is role]
         best = max(places, key=lambda place: (place in fixed, guesses[place].probability), default=None)
         for place in places:
-            if place == best:
+            if place == best or place in fixed:
                 continue
             guess = guesses[place]
             why = (f"another column is the {role}",)

@@ -18,7 +18,7 @@ LOOPS = 0.1
 """Share of lists of one sort of nodes that have loops; of how many, up to the most, nothing is known."""
 TWO_SORTS = 0.15
 """Share of lists whose ends are of two sorts."""
-_MOST_LOOPS, _MOST_ODDS = 50, 3.0
+_MOST_LOOPS, _MOST_ODDS = 50, 5.0
 _LONGER = math.log(2)
 
 
@@ -149,7 +149,7 @@ def _drawback(column: Cells, name: str | None) -> tuple[float, bool]:
     if column.numeric and not column.integer:
         score -= 3.0
     elif column.integer and min(column.numbers) < 0:
-        score -= 4.0
+        score -= 6.0
     if name:
         word = words.plain(name)
         if word in words.TIMES or word in words.VALUES or word in words.TYPES or word in words.INDICES:

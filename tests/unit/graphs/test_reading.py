@@ -371,6 +371,52 @@ def test_the_order_of_day_and_month_is_asked(folder: Folder) -> None:
     assert not other.readings["edges"].questions
 
 
+@pytest.mark.parametrize("header", ["", "a,b,day,hour\n", "source,target,date,time\n"])
+@pytest.mark.parametrize(
+    ("days", "hours"),
+    [
+        (["2024-03-01", "2024-03-01", "2024-03-02"], ["14:05:00", "15:05:30", "00:30:00"]),
+        (["01.03.2024", "01.03.2024", "02.03.2024"], ["14:05", "15:05", "00:30"]),
+        (["03/13/2024", "03/13/2024", "03/14/2024"], ["2:05 PM", "3:05 PM", "12:30 AM"]),
+        (["20240301", "20240301", "20240302"], ["14:05:00", "15:05:00", "00:30:00"]),
+    ],
+)
+def test_a_day_and_its_clock_are_one_time(
+    folder: Folder, header: str, days: list[str], hours: list[str]
+) -> None:
+    ends = [("ann", "ben"), ("ben", "cy"), ("cy", "ann")]
+    rows = [(a, b, day, hour) for (a, b), day, hour in zip(ends, days, hours, strict=True)]
+    graph, report = folder.read(header + "".join(",".join(row) + "\n" for row in rows), header=str(bool(header)).lower())
+    reading = report.readings["edges"]
+    assert roles(report) == ["source", "target", "time", "time"]
+    (said,) = (each for each in report.warnings if "are read as one time" in each)
+    grid, (table,) = graph.schema.time, graph.edges.values()
+    assert grid is not None
+    assert table.step is not None
+    first, second = (at // grid.width for at in (0, 3600))
+    steps = sorted(table.step.tolist())
+    assert steps[1] - steps[0] == second - first > 0
+    again = Folder(folder.path / "out")
+    other, apart = again.read(
+        (folder.path / "edges").read_bytes(), columns=said.split("columns=")[1].split(" to ")[0], header=str(bool(header)).lower()
+    )
+    assert roles(apart) == ["source", "target", "time", "value"]
+    kind = "category" if "PM" in hours[0] else "time_of_day"
+    assert [str(each.kind) for each in other.schema.edge_types[0].attributes] == [kind]
+    kept = Folder(again.path / "out")
+    same, last = kept.read((folder.path / "edges").read_bytes(), **reading.mapping.options())
+    assert same.schema == graph.schema
+    assert sorted(next(iter(same.edges.values())).step.tolist()) == steps
+    assert not any("are read as one time" in each for each in last.warnings)
+
+
+def test_two_clocks_beside_a_day_are_values(folder: Folder) -> None:
+    rows = "".join(f"p{i},p{i + 1},2024-03-{i + 1:02},0{i}:05,1{i}:10\n" for i in range(9))
+    _, report = folder.read("source,target,date,leaves,arrives\n" + rows)
+    assert roles(report)[2:] != ["time", "time", "time"]
+    assert len(report.schema.edge_types[0].attributes) == 2
+
+
 def test_times_in_two_units_are_a_warning(folder: Folder) -> None:
     _, report = folder.read("source,target,time\na,b,1700000000\nb,c,1700900000000\nc,a,20240517\n")
     assert any("two units" in warning for warning in report.warnings)
