@@ -22,9 +22,7 @@ KEPT = "time of day"
 def clock_beside(guesses: Mapping[int, Guess], cells: Sequence[Cells]) -> int | None:
     """Find the one column of clocks beside a time of days without any; None where there is none."""
     days = [place for place, guess in guesses.items() if guess.role is Role.TIME and is_days(cells[place])]
-    clocks = [
-        place for place, guess in guesses.items() if guess.role not in _ENDS and is_clock(cells[place])
-    ]
+    clocks = [place for place, guess in guesses.items() if guess.role not in _ENDS and is_clock(cells[place])]
     return clocks[0] if len(days) == len(clocks) == 1 else None
 
 
@@ -33,7 +31,7 @@ _ENDS = (Role.SOURCE, Role.TARGET)
 
 def is_days(column: Cells) -> bool:
     """Tell whether a column has dates without a time of day."""
-    long = any(":" in value or len(value.strip("Zz")) > 10 and value.isdigit() for value in column.distinct)
+    long = any(":" in value or (len(value.strip("Zz")) > 10 and value.isdigit()) for value in column.distinct)
     return column.dated and not long
 
 
@@ -69,7 +67,8 @@ def joined(table: pa.Table) -> pa.Table:
 def told(columns: Sequence[Column], day: int, clock: int) -> str:
     """Say that two columns are one time, and the mapping by which they are not."""
     apart = [
-        replace(each, called="value", role=Role.VALUE) if each.place - 1 == clock else each for each in columns
+        replace(each, called="value", role=Role.VALUE) if each.place - 1 == clock else each
+        for each in columns
     ]
     said = Said(
         columns=tuple(
@@ -79,4 +78,6 @@ def told(columns: Sequence[Column], day: int, clock: int) -> str:
         )
     )
     names = " and ".join(str(columns[place].name or columns[place].place) for place in (day, clock))
-    return f"The columns {names} are read as one time, of a day and its clock; send {said} to keep them apart."
+    return (
+        f"The columns {names} are read as one time, of a day and its clock; send {said} to keep them apart."
+    )

@@ -386,7 +386,9 @@ def test_a_day_and_its_clock_are_one_time(
 ) -> None:
     ends = [("ann", "ben"), ("ben", "cy"), ("cy", "ann")]
     rows = [(a, b, day, hour) for (a, b), day, hour in zip(ends, days, hours, strict=True)]
-    graph, report = folder.read(header + "".join(",".join(row) + "\n" for row in rows), header=str(bool(header)).lower())
+    graph, report = folder.read(
+        header + "".join(",".join(row) + "\n" for row in rows), header=str(bool(header)).lower()
+    )
     reading = report.readings["edges"]
     assert roles(report) == ["source", "target", "time", "time"]
     (said,) = (each for each in report.warnings if "are read as one time" in each)
@@ -398,7 +400,9 @@ def test_a_day_and_its_clock_are_one_time(
     assert steps[1] - steps[0] == second - first > 0
     again = Folder(folder.path / "out")
     other, apart = again.read(
-        (folder.path / "edges").read_bytes(), columns=said.split("columns=")[1].split(" to ")[0], header=str(bool(header)).lower()
+        (folder.path / "edges").read_bytes(),
+        columns=said.split("columns=")[1].split(" to ")[0],
+        header=str(bool(header)).lower(),
     )
     assert roles(apart) == ["source", "target", "time", "value"]
     kind = "category" if "PM" in hours[0] else "time_of_day"
