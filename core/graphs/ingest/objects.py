@@ -2,7 +2,8 @@
 
 Told by an object's type alone: whether edges have a direction, which node and edge types there are, whether
 there is time, and where the object has its nodes, who they are. No value of an edge or attribute is looked
-at, but of frames and arrays that name no ends: what is in their columns tells them. Libraries are asked for only where the object is theirs.
+at, but where frames and arrays name no ends: what is in their columns tells those. Libraries are asked for
+only where the object is theirs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from core.graphs.uploads.findings import shown
 
 TAKEN = (
     "a NetworkX graph, a SciPy sparse matrix, a torch_geometric Data, HeteroData or TemporalData, an edge "
-    "list as a pandas or Polars frame, an Arrow table or a NumPy array, an igraph graph, or the path of a file"
+    "list as a pandas or Polars frame, an Arrow table or a NumPy array, an igraph graph, or the path of "
+    "a file"
 )
 UNIVERSE = (
     "who is there cannot be told from edges without publishing who has one: give the nodes as a count, "

@@ -101,7 +101,8 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
     two_columns = clocks.of_two(chosen, records.columns)
     if two_columns is not None:
         moments = [clocks.together(*(records.columns[place] for place in two_columns))]
-    forms = {"time": form for each in moments if (form := times.form_of(list(each.distinct), dates))}
+    form = times.form_of(list(moments[0].distinct), dates) if moments else None
+    forms = {} if form is None else {"time": form}
     place = split.comments + split.titles
     skipped = [shown(each.text) for each in sample.head[split.comments : place]]
     reading = Reading(

@@ -116,7 +116,7 @@ def _pair(
 
 
 def _loops(one: Cells, two: Cells) -> float:
-    """Weigh the rows that have the same cell twice: ends of one sort have few, of two as many as by chance."""
+    """Weigh rows with the same cell twice: ends of one sort have few, of two as many as by chance."""
     expected = sum(times * two.counted[value] for value, times in one.counted.items())
     found = sum(a == b for a, b in zip(one.values, two.values, strict=True) if a)
     rows = min(len(one.held), len(two.held))

@@ -9,10 +9,11 @@ import pyarrow.compute as pc
 
 BOOLEANS = ("false", "true")
 """The one spelling of truths, where nobody declared another."""
-_PAIRS = tuple(
-    tuple(pair.split())
-    for pair in ["false true", "no yes", "f t", "n y", "nein ja", "n j", "falsch wahr", "non oui", "faux vrai", "no si", "no sí", "no sì", "falso verdadero", "falso vero", "nao sim", "não sim", "falso verdadeiro", "nee ja", "nie tak", "nej ja", "off on"]
-)
+_WORDS = """
+false true; no yes; f t; n y; nein ja; n j; falsch wahr; non oui; faux vrai; no si; no sí; no sì;
+falso verdadero; falso vero; nao sim; não sim; falso verdadeiro; nee ja; nie tak; nej ja; off on
+"""
+_PAIRS = tuple(tuple(pair.split()) for pair in _WORDS.split(";"))
 _MEANING = {word: truth for pair in _PAIRS for word, truth in zip(pair, BOOLEANS, strict=True)}
 
 
