@@ -27,7 +27,7 @@ from core.evaluation.utility.degrees import shares, total_variation
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
 from core.graphs.schema.edge_attributes import EdgeAttribute
-from core.methods.base import PublicFacts, no_progress, synthesised_by
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import noise_generator
@@ -60,7 +60,7 @@ def grid() -> None:
         except NotAccepted:
             continue
         counted[shape.unit, "taken"] += 1
-        counted[shape.unit, "carried"] += synthesised_by(found.generator, found.params) == shape.carries_all
+        counted[shape.unit, "carried"] += found.generator.synthesised(found.params) == shape.carries_all
     print("| unit | shapes | taken | all that is declared carried |\n|---|---|---|---|")
     for unit in Unit:
         print(f"| {unit} | " + " | ".join(str(counted[unit, each]) for each in COLUMNS) + " |")

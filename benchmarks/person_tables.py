@@ -4,8 +4,9 @@
     python -m benchmarks.person_tables RESULTS.jsonl --data FOLDER --only things --graph ml-100k --runs 5
     python -m benchmarks.person_tables RESULTS.jsonl --table
 
-Only runs that RESULTS lacks are made, each in a process of its own: CPU seconds are of fit and draw,
-memory is the peak by then, imports and the original included. Delta is 1e-6 where a method needs one.
+Only runs that RESULTS lacks are made, those of a row and an epsilon in a process of their own: CPU seconds
+are of fit and draw, memory is the peak by then, imports, evaluation and the original included. Delta is 1e-6
+where a method needs one.
 
 ``things``: a protected type and things. TV: total variation of the degree distributions, mean over steps; L1:
 sum over things of |degree - original degree| by the number of edges; AUC-items as in docs/metrics.md; Degree
@@ -28,7 +29,7 @@ import multiprocessing
 import re
 import resource
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -113,10 +114,10 @@ class Table:
 
 
 TABLES = {
-    "things": Table(("ml-100k", "amazon", "bitcoin-otc"), (1, 2, 4, 8), THINGS_ROWS),
+    "things": Table(("ml-100k", "amazon", "bitcoin-otc"), (0.5, 1, 2, 4, 8), THINGS_ROWS),
     "large": Table(("taobao",), (1,), THINGS_ROWS[:1]),
-    "people": Table(tuple(person_graphs.PEOPLE), (1, 2, 4), PEOPLE_ROWS),
-    "directed": Table(tuple(person_graphs.DIRECTED), (1, 2, 4), DIRECTED_ROWS),
+    "people": Table(tuple(person_graphs.PEOPLE), (0.5, 1, 2, 4), PEOPLE_ROWS),
+    "directed": Table(tuple(person_graphs.DIRECTED), (0.5, 1, 2, 4), DIRECTED_ROWS),
     "size": Table(SIZES, (1,), SIZE_ROWS),
 }
 
@@ -255,26 +256,24 @@ def modularity(view: UndirectedView, groups: np.ndarray) -> float:
 
 def made(asked: argparse.Namespace) -> None:
     """Makes the runs that RESULTS lacks; a method that refuses a graph stands in its line with the reason."""
-    done = {
-        (line["table"], line["graph"], line["label"], line["epsilon"], line["run"])
-        for line in read(asked.results)
-    }
-    context = multiprocessing.get_context("spawn")
+    keys = ("table", "graph", "label", "epsilon")
+    done = Counter(tuple(line[key] for key in keys) for line in read(asked.results))
     bounds: dict[str, int] = {}
-    with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
-        for table, name, row, epsilon, run in _cells(asked):
-            label = "original" if row is None else row.label
-            if (table, name, label, epsilon, run) in done:
-                continue
+    for table, name, row, epsilon, runs in _cells(asked):
+        cell = (table, name, "original" if row is None else row.label, epsilon)
+        if done[cell] >= runs:
+            continue
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, mp_context=context) as pool:  # a process of its own for every cell
             if name not in bounds:
                 given = name.split("-")[-1] if name.startswith("generated-") else None
                 bounds[name] = int(
                     given or pool.submit(person_graphs.declared_bound, name, asked.data).result()
                 )
-            line: Line = {"table": table, "graph": name, "label": label, "epsilon": epsilon, "run": run}
-            line["bound"] = bounds[name]
-            job = pool.submit(measure, table, name, asked.data, row, epsilon, bounds[name])
-            add(asked.results, line | {"figures": job.result()})
+            for run in range(done[cell], runs):
+                job = pool.submit(measure, table, name, asked.data, row, epsilon, bounds[name])
+                line: Line = dict(zip(keys, cell, strict=True))
+                add(asked.results, line | {"run": run, "bound": bounds[name], "figures": job.result()})
 
 
 def _cells(asked: argparse.Namespace) -> Iterator[tuple[str, str, Row | None, float, int]]:
@@ -284,13 +283,12 @@ def _cells(asked: argparse.Namespace) -> Iterator[tuple[str, str, Row | None, fl
             if asked.graph and name not in asked.graph:
                 continue
             if table == "things":
-                yield table, name, None, 0.0, 0
+                yield table, name, None, 0.0, 1
             for row in each.rows:
                 if asked.method and row.method not in asked.method:
                     continue
-                for epsilon in each.epsilons:
-                    for run in range(1 if table == "large" else asked.runs):
-                        yield table, name, row, float(epsilon), run
+                for epsilon in asked.epsilon or each.epsilons:
+                    yield table, name, row, float(epsilon), 1 if table == "large" else asked.runs
 
 
 def tables(lines: list[Line]) -> Iterator[str]:
@@ -310,7 +308,7 @@ def tables(lines: list[Line]) -> Iterator[str]:
         yield f"{first}| epsilon | " + " | ".join(titles) + " | CPU s | MB | runs |"
         yield "|---" * (len(titles) + 5 + (where == "size")) + "|"
         for (name, label, epsilon), runs in rows.items():
-            means = [_mean([run.get(title) for run in runs]) for title in titles]
+            means = [mean_of([run.get(title) for run in runs]) for title in titles]
             costs = [np.mean([run[key] for run in runs]) for key in ("cpu_seconds", "peak_megabytes")]
             shown = f"{label} (D = {bounds[name]})" if "group" in label or "bound" in label else label
             if where == "size":
@@ -322,7 +320,7 @@ def tables(lines: list[Line]) -> Iterator[str]:
             )
 
 
-def _mean(values: list[float | None]) -> str:
+def mean_of(values: list[float | None]) -> str:
     """Mean over runs, and their standard deviation where there are several that differ."""
     defined = [value for value in values if value is not None]
     if not defined:
@@ -340,6 +338,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=list(TABLES), help="one table")
     parser.add_argument("--graph", action="append", help="one graph of it")
     parser.add_argument("--method", action="append", help="rows of one method")
+    parser.add_argument("--epsilon", action="append", type=float, help="one epsilon")
     parser.add_argument("--runs", type=int, default=RUNS)
     asked = parser.parse_args()
     asked.only = asked.only or list(TABLES)

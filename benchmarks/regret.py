@@ -2,7 +2,7 @@
 
     python -m benchmarks.regret .data/regret/runs.jsonl --data FOLDER               all that is missing
     python -m benchmarks.regret .data/regret/runs.jsonl --data FOLDER --graphs cora digg --epsilons 1 \\
-        --runs 3 --methods dcsbm dgg 'dcsbm:{"preset": "balanced"}'
+        --runs 3 --methods dcsbm dgg 'dcsbm:{"preset": "small"}'
     python -m benchmarks.regret .data/regret/runs.jsonl --table --picture docs/pictures/regret.svg
     python -m benchmarks.regret .data/regret/runs.jsonl --data FOLDER \\
         --candidates 'few={"proposals": 15}' --candidates 'many={"proposals": 60}'      then with --table

@@ -98,7 +98,7 @@ def fit(asked: argparse.Namespace) -> Told:
     facts = PublicFacts(graph.schema, Unit.EDGE, None, NANO_EPSILON, 0, ("edge",))
     plan = generator.plan(params, facts)
     session = PrivateParts(graph, Meter(plan, MemoryRecorder()))
-    generator.fit_parts(session, plan, params, no_progress).save(asked.folder / "model")
+    generator.sharding.fit_parts(session, plan, params, no_progress).save(asked.folder / "model")
     shutil.rmtree(asked.folder / "graph")
     return {}
 
@@ -111,7 +111,7 @@ def law(asked: argparse.Namespace) -> Told:
     for name in ("labels", "degrees"):
         columns[name] = np.tile(columns[name], asked.repeat[0])
     columns["blocks"] = columns["blocks"] * asked.repeat[0]
-    made = generator.shards(model, rng.permutation(len(columns["labels"])), rng)
+    made = generator.sharding.shards(model, rng.permutation(len(columns["labels"])), rng, 2**24)
     made.save(asked.folder / "law")
     return {"strips": made.strips, "nodes": made.nodes, "edge type": key[0]}
 

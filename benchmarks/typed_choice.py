@@ -137,11 +137,12 @@ class Original:
         """The five errors, means over relations; ``true``: the share of released edges that are true."""
         found: dict[str, list[float]] = defaultdict(list)
         for kind in self.graph.schema.edge_types:
-            for name, value in self._relation(synthetic, kind.name).items():
+            for name, value in self.of_relation(synthetic, kind.name).items():
                 found[name].append(value)
         return {name: float(np.mean(values)) for name, values in found.items()}
 
-    def _relation(self, synthetic: Graph, name: str) -> dict[str, float]:
+    def of_relation(self, synthetic: Graph, name: str) -> dict[str, float]:
+        """The errors of one relation."""
         ours, theirs = (sides(graph.cell(name, None)) for graph in (self.graph, synthetic))
         figures = degree_figures(self.graph, synthetic, name)
         found = {

@@ -3,7 +3,7 @@
     python -m benchmarks.utility Facebook.txt
     python -m benchmarks.utility CollegeMsg.txt --width-days 28 --window 5
     python -m benchmarks.utility Facebook.txt --method privgraph
-    python -m benchmarks.utility Facebook.txt --method dcsbm --runs 10 --set preset=balanced
+    python -m benchmarks.utility Facebook.txt --method dcsbm --runs 10 --set preset=small
 
 Node numbers are shuffled at load. Static graphs: unit edge. Streams: unit w-event, every figure the mean over
 snapshots. Parameters are given as ``--set name=value``. PSGraph's bars stand for Facebook (SNAP ego-Facebook)

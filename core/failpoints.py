@@ -1,15 +1,13 @@
-"""Named places at which a fault test kills, stops or pauses this process. Inert unless the settings name one.
+"""Named places at which a fault test kills or stops this process. Inert unless the settings name one.
 
 ``GRAPHVEIL_FAILPOINTS=before_charge`` ends the process at that place as ``kill -9`` would;
-``before_charge:stop`` stops it there as ``kill -STOP`` would, once, until somebody lets it go on;
-``before_charge:pause=5`` holds it there for five seconds.
+``before_charge:stop`` stops it there as ``kill -STOP`` would, once, until somebody lets it go on.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import time
 
 from core.errors import InvalidInput
 
@@ -37,7 +35,7 @@ POINTS = (
     "before_snapshot_commit",
 )
 
-KILL, STOP, PAUSE = "", "stop", "pause="
+KILL, STOP = "", "stop"
 
 _armed: dict[str, str] = {}
 
@@ -52,7 +50,7 @@ def arm(names: str) -> None:
         point, _, action = name.partition(":")
         if point not in POINTS:
             raise InvalidInput(f"There is no failpoint {point!r}.", field="failpoints")
-        if action not in (KILL, STOP) and _seconds(action) is None:
+        if action not in (KILL, STOP):
             raise InvalidInput(f"A failpoint cannot {action!r}.", field="failpoints")
         armed[point] = action
     _armed.clear()
@@ -66,17 +64,6 @@ def reach(point: str) -> None:
         return
     if action == KILL:
         os.kill(os.getpid(), signal.SIGKILL)
-    elif action == STOP:
+    else:
         del _armed[point]
         os.kill(os.getpid(), signal.SIGSTOP)
-    else:
-        time.sleep(_seconds(action) or 0.0)
-
-
-def _seconds(action: str) -> float | None:
-    """How long a pause lasts; None for what is no pause."""
-    try:
-        seconds = float(action.removeprefix(PAUSE)) if action.startswith(PAUSE) else -1.0
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds < float("inf") else None

@@ -67,6 +67,10 @@ class Settings(BaseSettings):
         default=SecretStr(""),
         description="Signs the ledger's heads (an Ed25519 seed); empty: none are exported.",
     )
+    evidence_signing_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="Signs evidence packs (an Ed25519 seed, made of the one above); empty: made of it here.",
+    )
     head_public_keys: str = Field(
         default="", description="Further public keys (hex, comma-separated) whose signed heads are trusted."
     )

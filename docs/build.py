@@ -18,15 +18,16 @@ from core.evaluation.metric import Metric
 from core.evaluation.tasks.run import TASKS
 from core.evaluation.view import UndirectedView
 from core.evaluation.whole.compare import WHOLE
-from core.methods._shared.frame.stages import Staged
 from core.methods._shared.values.stage import VALUES
-from core.methods.base import AcceleratedGenerator, Generator, Parameters, ValuesGenerator
+from core.methods.base import Method, Parameters, never
 from core.methods.registry import generators
 from core.reports.measured import FAMILIES
 from core.reports.model import Report
 from core.settings import Settings
 
 DOCS = Path(__file__).resolve().parent
+PACK_TEXTS = {"promise.md": "PRIVACY_PROMISE.md", "standards.md": "docs/standards.md"}
+"""What each evidence pack holds of the pages that are written by hand: wheels and images have no others."""
 
 
 def pages() -> dict[Path, str]:
@@ -37,11 +38,15 @@ def pages() -> dict[Path, str]:
         DOCS / "metrics.md": _metrics(),
         DOCS / "settings.md": _settings(),
         DOCS / "report.schema.json": _report_schema(),
+        **{
+            DOCS.parent / "core/reports/pack/texts" / name: (DOCS.parent / page).read_text(encoding="utf-8")
+            for name, page in PACK_TEXTS.items()
+        },
     }
 
 
-def _generator(generator: Generator) -> str:
-    text = inspect.getdoc(sys.modules[type(generator).__module__]) or ""
+def _generator(generator: Method) -> str:
+    text = inspect.getdoc(sys.modules[generator.module]) or ""
     accepts = [name for name, value in vars(generator.accepts).items() if value]
     return (
         f"# {generator.title} (`{generator.name}`)\n\n{text}\n\n"
@@ -54,18 +59,17 @@ def _generator(generator: Generator) -> str:
     )
 
 
-def _accelerator(generator: Generator) -> str:
+def _accelerator(generator: Method) -> str:
     """What the method's own class says of GPUs; nothing where none of its jobs gains from one."""
-    if not isinstance(generator, AcceleratedGenerator):
+    if generator.accelerator is None:
         return ""
     return f"- GPU: {inspect.getdoc(generator.accelerator)}\n"
 
 
-def _plan(generator: Generator) -> str:
-    """What the method's own classes say of their plans, and what is paid for beside edges."""
-    own = [each for each in type(generator).__mro__ if "plan" in vars(each) and each is not Staged]
-    texts = [inspect.cleandoc(vars(each)["plan"].__doc__) for each in own]
-    if isinstance(generator, ValuesGenerator):
+def _plan(generator: Method) -> str:
+    """What the method says of its plans, and what is paid for beside edges."""
+    texts = [inspect.cleandoc(generator.plan.__doc__ or "")]
+    if generator.carries is not never:
         texts.append(
             f"With `{VALUES.field}`, that share of epsilon pays for tables of what edges carry, of all steps "
             "together (of a live stream, of each step), and the rest for the above. Reads and proofs: "
@@ -74,10 +78,10 @@ def _plan(generator: Generator) -> str:
     return "\n\n".join(texts)
 
 
-def _reads(model: type[BaseModel]) -> str:
+def _reads(model: type[Parameters]) -> str:
     """The reads whose shares may be set together, where the method names any."""
-    reads = model.READS if issubclass(model, Parameters) else ()
-    return f"- Shares that may be set together (`shares`): {', '.join(reads)}\n" if reads else ""
+    named = ", ".join(model.READS)
+    return f"- Shares that may be set together (`shares`): {named}\n" if named else ""
 
 
 def _metrics() -> str:

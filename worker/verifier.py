@@ -1,5 +1,7 @@
 """``python -m worker.verifier``: checks every promise of the ledger, time and again, and signs its heads.
 
+It also certifies, with the same key, the one that signs evidence packs.
+
 Several may run; an advisory lock lets one at a time work. ``--once`` checks once, and exits 1 where anything
 is broken or could not be checked. ``--export`` exports the signed heads at once, and prints them, to be kept
 somewhere else.
@@ -16,7 +18,7 @@ from core.errors import GraphveilError
 from core.logging import get_logger
 from core.settings import get_settings
 from core.workflows.common.context import Services, open_services
-from core.workflows.ledger import head_exports
+from core.workflows.ledger import evidence_keys, head_exports
 from core.workflows.ledger.invariants.run import run_checks
 from worker.advisory_lock import alone
 from worker.stopping import Stopping
@@ -32,6 +34,7 @@ def verify_once(services: Services) -> bool:
     broken = [outcome.name for outcome in outcomes if not outcome.kept]
     log.info("verified", checked=len(outcomes), broken=broken)
     _export_if_due(services)
+    _certify_if_due(services)
     return not broken
 
 
@@ -50,6 +53,16 @@ def _export_if_due(services: Services) -> None:
             log.info("heads_exported", key=key)
     except GraphveilError as error:
         log.error("heads_not_exported", error=type(error).__name__, message=error.message)
+
+
+def _certify_if_due(services: Services) -> None:
+    try:
+        key = evidence_keys.certify_if_due(services)
+    except GraphveilError as error:
+        log.error("evidence_key_not_certified", error=type(error).__name__, message=error.message)
+    else:
+        if key is not None:
+            log.info("evidence_key_certified", key=key)
 
 
 def _export(services: Services) -> int:

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from sqlalchemy.exc import OperationalError
 
-from core.checks import signed_heads
+from core.checks import evidence_keys, signed_heads
 from core.errors import GraphveilError, StorageError
 from core.settings import get_settings
 from core.workflows.common.context import Services, open_services
@@ -100,6 +100,13 @@ def show_public_key() -> None:
     with _services() as services:
         seed = services.settings.head_signing_key.get_secret_value()
         typer.echo(signed_heads.key_text(signed_heads.signing_key(seed).public_key()))
+
+
+@app.command("evidence-key")
+def show_evidence_key() -> None:
+    """Print the seed of the key that signs evidence packs, in hex: a secret, for the api alone."""
+    with _services() as services:
+        typer.echo(evidence_keys.seed_of(services.settings.head_signing_key.get_secret_value()))
 
 
 def _fetched(place: str) -> bytes:

@@ -9,7 +9,7 @@ from core.errors import InvalidInput
 from core.graphs.reading.mapping import LEFT, Mapping
 from graphveil.models.readings import ReadColumn, Reading
 
-DIALECT = ("header", "delimiter", "decimal", "bipartite")
+DIALECT = ("header", "delimiter", "decimal", "encoding", "dates", "bipartite")
 """What a person may say beside the columns."""
 ANOTHER_TABLE = frozenset({"delimiter", "encoding"})
 """Where these change, the columns are others: they are found anew."""

@@ -5,6 +5,7 @@ ClientError
 ├── TransportError   no answer came, after every retry
 ├── EngineMissing    a release was to be made on this machine, and the engine is not installed
 ├── DigestMismatch   a download is not the file that was released
+├── EvidenceRefused  an evidence pack is not what was signed, or nobody known has signed it
 ├── InvalidWebhook   a webhook that the service did not sign, or not just now
 └── WaitTimeout      the time that was given to wait is over; the job goes on
 """
@@ -32,6 +33,14 @@ class EngineMissing(ClientError, ImportError):
 
 class DigestMismatch(ClientError):
     """The bytes do not have the digest that the release names; the file was not kept."""
+
+
+class EvidenceRefused(ClientError):
+    """An evidence pack does not hold: ``place`` says which of its files, or what of the archive."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        self.place, self.reason = place, reason
+        super().__init__(f"{place}: {reason}")
 
 
 class InvalidWebhook(ClientError):

@@ -57,3 +57,14 @@ def audits_in(state: AuditState) -> Select[str, str, datetime]:
 def database_now(session: Session) -> datetime:
     """PostgreSQL's clock."""
     return session.execute(select(func.now())).scalar_one()
+
+
+def done_of(session: Session, *, tenant: str, method: str, limit: int) -> Sequence[Audit]:
+    """Load the tenant's finished audits of a method, newest first."""
+    query = (
+        select(Audit)
+        .where(Audit.tenant == tenant, Audit.method == method, Audit.state == AuditState.DONE)
+        .order_by(Audit.created_at.desc(), Audit.id.desc())
+        .limit(limit)
+    )
+    return session.scalars(query).all()

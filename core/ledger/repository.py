@@ -280,6 +280,14 @@ def entries_of_job(session: Session, account_id: str, job_id: str, kind: EntryKi
     return list(session.scalars(statement))
 
 
+def grants(session: Session, account_id: str) -> list[LedgerEntry]:
+    """Load the account's grants, the first at its opening."""
+    statement = select(LedgerEntry).where(
+        LedgerEntry.account_id == account_id, LedgerEntry.kind == EntryKind.GRANT
+    )
+    return list(session.scalars(statement.order_by(LedgerEntry.sequence)))
+
+
 def overdue_reservations(session: Session, limit: int) -> list[LedgerEntry]:
     """Load reserve entries of domains' accounts that are open, unkept and past their time, the oldest first.
 

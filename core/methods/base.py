@@ -1,17 +1,18 @@
-"""What a generator is: the interface that every synthesis method implements.
+"""What a method is: one record, whose every capability is a field with a default answer.
 
-A module or package beside this file that binds ``GENERATOR`` is discovered by the registry; nothing else has
-to change. The object must be complete (see ``registry.refusals``), and importing its module must need neither
-torch nor numba nor the graph libraries: heavy imports stand inside functions or in inner files.
+A module or package beside this file that binds ``GENERATOR`` to a :class:`Method` is discovered by the
+registry; nothing else has to change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,6 +20,7 @@ from core import errors
 from core.graphs.schema import GraphSchema
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.persons import TIMES, require_persons
+from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -27,10 +29,9 @@ if TYPE_CHECKING:
     from core.graphs.graph import Graph
     from core.graphs.schema.partable import Part as GraphPart
     from core.graphs.views.sensitive import SensitiveLinks
-    from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+    from core.methods._shared.node_values.ends import Ends
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import PrivateParts
-    from core.privacy.session.private_graph import PrivateGraph
 
 Assurance = Literal["proven", "reviewed", "experimental"]
 
@@ -137,41 +138,39 @@ def no_progress(stage: str, done: int, total: int) -> None:
     """Discard progress."""
 
 
-@runtime_checkable
-class FittedModel(Protocol):
-    """A fitted private model. It holds paid-for output only, so that drawing from it costs nothing."""
+class FittedModel(ABC):
+    """A fitted private model. It holds paid-for output only, so that drawing from it costs nothing.
 
-    def sample(self, rng: Rng, progress: Progress) -> Graph: ...
+    What a model may have besides is answered with nothing, unless it says otherwise.
+    """
 
+    @abstractmethod
+    def sample(self, rng: Rng, progress: Progress) -> Graph:
+        """Draw a synthetic graph."""
+
+    @abstractmethod
     def save(self, folder: Path) -> None:
         """Write Parquet, JSON or safetensors into ``folder``; never pickle."""
-        ...
 
-
-@runtime_checkable
-class LearnedModel(FittedModel, Protocol):
-    """A fitted model that tells how it was learned; the report shows it."""
-
-    def training(self) -> Training: ...
-
-
-@runtime_checkable
-class VectorModel(FittedModel, Protocol):
-    """A fitted model that has vectors of nodes to release beside its graph."""
+    def training(self) -> Training:
+        """Tell how the model was learned; the report shows it."""
+        return Training()
 
     def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
         """Return paid-for output by name and node type: (n, d) numbers, rows in the universe's order."""
-        ...
+        return {}
 
+    def edge_weights(self) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
+        """Return the weights that every sample's pairs are published with, by relation.
 
-def training_of(model: FittedModel) -> Training:
-    """Return how the model was learned; nothing where nothing is told."""
-    return model.training() if isinstance(model, LearnedModel) else Training()
+        Sorted int64 keys ``low * nodes + high`` of the universe's indices, and a float32 in (0, 1] each;
+        empty where samples are plain graphs.
+        """
+        return {}
 
-
-def vectors_of(model: FittedModel) -> Mapping[str, Mapping[str, np.ndarray]]:
-    """Return what the model has to release beside its graph; often nothing."""
-    return model.vectors() if isinstance(model, VectorModel) else {}
+    def hidden_links(self) -> SensitiveLinks | None:
+        """Return the links that it hid, for its curators' comparison: private, never released."""
+        return None
 
 
 class StreamState(Protocol):
@@ -179,171 +178,6 @@ class StreamState(Protocol):
 
     def save(self, folder: Path) -> None:
         """Write Parquet, JSON or safetensors into ``folder``; never pickle."""
-        ...
-
-
-@runtime_checkable
-class Generator(Protocol):
-    """One synthesis method.
-
-    Plain class attributes will do for the properties. ``plan`` sees no data, needs no heavy import and is
-    deterministic. ``fit`` reads the graph through the
-    metered session only, within the plan. ``load`` reads what ``FittedModel.save`` wrote.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def summary(self) -> str: ...
-
-    @property
-    def assurance(self) -> Assurance: ...
-
-    @property
-    def Params(self) -> type[BaseModel]: ...
-
-    @property
-    def accepts(self) -> GraphKinds: ...
-
-    @property
-    def units(self) -> frozenset[Unit]: ...
-
-    @property
-    def kinds(self) -> frozenset[GuaranteeKind]: ...
-
-    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan: ...
-
-    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> FittedModel: ...
-
-    def load(self, folder: Path) -> FittedModel: ...
-
-
-@runtime_checkable
-class ClaimingGenerator(Generator, Protocol):
-    """A method that may run without a guarantee, and whose paper claims one all the same."""
-
-    def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
-        """Return what is claimed for these parameters; None where the guarantee is computed. Sees no data."""
-        ...
-
-
-@runtime_checkable
-class PlanningGenerator(Generator, Protocol):
-    """A method that names its reads before it has a graph."""
-
-    def planned_reads(
-        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Sequence[PlannedRead]:
-        """Return the reads that the fit of such a plan makes whatever it finds, each at its least cost.
-
-        Of public facts alone; ``nodes``: the sizes of the universes. A read that only some fits make, or
-        whose share depends on earlier answers without a least one, is left out.
-        """
-        ...
-
-
-@runtime_checkable
-class RoomyGenerator(Generator, Protocol):
-    """A method whose reads may be more than its planned ones say."""
-
-    def require_room(
-        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> None:
-        """Check that every read of the plan's fit, at its largest, is one that may be made.
-
-        Of public facts alone; ``nodes``: the sizes of the universes. Raises ``errors.NotAccepted`` with the
-        field to mend.
-        """
-        ...
-
-
-@runtime_checkable
-class EvidenceGenerator(Generator, Protocol):
-    """A method whose graphs follow noisy bits of single pairs, and so repeat true edges."""
-
-    def true_shares(
-        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Mapping[str, tuple[float, float]]:
-        """Return, by relation, the least and most expected share of true edges among those released.
-
-        Of public facts alone; ``nodes``: the sizes of the universes. Relations without such bits are left
-        out.
-        """
-        ...
-
-
-@runtime_checkable
-class ValuesGenerator(Generator, Protocol):
-    """A method that may synthesise what edges carry, beside the edges themselves."""
-
-    def carries(self, params: Any) -> bool:
-        """Tell whether these parameters ask for it: then all that the schema declares is in every sample."""
-        ...
-
-    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
-        """Return the part of the plan that reads what edges carry; the rest reads edges alone."""
-        ...
-
-
-@runtime_checkable
-class NodeValuesGenerator(Generator, Protocol):
-    """A method that may synthesise protected attributes of nodes, together with the edges."""
-
-    def carries_nodes(self, params: Any) -> bool:
-        """Tell whether these parameters ask for it: then every sample has all that may be synthesised."""
-        ...
-
-    def node_values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
-        """Return the part of the plan that reads node attributes; the rest does not."""
-        ...
-
-
-@runtime_checkable
-class AcceleratedGenerator(Generator, Protocol):
-    """A method of whose jobs some gain from a GPU; those of any other method never do."""
-
-    def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
-        """Tell what a GPU is to such a job. Of public facts alone; ``nodes``: the sizes of the universes."""
-        ...
-
-
-@runtime_checkable
-class LinkHidingGenerator(Generator, Protocol):
-    """A method that hides links which are named to it: the curators' list of sensitive links."""
-
-    hides_links: ClassVar[bool]
-
-
-@runtime_checkable
-class ShardedGenerator(Generator, Protocol):
-    """A method that may read a graph whose edges stay in parts, and whose graphs may be drawn in shards."""
-
-    counted: ClassVar[Mapping[str, Any]]
-    """Parameters with which it can, where all others are left out."""
-
-    def require_shards(self, params: Any) -> None:
-        """Check that it can with these parameters; ``errors.NotAccepted`` with the field to mend."""
-        ...
-
-    def fit_parts(
-        self, graph: PrivateParts, plan: PrivacyPlan, params: Any, progress: Progress
-    ) -> FittedModel:
-        """Fit a graph in parts: the same plan, reads and noise as of the same graph in memory."""
-        ...
-
-    def shards(self, model: Any, order: np.ndarray, rng: Rng, shard_edges: int) -> ShardLaw:
-        """Make the law of a model's shards, of about so many edges each.
-
-        ``order`` (n,): which node of the model each node of the law is.
-        """
-        ...
-
-    def draw_shard(self, law: Path, number: int, shards: int, folder: Path) -> GraphPart:
-        """Draw one of so many shards of a stored law into ``folder``: the same bytes each time."""
         ...
 
 
@@ -365,110 +199,211 @@ class ShardLaw(Protocol):
         ...
 
 
-@runtime_checkable
-class WeightedModel(FittedModel, Protocol):
-    """A fitted model that may publish its pairs with weights, all of them in every sample."""
+class Mixing(Protocol):
+    """How the model of a method tells its degrees, and takes groups that meet as was read."""
 
-    def edge_weights(self) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
-        """Return, by relation, sorted int64 keys ``low * nodes + high`` of the universe's indices, and a
-        float32 in (0, 1] each; empty where samples are plain graphs."""
+    def ends(self, model: Any) -> Mapping[str, Ends]:
+        """Return the paid degrees of every relation, all steps together."""
+        ...
+
+    def communities(self, model: Any, relation: str) -> np.ndarray | None:
+        """Return the labels that the relation's edges are drawn by, int64 (n,); None where there are none,
+        or each step has its own."""
+        ...
+
+    def mixed(
+        self, model: Any, groups: Mapping[str, np.ndarray], shares: Mapping[str, np.ndarray]
+    ) -> FittedModel:
+        """Return the model that draws edges by ``groups`` (n,) of node types, and ``shares`` of relations:
+        see :class:`core.methods._shared.node_values.fit.Labelled`."""
         ...
 
 
-@runtime_checkable
-class LinkHidingModel(FittedModel, Protocol):
-    """A fitted model that keeps the links it hid, for its curators' comparison: private, never released."""
+@dataclass(frozen=True)
+class Sharding:
+    """How a method reads a graph whose edges stay in parts, and draws graphs in shards.
 
-    hidden: SensitiveLinks
+    ``counted``: parameters with which it can, where all others are left out.
+    ``require(params)`` raises ``errors.NotAccepted`` with the field to mend for others.
+    ``fit_parts``: the same plan, reads and noise as of the same graph in memory.
+    ``shards(model, order, rng, shard_edges)``: the law of shards of about so many edges each; ``order`` (n,):
+    which node of the model each node of the law is.
+    ``draw_shard(law, number, shards, folder)``: one of so many shards of a stored law, the same bytes each
+    time.
+    """
 
-
-@runtime_checkable
-class StreamGenerator(Generator, Protocol):
-    """A method that can publish a live stream, one snapshot at a time, under w-event privacy."""
-
-    def step(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
-    ) -> tuple[FittedModel, StreamState | None]:
-        """Fit one snapshot; return its model and what the next one may know, None where that is nothing.
-
-        ``graph`` and ``plan`` have one step, of stream step ``plan.first_step``. ``state`` is the folder that
-        the last published snapshot's state was saved to; None for the first. Snapshots may be missing.
-        """
-        ...
+    counted: Mapping[str, Any]
+    require: Callable[[Any], None]
+    fit_parts: Callable[[PrivateParts, PrivacyPlan, Any, Progress], FittedModel]
+    shards: Callable[[Any, np.ndarray, Rng, int], ShardLaw]
+    draw_shard: Callable[[Path, int, int, Path], GraphPart]
 
 
-def accelerator_of(
-    generator: Generator, params: Any, public: PublicFacts, nodes: Mapping[str, int]
-) -> Accelerator:
-    """Tell what a GPU is to a job: nothing, unless the method says otherwise. Of public facts alone."""
-    asked = getattr(generator, "accelerator", None)  # by name: to ask its protocol takes as long as a plan
-    return Accelerator.NONE if asked is None else Accelerator(asked(params, public, nodes))
+def no_claim(params: Any, public: PublicFacts) -> Claimed | None:
+    """Claim nothing beyond what is computed."""
+    return None
 
 
-def needs_of(generator: Generator) -> tuple[str, ...]:
-    """Name the libraries, as they are imported, that its fits and samples use beyond the engine's own."""
-    return tuple(getattr(generator, "needs", ()))
+def no_reads(
+    params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Sequence[PlannedRead]:
+    """Name no read beforehand."""
+    return ()
 
 
-def carries_values(generator: Generator, params: Any) -> bool:
-    """Tell whether the edges of a release by ``generator`` carry what the schema declares."""
-    asked = getattr(generator, "carries", None)
-    return asked is not None and asked(params)
+def no_more(params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]) -> None:
+    """Ask for no more room than the planned reads take."""
 
 
-def carries_node_values(generator: Generator, params: Any) -> bool:
-    """Tell whether nodes of a release by ``generator`` carry synthetic values of protected attributes."""
-    asked = getattr(generator, "carries_nodes", None)
-    return asked is not None and asked(params)
+def no_evidence(
+    params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Mapping[str, tuple[float, float]]:
+    """Follow no bits of pairs."""
+    return {}
 
 
-def synthesised_by(generator: Generator, params: Any) -> dict[str, bool]:
-    """Tell what a release by ``generator`` has beside bare edges: ``values`` of edges, ``node_values``."""
-    return {
-        "values": carries_values(generator, params),
-        "node_values": carries_node_values(generator, params),
-    }
+def never(params: Any) -> bool:
+    """Carry nothing beside bare edges."""
+    return False
 
 
-def require_accepted(generator: Generator, public: PublicFacts) -> None:
-    """Check that protected relations, unit and budget are of a sort that ``generator`` declares to take.
+def nothing_of(plan: PrivacyPlan) -> PrivacyPlan:
+    """Return the plan without its reads."""
+    return replace(plan, allotments=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """One synthesis method: what it is, what it takes, and how it plans, fits and loads.
+
+    Importing a method needs neither torch nor numba: heavy imports stand inside functions or in inner files.
+
+    ``module``: where it is described, for its page. ``needs``: libraries, as they are imported, that its fits
+    and samples use beyond the engine's own. ``hides_links``: it hides links that curators name.
+
+    Of public facts alone, no data and no heavy import; ``nodes`` are the sizes of the universes:
+
+    ``plan(params, public)``: what a job costs; deterministic.
+    ``claim(params, public)``: what the paper claims where a form has no guarantee; None where that is
+    computed.
+    ``planned_reads(params, plan, schema, nodes)``: the reads that the fit of such a plan makes whatever it
+    finds, each at its least cost. A read that only some fits make, or whose share depends on earlier answers
+    without a least one, is left out.
+    ``require_room`` of the same: raises ``errors.NotAccepted``, with the field to mend, where a read at its
+    largest may not be made.
+    ``true_shares`` of the same: by relation, the least and most expected share of true edges among those
+    released, where noisy bits of single pairs are followed.
+    ``accelerator(params, public, nodes)``: what a GPU is to a job; None where none of its jobs gains.
+    ``carries(params)``, ``carries_nodes(params)``: whether a sample has what edges, or nodes, are declared
+    to carry; ``values_plan(plan)``, ``node_values_plan(plan)``: the part that reads it.
+
+    ``fit(graph, plan, params, progress)`` reads the graph through the metered session only, within the plan.
+    ``load(folder)`` reads what :meth:`FittedModel.save` wrote.
+    ``step(graph, plan, params, state, progress)`` fits one snapshot of a live stream, under w-event privacy:
+    its model, and what the next one may know, None where that is nothing. Graph and plan have one step, of
+    stream step ``plan.first_step``. ``state`` is the folder that the last published snapshot's state was
+    saved to; None for the first. Snapshots may be missing. None: it publishes no live streams.
+    ``resume(checkpoint, progress)`` goes on with a fit that was given ``checkpoint``; None: it cannot.
+    ``sharding``: None where edges are read together.
+    ``mixing()``: how its model takes groups of nodes; None where it does not draw by groups.
+    """
+
+    module: str
+    name: str
+    title: str
+    summary: str
+    assurance: Assurance
+    Params: type[Parameters]
+    accepts: GraphKinds
+    units: frozenset[Unit]
+    kinds: frozenset[GuaranteeKind]
+
+    plan: Callable[[Any, PublicFacts], PrivacyPlan]
+    fit: Callable[..., Any]
+    load: Callable[[Path], Any]
+
+    needs: tuple[str, ...] = ()
+    hides_links: bool = False
+    claim: Callable[[Any, PublicFacts], Claimed | None] = no_claim
+    planned_reads: Callable[[Any, PrivacyPlan, GraphSchema, Mapping[str, int]], Sequence[PlannedRead]] = (
+        no_reads
+    )
+    require_room: Callable[[Any, PrivacyPlan, GraphSchema, Mapping[str, int]], None] = no_more
+    true_shares: Callable[
+        [Any, PrivacyPlan, GraphSchema, Mapping[str, int]], Mapping[str, tuple[float, float]]
+    ] = no_evidence
+    accelerator: Callable[[Any, PublicFacts, Mapping[str, int]], Accelerator] | None = None
+    carries: Callable[[Any], bool] = never
+    values_plan: Callable[[PrivacyPlan], PrivacyPlan] = nothing_of
+    carries_nodes: Callable[[Any], bool] = never
+    node_values_plan: Callable[[PrivacyPlan], PrivacyPlan] = nothing_of
+    step: Callable[..., tuple[Any, StreamState | None]] | None = None
+    resume: Callable[[Path, Progress], Any] | None = None
+    sharding: Sharding | None = None
+    mixing: Callable[[], Mixing] | None = None
+
+    def accelerated(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
+        """Tell what a GPU is to a job: nothing, unless the method says otherwise."""
+        return Accelerator.NONE if self.accelerator is None else self.accelerator(params, public, nodes)
+
+    def synthesised(self, params: Any) -> dict[str, bool]:
+        """Tell what a release has beside bare edges: ``values`` of edges, ``node_values``."""
+        return {"values": self.carries(params), "node_values": self.carries_nodes(params)}
+
+
+def checked(
+    plan: Callable[[Any, PublicFacts], PrivacyPlan], also: Callable[[Any, PublicFacts, PrivacyPlan], None]
+) -> Callable[[Any, PublicFacts], PrivacyPlan]:
+    """Return ``plan`` with what ``also`` refuses of its plans; their docstrings are one."""
+
+    def both(params: Any, public: PublicFacts) -> PrivacyPlan:
+        made = plan(params, public)
+        also(params, public, made)
+        return made
+
+    both.__doc__ = "\n\n".join(cleandoc(each.__doc__ or "") for each in (also, plan))
+    return both
+
+
+def require_accepted(method: Method, public: PublicFacts) -> None:
+    """Check that protected relations, unit and budget are of a sort that ``method`` declares to take.
 
     Raises ``errors.NotAccepted`` with the field to mend. Reads public facts only.
     """
-    if public.unit not in generator.units:
-        known = ", ".join(sorted(generator.units))
+    if public.unit not in method.units:
+        known = ", ".join(sorted(method.units))
         other = f". {NODE_METHODS}" if public.unit is Unit.NODE else ""
-        raise errors.NotAccepted(f"{generator.name} supports the units {known}{other}", field="unit")
+        raise errors.NotAccepted(f"{method.name} supports the units {known}{other}", field="unit")
     if not public.unit.takes(temporal=public.schema.temporal):
         raise errors.NotAccepted(TIMES, field="unit")
     require_persons(public.schema, public.unit)
     if public.unit is Unit.W_EVENT and (public.window is None or public.window < 1):
         raise errors.NotAccepted("the unit w-event needs a window of at least one step", field="window")
     if public.tick is not None:
-        _require_stream(generator, public)
+        _require_stream(method, public)
     if public.nano_epsilon < 1:
         raise errors.NotAccepted("epsilon must be positive", field="epsilon")
     if not public.edge_types:
         raise errors.NotAccepted("there is no protected relation to synthesise", field="edge_types")
     if len(set(public.edge_types)) != len(public.edge_types):
         raise errors.NotAccepted("a relation is named twice", field="edge_types")
-    if len(public.schema.node_types) > 1 and not generator.accepts.heterogeneous:
-        raise errors.NotAccepted(f"{generator.name} takes graphs of one node type", field="schema.node_types")
+    if len(public.schema.node_types) > 1 and not method.accepts.heterogeneous:
+        raise errors.NotAccepted(f"{method.name} takes graphs of one node type", field="schema.node_types")
     for name in public.edge_types:
-        _require_relation(generator, public, name)
+        _require_relation(method, public, name)
 
 
-def _require_stream(generator: Generator, public: PublicFacts) -> None:
-    if not isinstance(generator, StreamGenerator):
-        raise errors.NotAccepted(f"{generator.name} does not publish live streams", field="method")
+def _require_stream(method: Method, public: PublicFacts) -> None:
+    if method.step is None:
+        raise errors.NotAccepted(f"{method.name} does not publish live streams", field="method")
     if public.unit is not Unit.W_EVENT:
         raise errors.NotAccepted("a live stream is published under unit w-event", field="unit")
     if public.schema.steps != 1 or not all(public.schema.edge_type(n).temporal for n in public.edge_types):
         raise errors.NotAccepted("a snapshot of a stream has one step and timed relations", field="schema")
 
 
-def _require_relation(generator: Generator, public: PublicFacts, name: str) -> None:
-    kinds = generator.accepts
+def _require_relation(method: Method, public: PublicFacts, name: str) -> None:
+    kinds = method.accepts
     declared: Mapping[str, Any] = {relation.name: relation for relation in public.schema.edge_types}
     if name not in declared:
         raise errors.NotAccepted(f"no relation named {name!r} is declared", field="edge_types")
@@ -483,4 +418,4 @@ def _require_relation(generator: Generator, public: PublicFacts, name: str) -> N
     )
     for passed, what in checks:
         if not passed:
-            raise errors.NotAccepted(f"{generator.name} takes {what}; {name!r} is not", field=field)
+            raise errors.NotAccepted(f"{method.name} takes {what}; {name!r} is not", field=field)

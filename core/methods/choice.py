@@ -21,10 +21,19 @@ from core.methods import registry
 from core.methods._shared.composition.params import NAME as COMPOSED
 from core.methods._shared.composition.params import REST, SHARES, StructureChoice
 from core.methods._shared.composition.parts import facts_of
+from core.methods._shared.frame.stages import beside, spent_on
 from core.methods._shared.node_values import share as node_share
-from core.methods._shared.preferences import FLIPS, KEYFRAME, MIXING, SETTINGS, flips_of, preferred
+from core.methods._shared.preferences import (
+    FLIPS,
+    KEYFRAME,
+    MIXING,
+    SETTINGS,
+    flips_of,
+    preferred,
+    two_sided,
+)
 from core.methods._shared.values import share as value_share
-from core.methods.base import Parameters, PublicFacts, ShardedGenerator
+from core.methods.base import Parameters, PublicFacts
 from core.methods.room import require_room
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
@@ -193,7 +202,9 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
     if (one := _of_one(public, nodes, picks, shares)) is not None:
         return one
     if any(each.method not in registry.common() for each in picks.values()):
-        # A composition is of methods that every worker has.
+        # A composition is of methods that every worker has; one method may serve all relations all the same.
+        if not request.named and all(two_sided(public.schema.edge_type(name)) for name in picks):
+            return _pick(public, nodes, request, mixes=node_share.FIELD in shares, shares=shares)
         picks = _picks(alone, nodes, replace(request, had=registry.common()), shares, own, but)
         if (one := _of_one(public, nodes, picks, shares)) is not None:
             return one
@@ -236,11 +247,10 @@ def _of_one(
 
 def _beside(public: PublicFacts, shares: Shares) -> PublicFacts:
     """Return the facts of the structures, with what the shares leave of epsilon."""
-    left = public.nano_epsilon
     for name in SHARES:
         if name in shares:
-            left -= max(1, int(left * shares[name]))
-    return replace(public, nano_epsilon=left, beside_nano_epsilon=public.nano_epsilon - left)
+            public = beside(public, spent_on(public, shares[name]))
+    return public
 
 
 def _picks(
@@ -366,12 +376,12 @@ def choose_in_parts(
     """
     refusal = errors.NotAccepted("no method reads edges in parts, of those that are allowed", field="method")
     for name, generator in sorted(registry.generators().items()):
-        if not isinstance(generator, ShardedGenerator) or (allowed is not None and name not in allowed):
+        if generator.sharding is None or (allowed is not None and name not in allowed):
             continue
         if not _can(name, had):
             continue
         reason = f"The edges of the dataset stay in parts: {name} counts them, with these parameters."
-        planned = _whole(name, generator.counted, reason, public, nodes)
+        planned = _whole(name, generator.sharding.counted, reason, public, nodes)
         if isinstance(planned, Choice):
             return planned
         refusal = planned

@@ -37,30 +37,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from core import errors
 from core.methods import registry
 from core.methods._shared.composition.params import NAME, SHARES, ComposedParams
 from core.methods._shared.composition.parts import Part, facts_of, marked, parts_in, parts_of, plan_of_part
 from core.methods._shared.frame.plan import plan_of
-from core.methods._shared.frame.stages import StagedStream
+from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values import share as node_share
-from core.methods._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
-from core.methods._shared.values.stage import VALUES, CarriesValues
+from core.methods._shared.node_values.stage import NodeValueStage
+from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
-    Assurance,
     GraphKinds,
-    Parameters,
+    Method,
+    Mixing,
     Progress,
     PublicFacts,
-    StreamGenerator,
-    carries_node_values,
-    carries_values,
     no_progress,
     require_accepted,
 )
-from core.methods.room import require_room
+from core.methods.room import require_room as require_room_of
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
@@ -71,122 +68,105 @@ if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateGraph
 
 
-class ComposedEdges:
-    """The edges of every relation, by its own method."""
-
-    name: ClassVar[str] = NAME
-    title = "Composition of structures"
-    summary = (
-        "A method for each relation under one plan, with what edges carry and protected attributes of nodes "
-        "paid for once. What auto makes where relations differ. Pure epsilon, or (epsilon, delta)."
-    )
-    assurance: Assurance = "proven"
-    Params: ClassVar[type[Parameters]] = ComposedParams
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    units = EDGE_WISE | {Unit.NODE}
-    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE})
-
-    def plan(self, params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
-        """Plan every part by its own method, with its cells' epsilon; NotAccepted where one refuses."""
-        require_accepted(self, public)
-        _require_named(params, public)
-        plans, allotments = [], []
-        parts = parts_of(params, public.schema, public.unit, public.edge_types)
-        _require_alike(parts, public)
-        for part in parts:
-            with _named(part):
-                _require_common(part)
-                if public.tick is not None and not isinstance(part.generator, StreamGenerator):
-                    raise errors.NotAccepted(
-                        f"{part.generator.name} does not publish live streams", field="method"
-                    )
-                own = part.generator.plan(part.params, facts_of(public, part.relations))
-                _require_metered(own)
-            plans.append(own)
-            allotments += [
-                replace(each, purpose=marked(public.schema, part, each.purpose))
-                if public.unit is Unit.NODE
-                else each
-                for each in own.allotments
-            ]
-        made = plan_of(self.name, public, allotments, max(plan.delta_atto for plan in plans))
-        _require_within(made, plans, public)
-        return made
-
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: ComposedParams, progress: Progress
-    ) -> ComposedModel:
-        """Fit every relation by its own method, at the plan's cost at most."""
-        from core.methods._shared.composition.model import Fitted
-
-        fitted = []
-        for part in _followed(params, graph.schema, plan, progress):
-            model = part.generator.fit(
-                graph, plan_of_part(plan, graph.schema, part), part.params, no_progress
-            )
-            fitted.append(Fitted(part.relations, part.generator, model))
-        return _model(graph, fitted)
-
-    def step(
-        self,
-        graph: PrivateGraph,
-        plan: PrivacyPlan,
-        params: ComposedParams,
-        state: Path | None,
-        progress: Progress,
-    ) -> tuple[ComposedModel, ComposedState]:
-        """Fit one snapshot of a live stream, and return what each relation's next one may know."""
-        from core.methods._shared.composition.model import ComposedState, Fitted, folder_of
-
-        fitted: list[Fitted] = []
-        states: list[StreamState | None] = []
-        for place, part in enumerate(_followed(params, graph.schema, plan, progress)):
-            assert isinstance(part.generator, StreamGenerator)
-            own = None if state is None else state / folder_of(place)
-            before = own if own is not None and own.is_dir() else None
-            model, left = part.generator.step(
-                graph, plan_of_part(plan, graph.schema, part), part.params, before, no_progress
-            )
-            fitted.append(Fitted(part.relations, part.generator, model))
-            states.append(left)
-        return _model(graph, fitted), ComposedState(states)
-
-    def planned_reads(
-        self, params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Sequence[PlannedRead]:
-        """Return the reads that every relation's method names; see the protocol."""
-        return [
-            read
-            for part in parts_in(params, schema, plan)
-            if (named := getattr(part.generator, "planned_reads", None)) is not None
-            for read in named(part.params, plan_of_part(plan, schema, part), schema, nodes)
+def plan(params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
+    """Plan every part by its own method, with its cells' epsilon; NotAccepted where one refuses."""
+    require_accepted(EDGES, public)
+    _require_named(params, public)
+    plans, allotments = [], []
+    parts = parts_of(params, public.schema, public.unit, public.edge_types)
+    _require_alike(parts, public)
+    for part in parts:
+        with _named(part):
+            _require_common(part)
+            if public.tick is not None and part.generator.step is None:
+                raise errors.NotAccepted(
+                    f"{part.generator.name} does not publish live streams", field="method"
+                )
+            own = part.generator.plan(part.params, facts_of(public, part.relations))
+            _require_metered(own)
+        plans.append(own)
+        allotments += [
+            replace(each, purpose=marked(public.schema, part, each.purpose))
+            if public.unit is Unit.NODE
+            else each
+            for each in own.allotments
         ]
+    made = plan_of(NAME, public, allotments, max(plan.delta_atto for plan in plans))
+    _require_within(made, plans, public)
+    return made
 
-    def require_room(
-        self, params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> None:
-        """Check the reads of every relation's method; see the protocol."""
-        for part in parts_in(params, schema, plan):
-            with _named(part):
-                require_room(part.generator, part.params, plan_of_part(plan, schema, part), schema, nodes)
 
-    def true_shares(
-        self, params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Mapping[str, tuple[float, float]]:
-        """Compute them for the relations whose method follows bits of pairs; see the protocol."""
-        found: dict[str, tuple[float, float]] = {}
-        for part in parts_in(params, schema, plan):
-            told = getattr(part.generator, "true_shares", None)
-            found |= (
-                {} if told is None else told(part.params, plan_of_part(plan, schema, part), schema, nodes)
-            )
-        return found
+def fit(graph: PrivateGraph, plan: PrivacyPlan, params: ComposedParams, progress: Progress) -> ComposedModel:
+    """Fit every relation by its own method, at the plan's cost at most."""
+    from core.methods._shared.composition.model import Fitted
 
-    def load(self, folder: Path) -> ComposedModel:
-        """Read the model that its ``save`` wrote."""
-        from core.methods._shared.composition.model import load
+    fitted = []
+    for part in _followed(params, graph.schema, plan, progress):
+        model = part.generator.fit(graph, plan_of_part(plan, graph.schema, part), part.params, no_progress)
+        fitted.append(Fitted(part.relations, part.generator, model))
+    return _model(graph, fitted)
 
-        return load(folder)
+
+def step(
+    graph: PrivateGraph,
+    plan: PrivacyPlan,
+    params: ComposedParams,
+    state: Path | None,
+    progress: Progress,
+) -> tuple[ComposedModel, ComposedState]:
+    """Fit one snapshot of a live stream, and return what each relation's next one may know."""
+    from core.methods._shared.composition.model import ComposedState, Fitted, folder_of
+
+    fitted: list[Fitted] = []
+    states: list[StreamState | None] = []
+    for place, part in enumerate(_followed(params, graph.schema, plan, progress)):
+        assert part.generator.step is not None
+        own = None if state is None else state / folder_of(place)
+        before = own if own is not None and own.is_dir() else None
+        model, left = part.generator.step(
+            graph, plan_of_part(plan, graph.schema, part), part.params, before, no_progress
+        )
+        fitted.append(Fitted(part.relations, part.generator, model))
+        states.append(left)
+    return _model(graph, fitted), ComposedState(states)
+
+
+def planned_reads(
+    params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Sequence[PlannedRead]:
+    """Return the reads that every relation's method names; see :class:`Method`."""
+    return [
+        read
+        for part in parts_in(params, schema, plan)
+        for read in part.generator.planned_reads(part.params, plan_of_part(plan, schema, part), schema, nodes)
+    ]
+
+
+def require_room(
+    params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> None:
+    """Check the reads of every relation's method; see :class:`Method`."""
+    for part in parts_in(params, schema, plan):
+        with _named(part):
+            require_room_of(part.generator, part.params, plan_of_part(plan, schema, part), schema, nodes)
+
+
+def true_shares(
+    params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Mapping[str, tuple[float, float]]:
+    """Compute them for the relations whose method follows bits of pairs; see :class:`Method`."""
+    found: dict[str, tuple[float, float]] = {}
+    for part in parts_in(params, schema, plan):
+        own = plan_of_part(plan, schema, part)
+        found |= part.generator.true_shares(part.params, own, schema, nodes)
+    return found
+
+
+def load(folder: Path) -> ComposedModel:
+    """Read the model that its ``save`` wrote."""
+    from core.methods._shared.composition.model import load
+
+    return load(folder)
 
 
 def _followed(
@@ -235,7 +215,7 @@ def _require_alike(parts: Sequence[Part], public: PublicFacts) -> None:
             field="structures",
         )
     paying = {
-        name: carries_values(part.generator, part.params)
+        name: part.generator.carries(part.params)
         for part in parts
         for name in part.relations
         if public.schema.edge_type(name).attributes
@@ -296,47 +276,63 @@ def _named(part: Part) -> Iterator[None]:
         ) from None
 
 
-class Groups(NodeValueStage):
-    """Groups of attribute values, dealt once and handed to each relation's own model."""
+def mixing() -> Mixing:
+    """Hand groups to every relation's own model."""
+    from core.methods._shared.composition.model import MixingOfParts
 
-    def mixing(self) -> Mixing:
-        """Hand groups to every relation's own model."""
-        from core.methods._shared.composition.model import MixingOfParts
-
-        return MixingOfParts()
+    return MixingOfParts()
 
 
-class Composed(StagedStream, CarriesValues, CarriesNodeValues, ComposedEdges):
-    """The edges, and what they and nodes carry where shares of epsilon are set aside for it."""
-
-    stages = VALUES, Groups()
-
-    def plan(self, params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
-        """Plan edges, and what they and nodes carry; NotAccepted where a structure does not mix by groups."""
-        if carries_node_values(self, params):
-            self._require_mixing(params, public)
-        return super().plan(params, public)
-
-    def _require_mixing(self, params: ComposedParams, public: PublicFacts) -> None:
-        """Ask the method of each relation along which values are linked to plan with such a share itself."""
-        along = node_share.mixed_along(public.schema, public.edge_types)
-        for part in parts_of(params, public.schema, public.unit, tuple(each.name for each in along)):
-            share = {node_share.FIELD: params.node_attribute_share}
-            with _named(part):
-                if not isinstance(part.generator, CarriesNodeValues):
-                    raise errors.NotAccepted(
-                        f"{part.generator.name} does not draw edges by protected attributes of nodes; name "
-                        f"dcsbm, keyframe or anchored without evidence, or leave {node_share.FIELD} out",
-                        field="structures",
-                    )
-                facts = facts_of(public, part.relations)
-                part.generator.plan(part.params.model_copy(update=share), facts)
-
-    def carries(self, params: ComposedParams) -> bool:
-        """Tell whether edges carry what the schema declares: paid for together, or by each structure."""
-        return super().carries(params) or any(
-            carries_values(each.generator, each.params) for each in params.structures.values()
-        )
+def plan_whole(params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
+    """Plan edges, and what they and nodes carry; NotAccepted where a structure does not mix by groups."""
+    if STAGED.carries_nodes(params):
+        _require_mixing(params, public)
+    return STAGED.plan(params, public)
 
 
-GENERATOR: StreamGenerator = Composed()
+def _require_mixing(params: ComposedParams, public: PublicFacts) -> None:
+    """Ask the method of each relation along which values are linked to plan with such a share itself."""
+    along = node_share.mixed_along(public.schema, public.edge_types)
+    for part in parts_of(params, public.schema, public.unit, tuple(each.name for each in along)):
+        share = {node_share.FIELD: params.node_attribute_share}
+        with _named(part):
+            if part.generator.mixing is None:
+                raise errors.NotAccepted(
+                    f"{part.generator.name} does not draw edges by protected attributes of nodes; name "
+                    f"dcsbm, keyframe or anchored without evidence, or leave {node_share.FIELD} out",
+                    field="structures",
+                )
+            facts = facts_of(public, part.relations)
+            part.generator.plan(part.params.model_copy(update=share), facts)
+
+
+def carries(params: ComposedParams) -> bool:
+    """Tell whether edges carry what the schema declares: paid for together, or by each structure."""
+    return STAGED.carries(params) or any(
+        each.generator.carries(each.params) for each in params.structures.values()
+    )
+
+
+EDGES = Method(
+    module=__name__,
+    name=NAME,
+    title="Composition of structures",
+    summary=(
+        "A method for each relation under one plan, with what edges carry and protected attributes of nodes "
+        "paid for once. What auto makes where relations differ. Pure epsilon, or (epsilon, delta)."
+    ),
+    assurance="proven",
+    Params=ComposedParams,
+    accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
+    units=EDGE_WISE | {Unit.NODE},
+    kinds=frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE}),
+    plan=plan,
+    fit=fit,
+    step=step,
+    planned_reads=planned_reads,
+    require_room=require_room,
+    true_shares=true_shares,
+    load=load,
+)
+STAGED = staged(EDGES, VALUES, NodeValueStage(mixing))
+GENERATOR = replace(STAGED, plan=plan_whole, carries=carries)

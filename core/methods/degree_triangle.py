@@ -46,39 +46,42 @@ class DegreeTriangleParams(TriangleParameters, ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
 
-class DegreeTriangle(PerCell):
-    """Deconvolved degrees, matched exactly, then rewired to triangles and degree products."""
+def idle(params: DegreeTriangleParams) -> Iterable[Idle]:
+    """The parameters that the others leave without effect."""
+    if not params.product_share:
+        yield Idle(("band",), NO_PRODUCTS)
 
-    name = "degree_triangle"
-    title = "Degrees and triangles"
-    summary = (
+
+def cell_reads(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
+    """Return what the counts, degrees and tails of every cell cost."""
+    budget = shares(params, nano_epsilon)
+    asked = {
+        "edge_count": "count",
+        "degrees": "degree",
+        "tail_counts": "tail",
+        "triangles": "triangle",
+    }
+    return {query: budget[share] for query, share in asked.items() if share in budget}
+
+
+def parts() -> Parts:
+    """Paying for the noisy values, and matching and rewiring by them."""
+    from core.methods._shared.triangles.draw import draw, fit
+
+    return Parts(fit, draw)
+
+
+GENERATOR = PerCell(
+    module=__name__,
+    name="degree_triangle",
+    title="Degrees and triangles",
+    summary=(
         "Deconvolved noisy degrees, matched exactly and rewired to a noisy number of triangles and a noisy "
         "sum of degree products; for small graphs. Pure epsilon under every unit but node."
-    )
-    mechanism = "laplace and ladder"
-    Params = DegreeTriangleParams
-
-    def idle(self, params: DegreeTriangleParams) -> Iterable[Idle]:
-        """The parameters that the others leave without effect."""
-        if not params.product_share:
-            yield Idle(("band",), NO_PRODUCTS)
-
-    def cell_reads(self, params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what the counts, degrees and tails of every cell cost."""
-        budget = shares(params, nano_epsilon)
-        asked = {
-            "edge_count": "count",
-            "degrees": "degree",
-            "tail_counts": "tail",
-            "triangles": "triangle",
-        }
-        return {query: budget[share] for query, share in asked.items() if share in budget}
-
-    def parts(self) -> Parts:
-        """Paying for the noisy values, and matching and rewiring by them."""
-        from core.methods._shared.triangles.draw import draw, fit
-
-        return Parts(fit, draw)
-
-
-GENERATOR = DegreeTriangle()
+    ),
+    mechanism="laplace and ladder",
+    Params=DegreeTriangleParams,
+    idle=idle,
+    cell_reads=cell_reads,
+    parts=parts,
+).method()

@@ -37,7 +37,7 @@ from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.share import ValueParameters
-from core.methods.base import GraphKinds, Progress, PublicFacts
+from core.methods.base import GraphKinds, Progress, PublicFacts, checked
 from core.privacy.accounting.events import NANO, pure_nano_epsilon
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import edges_of_unit
@@ -72,78 +72,62 @@ class EdgeRandParams(ValueParameters):
     )
 
 
-class EdgeRand(PerCell):
-    """Randomised response on every cell."""
+def require_few(params: EdgeRandParams, public: PublicFacts, plan: PrivacyPlan) -> None:
+    """Refuse the symmetric form where it would add more than 50 million edges; how many it adds is public."""
+    if params.form == "symmetric":
+        declared = {kind.name: kind.count for kind in public.schema.node_types}
+        _require_affordable(plan, public.schema, declared)
 
-    name = "edgerand"
-    title = "EdgeRand"
-    summary = (
-        "Randomised response on every possible edge, balanced about a noisy number of edges or symmetric as "
-        "published. Pure epsilon under every unit but node."
-    )
-    mechanism = "laplace and randomised response"
-    Params = EdgeRandParams
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
 
-    def plan(self, params: EdgeRandParams, public: PublicFacts) -> PrivacyPlan:
-        """Grant every cell its whole share of epsilon, as :class:`PerCell` has it.
+def fit(graph: PrivateGraph, plan: PrivacyPlan, params: EdgeRandParams, progress: Progress) -> FittedModel:
+    """Perturb the graph, at the plan's cost at most. O(edges in and out)."""
+    if params.form == "symmetric":
+        # A universe whose size the schema leaves open is public all the same; nothing has been read yet.
+        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+        _require_affordable(plan, graph.schema, counts)
+    return CELLS.fit(graph, plan, params, progress)
 
-        The symmetric form is refused where it would add more than 50 million edges; how many it adds is
-        public.
-        """
-        plan = super().plan(params, public)
+
+def require_room(
+    params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> None:
+    """Check the symmetric form by the sizes that the schema leaves open; see :class:`Method`."""
+    CELLS.require_room(params, plan, schema, nodes)
+    if params.form == "symmetric":
+        _require_affordable(plan, schema, nodes)
+
+
+def cell_reads(params: EdgeRandParams, nano_epsilon: int) -> dict[str, int]:
+    """Return what the number of edges of every cell costs; the balanced form alone asks for it."""
+    if params.form == "symmetric":
+        return {}
+    return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
+
+
+def true_shares(
+    params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Mapping[str, tuple[float, float]]:
+    """Compute the expected share of true edges: those kept, among them and those that appear."""
+    from core.methods._shared.flips.true_edges import kept_shares
+    from core.privacy.mechanisms.randomised_response import Flips
+
+    def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
         if params.form == "symmetric":
-            declared = {kind.name: kind.count for kind in public.schema.node_types}
-            _require_affordable(self.structure_of(plan), public.schema, declared)
-        return plan
+            return Flips.symmetric(nano // multiplicity)
+        return Flips.balanced(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
 
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: EdgeRandParams, progress: Progress
-    ) -> FittedModel:
-        """Perturb the graph, at the plan's cost at most. O(edges in and out)."""
-        if params.form == "symmetric":
-            # A universe whose size the schema leaves open is public all the same; nothing has been read yet.
-            counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-            _require_affordable(self.structure_of(plan), graph.schema, counts)
-        model: FittedModel = super().fit(graph, plan, params, progress)
-        return model
+    return kept_shares(plan, schema, nodes, flips_for)
 
-    def require_room(
-        self, params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> None:
-        """Check the symmetric form by the sizes that the schema leaves open; see the protocol."""
-        super().require_room(params, plan, schema, nodes)
-        if params.form == "symmetric":
-            _require_affordable(self.structure_of(plan), schema, nodes)
 
-    def cell_reads(self, params: EdgeRandParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what the number of edges of every cell costs; the balanced form alone asks for it."""
-        if params.form == "symmetric":
-            return {}
-        return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
+def idle(params: EdgeRandParams) -> Iterable[Idle]:
+    """Name the parameters that the others leave without effect."""
+    if params.form == "symmetric":
+        yield Idle(("count_share",), "the symmetric form asks for no number of edges; form=balanced does")
 
-    def true_shares(
-        self, params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Mapping[str, tuple[float, float]]:
-        """Compute the expected share of true edges: those kept, among them and those that appear."""
-        from core.methods._shared.flips.true_edges import kept_shares
-        from core.privacy.mechanisms.randomised_response import Flips
 
-        def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
-            if params.form == "symmetric":
-                return Flips.symmetric(nano // multiplicity)
-            return Flips.balanced(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
-
-        return kept_shares(self.structure_of(plan), schema, nodes, flips_for)
-
-    def idle(self, params: EdgeRandParams) -> Iterable[Idle]:
-        """Name the parameters that the others leave without effect."""
-        if params.form == "symmetric":
-            yield Idle(("count_share",), "the symmetric form asks for no number of edges; form=balanced does")
-
-    def parts(self) -> Parts:
-        """Flip at fit; nothing is left to draw."""
-        return Parts(_flipped, same_edges)
+def parts() -> Parts:
+    """Flip at fit; nothing is left to draw."""
+    return Parts(_flipped, same_edges)
 
 
 def _flipped(cell: PrivateCell, nodes: int, nano_epsilon: int, params: EdgeRandParams, rng: Rng) -> Columns:
@@ -179,4 +163,21 @@ def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[
         )
 
 
-GENERATOR = EdgeRand()
+CELLS = PerCell(
+    module=__name__,
+    name="edgerand",
+    title="EdgeRand",
+    summary=(
+        "Randomised response on every possible edge, balanced about a noisy number of edges or symmetric as "
+        "published. Pure epsilon under every unit but node."
+    ),
+    mechanism="laplace and randomised response",
+    Params=EdgeRandParams,
+    accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
+    cell_reads=cell_reads,
+    idle=idle,
+    parts=parts,
+)
+GENERATOR = CELLS.method(
+    plan=checked(CELLS.plan, require_few), fit=fit, require_room=require_room, true_shares=true_shares
+)

@@ -16,11 +16,9 @@ from importlib.metadata import EntryPoint
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import BaseModel
-
 import core.methods as package
 from core import errors
-from core.methods.base import Generator, GraphKinds, needs_of
+from core.methods.base import GraphKinds, Method, Parameters
 from core.privacy.units import Unit
 from core.version import NAME, entries
 
@@ -32,19 +30,26 @@ _ASSURANCES = frozenset({"proven", "reviewed", "experimental"})
 
 
 def refusals(candidate: Any) -> list[str]:
-    """List what keeps ``candidate`` from being a generator; empty when it is complete."""
+    """List what keeps ``candidate`` from being a method; empty when it is complete."""
+    if not isinstance(candidate, Method):
+        return ["it must be a Method"]
     found = [
         f"{name} must be a non-empty text"
-        for name in ("name", "title", "summary")
-        if not (isinstance(getattr(candidate, name, None), str) and getattr(candidate, name).strip())
+        for name, text in (
+            ("module", candidate.module),
+            ("name", candidate.name),
+            ("title", candidate.title),
+            ("summary", candidate.summary),
+        )
+        if not (isinstance(text, str) and text.strip())
     ]
     if not found and not _NAME.match(candidate.name):
         found.append("name must be lower case, of letters, digits, '-' and '_'")
-    if getattr(candidate, "assurance", None) not in _ASSURANCES:
+    if candidate.assurance not in _ASSURANCES:
         found.append(f"assurance must be one of {sorted(_ASSURANCES)}")
-    params = getattr(candidate, "Params", None)
-    if not (inspect.isclass(params) and issubclass(params, BaseModel)):
-        found.append("Params must be a pydantic model")
+    params = candidate.Params
+    if not (inspect.isclass(params) and issubclass(params, Parameters)):
+        found.append("Params must be Parameters")
     else:
         if params.model_config.get("extra") != "forbid":
             found.append("Params must forbid unknown names")
@@ -53,27 +58,24 @@ def refusals(candidate: Any) -> list[str]:
             for name, field in params.model_fields.items()
             if not field.description
         ]
-    if not isinstance(getattr(candidate, "accepts", None), GraphKinds):
+    if not isinstance(candidate.accepts, GraphKinds):
         found.append("accepts must be GraphKinds")
-    units = getattr(candidate, "units", None)
+    units = candidate.units
     if not (isinstance(units, frozenset) and units and all(isinstance(unit, Unit) for unit in units)):
         found.append("units must be a non-empty frozenset of Unit")
-    if not (isinstance(getattr(candidate, "kinds", None), frozenset) and candidate.kinds):
+    if not (isinstance(candidate.kinds, frozenset) and candidate.kinds):
         found.append("kinds must be a non-empty frozenset of GuaranteeKind")
-    found += [
-        f"{name} must be a method"
-        for name in ("plan", "fit", "load")
-        if not callable(getattr(candidate, name, None))
-    ]
+    functions = {"plan": candidate.plan, "fit": candidate.fit, "load": candidate.load}
+    found += [f"{name} must be a function" for name, each in functions.items() if not callable(each)]
     return found
 
 
-def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Generator]:
+def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Method]:
     """Collect generators by name, in name order; ``candidates``: where each comes from, and the object.
 
     Raises TypeError for an incomplete generator, or a name used twice.
     """
-    found: dict[str, Generator] = {}
+    found: dict[str, Method] = {}
     for origin, candidate in candidates:
         if candidate is None:
             raise TypeError(f"{origin} binds no GENERATOR")
@@ -116,16 +118,16 @@ def _names(entry: EntryPoint, module: str | None) -> bool:
 
 
 @cache
-def _discovered() -> MappingProxyType[str, Generator]:
+def _discovered() -> MappingProxyType[str, Method]:
     return MappingProxyType(collect((*built_in(), *entered())))
 
 
-def generators() -> dict[str, Generator]:
+def generators() -> dict[str, Method]:
     """Return every registered generator by name."""
     return dict(_discovered())
 
 
-def get(name: str) -> Generator:
+def get(name: str) -> Method:
     """Return the generator of that name; raises ``errors.UnknownMethod`` otherwise."""
     try:
         return _discovered()[name]
@@ -147,13 +149,13 @@ def missing(libraries: Iterable[str]) -> list[str]:
 
 def runnable() -> frozenset[str]:
     """Name the generators that could run here: those whose libraries are installed."""
-    return frozenset(name for name, each in _discovered().items() if not missing(needs_of(each)))
+    return frozenset(name for name, each in _discovered().items() if not missing(each.needs))
 
 
 def common() -> frozenset[str]:
     """Name the generators that all have who run the engine: the service's own that need no more libraries."""
     ours = _ours()
-    return frozenset(name for name, each in _discovered().items() if name in ours and not needs_of(each))
+    return frozenset(name for name, each in _discovered().items() if name in ours and not each.needs)
 
 
 @cache

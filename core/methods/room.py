@@ -15,7 +15,7 @@ from core.privacy.accounting.plan import GuaranteeKind
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
-    from core.methods.base import Generator
+    from core.methods.base import Method
     from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
 
 OF_NODES = frozenset({"degrees", "sorted_degrees", "group_degrees"})
@@ -24,18 +24,15 @@ FEWER = "; declare fewer nodes, or choose a method that reads no value for each 
 
 
 def require_room(
-    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    method: Method, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
     """Raise NotAccepted, with the field to mend, where a read of the plan would be refused by its size or
     sensitivity. ``nodes``: the sizes of the universes. O(relations and what the plan lists)."""
     if plan.kind is GuaranteeKind.NONE:
         return
-    planned = getattr(generator, "planned_reads", None)
-    for read in () if planned is None else planned(params, plan, schema, nodes):
+    for read in method.planned_reads(params, plan, schema, nodes):
         _require_read(read, schema, nodes)
-    own = getattr(generator, "require_room", None)
-    if own is not None:
-        own(params, plan, schema, nodes)
+    method.require_room(params, plan, schema, nodes)
 
 
 def require_nodes(schema: GraphSchema, relation: str, nodes: Mapping[str, int], each: int = 1) -> None:

@@ -65,40 +65,29 @@ class TmFParams(ValueParameters):
     )
 
 
-class TmF(PerCell):
-    """The filter on every cell."""
+def cell_reads(params: TmFParams, nano_epsilon: int) -> dict[str, int]:
+    """Return what the number of edges of every cell costs."""
+    return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
 
-    name = "tmf"
-    title = "TmF"
-    summary = (
-        "Noisy number of edges, then the cells of a noisy adjacency matrix above the threshold that it sets. "
-        "Pure epsilon under every unit but node."
-    )
-    mechanism = "laplace and randomised response"
-    Params = TmFParams
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
 
-    def cell_reads(self, params: TmFParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what the number of edges of every cell costs."""
-        return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
+def true_shares(
+    params: TmFParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Mapping[str, tuple[float, float]]:
+    """Compute the expected share of true edges: the true cells that pass, among all that do.
 
-    def true_shares(
-        self, params: TmFParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Mapping[str, tuple[float, float]]:
-        """Compute the expected share of true edges: the true cells that pass, among all that do.
+    m p / (m p + (N - m) q) with the p and q of the module, at the declared bound on edges or a guess.
+    """
+    from core.methods._shared.flips.true_edges import kept_shares
 
-        m p / (m p + (N - m) q) with the p and q of the module, at the declared bound on edges or a guess.
-        """
-        from core.methods._shared.flips.true_edges import kept_shares
+    def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
+        return threshold_flips(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
 
-        def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
-            return threshold_flips(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
+    return kept_shares(plan, schema, nodes, flips_for)
 
-        return kept_shares(self.structure_of(plan), schema, nodes, flips_for)
 
-    def parts(self) -> Parts:
-        """Filter at fit; nothing is left to draw."""
-        return Parts(_filtered, same_edges)
+def parts() -> Parts:
+    """Filter at fit; nothing is left to draw."""
+    return Parts(_filtered, same_edges)
 
 
 def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParams, rng: Rng) -> Columns:
@@ -114,4 +103,17 @@ def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParam
     return drawn_edges(cell, ends)
 
 
-GENERATOR = TmF()
+GENERATOR = PerCell(
+    module=__name__,
+    name="tmf",
+    title="TmF",
+    summary=(
+        "Noisy number of edges, then the cells of a noisy adjacency matrix above the threshold that it "
+        "sets. Pure epsilon under every unit but node."
+    ),
+    mechanism="laplace and randomised response",
+    Params=TmFParams,
+    accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
+    cell_reads=cell_reads,
+    parts=parts,
+).method(true_shares=true_shares)

@@ -23,7 +23,7 @@ from core.ledger.amounts import check_delta, delta_cost, epsilon_cost
 from core.ledger.in_file import FileAccount, Held
 from core.ledger.kinds import Filter
 from core.methods import registry
-from core.methods.base import Generator, LinkHidingGenerator, Progress, PublicFacts, needs_of
+from core.methods.base import Method, Progress, PublicFacts
 from core.methods.choice import AUTO
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
@@ -32,7 +32,7 @@ from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
 from core.publishing import bundle, checks
 from core.publishing.release import run_release
-from core.publishing.settle import Method, Settled, settle
+from core.publishing.settle import AskedMethod, Settled, settle
 from core.publishing.spec import Plain, ReleaseTask
 
 HERE = "local"
@@ -50,7 +50,7 @@ class Asked:
     delta: str | int | float = 0
     unit: Unit = Unit.EDGE
     window: int | None = None
-    method: Method = AUTO
+    method: AskedMethod = AUTO
     parameters: Mapping[str, Any] = field(default_factory=dict)
     edge_types: Sequence[str] | None = None
     formats: Sequence[str] = ()
@@ -106,7 +106,7 @@ def plan_alone(
             f"{settled.generator.name} so gives no guarantee: it is for graphs that are known to all",
             kind="none",
         )
-    if isinstance(settled.generator, LinkHidingGenerator) and not asked.public:
+    if settled.generator.hides_links and not asked.public:
         raise InvalidInput("a list of sensitive links is kept by the service only", field="method")
     release = Plain(
         job_id=ids.new_id(ids.JOB),
@@ -133,11 +133,9 @@ class _Here:
     def __contains__(self, method: object) -> bool:
         return method in registry.runnable()
 
-    def refusal(self, generator: Generator) -> NotAccepted:
+    def refusal(self, generator: Method) -> NotAccepted:
         """Name the libraries, and what installs them."""
-        return NotAccepted(
-            missing_here(generator.name, registry.missing(needs_of(generator))), field="method"
-        )
+        return NotAccepted(missing_here(generator.name, registry.missing(generator.needs)), field="method")
 
 
 def missing_here(what: str, libraries: Sequence[str]) -> str:

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from core.errors import InvalidInput
-from core.graphs.graph import EdgeTable, Graph
+from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.methods import registry
-from core.methods.base import Generator, no_progress
+from core.methods.base import Method, no_progress
 from core.privacy.accounting.audited import (
     EDGE,
+    GROUP,
+    KINDS,
     MECHANISMS,
     NODES,
     AuditSpec,
@@ -67,24 +70,35 @@ def target_of(spec: AuditSpec) -> AuditTarget:
 
 def worlds(schema: GraphSchema, unit: Unit) -> tuple[Graph, Graph]:
     """Build the canary graph and its neighbour: without the canary, or with node 0's edges replaced."""
-    relation = schema.edge_type(EDGE)
     if unit is Unit.NODE:
-        one, two = ([(0, other) for other in others] for others in replaced(schema))
-        return _static(schema, one), _static(schema, two)
-    canary = (0, 1) if relation.homogeneous else (0, 0)
-    held = canary_steps(unit, schema)
-    rows = [(step, *pair) for step in schema.steps_of(EDGE) for pair in BACKGROUND]
-    graphs = []
-    for more in ([(step, *canary) for step in held], []):
-        step, source, target = zip(*rows, *more, strict=True)
-        table = EdgeTable(np.array(source), np.array(target), np.array(step) if relation.temporal else None)
-        graphs.append(Graph.build(schema, {}, {EDGE: table}))
-    return graphs[0], graphs[1]
+        one, two = ([(None, 0, other) for other in others] for others in replaced(schema))
+        return _world(schema, one, 0), _world(schema, two, 1)
+    canary = (0, 1) if schema.edge_type(EDGE).homogeneous else (0, 0)
+    held = [(step, *canary) for step in canary_steps(unit, schema)]
+    return _world(schema, held, 0), _world(schema, [], 0)
 
 
-def _static(schema: GraphSchema, more: Sequence[tuple[int, int]]) -> Graph:
-    source, target = zip(*BACKGROUND, *more, strict=True)
-    return Graph.build(schema, {}, {EDGE: EdgeTable(np.array(source), np.array(target), None)})
+def _world(schema: GraphSchema, more: Sequence[tuple[int | None, int, int]], group: int) -> Graph:
+    """Build the background with ``more`` canary edges, and node 0 of that group."""
+    tables = {}
+    for relation in schema.edge_types:
+        rows = [(step, *pair) for step in schema.steps_of(relation.name) for pair in BACKGROUND]
+        own = more if relation.name == EDGE else ()
+        step, source, target = zip(*rows, *own, strict=True)
+        kinds = np.repeat([0, 1], [len(rows), len(own)])
+        values = EdgeValues({each.name: kinds for each in relation.attributes})
+        tables[relation.name] = EdgeTable(
+            np.array(source),
+            np.array(target),
+            np.array(step) if relation.temporal else None,
+            values if relation.attributes else None,
+        )
+    nodes = {}
+    for kind in schema.node_types:
+        names = [KINDS[place % 2 if place else group] for place in range(NODES)]
+        columns = {each.name: pa.array(names) for each in kind.attributes}
+        nodes[kind.name] = NodeTable(NODES, None, columns)
+    return Graph.build(schema, nodes, tables)
 
 
 def _each_cell(read: Callable[[PrivateCell, Allotment], tuple[list[float], float]]) -> Once:
@@ -207,7 +221,7 @@ def _evidence(moves: np.ndarray, rate: float, sigma: float) -> np.ndarray:
     return np.array([moves.sum(), moves.max(), *ratios])
 
 
-def _generated(generator: Generator, params: Any) -> Once:
+def _generated(generator: Method, params: Any) -> Once:
     """Fit once, and read the metered output or a drawn graph."""
     read = _METERED.get(generator.name)
 
@@ -240,7 +254,7 @@ class _Heard(PeopleAndThings):
         return found
 
 
-def told(generator: Generator, params: Any, graph: Graph, plan: PrivacyPlan) -> np.ndarray:
+def told(generator: Method, params: Any, graph: Graph, plan: PrivacyPlan) -> np.ndarray:
     """Fit once, and return all noisy answers that the fit was given, in deviations of their noise."""
     session = _Listening(graph, Meter(plan, MemoryRecorder()))
     generator.fit(session, plan, params, no_progress)
@@ -255,7 +269,7 @@ def _drawn_persons(model: Any) -> np.ndarray:
     table, relation = graph.edges[EDGE], graph.schema.edge_type(EDGE)
     source, target = (np.bincount(side, minlength=NODES) for side in (table.source, table.target))
     degrees = np.sort(source + target) if relation.homogeneous else np.append(np.sort(source), target)
-    return np.array([len(table.source), *degrees], dtype=np.float64)
+    return np.array([len(table.source), *degrees, *_carried(graph)], dtype=np.float64)
 
 
 def _drawn(model: Any) -> np.ndarray:
@@ -269,7 +283,28 @@ def _drawn(model: Any) -> np.ndarray:
         canary = (cell.source == 0) & (cell.target == other)
         ends = ((cell.source == 0).sum(), (cell.target == other).sum())
         values += [float(cell.count), float(canary.any()), *map(float, ends)]
-    return np.array(values)
+    return np.array([*values, *_carried(graph)])
+
+
+def _carried(graph: Graph) -> list[float]:
+    """Count the edges of each value, those of each pair of groups, and the nodes of each group."""
+    table, relation = graph.edges[EDGE], graph.schema.edge_type(EDGE)
+    found: list[np.ndarray] = []
+    if table.values is not None:
+        found += [np.bincount(codes, minlength=len(KINDS)) for codes in table.values.columns.values()]
+    groups = [_groups(graph, end) for end in (relation.source, relation.target)]
+    if all(len(each) for each in groups):
+        pairs = [groups[0][table.source], groups[1][table.target]]
+        mixed = np.sort(pairs, axis=0) if relation.homogeneous else np.array(pairs)
+        found.append(np.bincount(mixed[0] * len(KINDS) + mixed[1], minlength=len(KINDS) ** 2))
+        found.append(np.bincount(groups[0], minlength=len(KINDS)))
+    return np.concatenate(found).astype(np.float64).tolist() if found else []
+
+
+def _groups(graph: Graph, kind: str) -> np.ndarray:
+    """Return the group of every node, as a place in KINDS; nothing where nodes carry none."""
+    column = graph.nodes[kind].attributes.get(GROUP)
+    return np.array([] if column is None else [KINDS.index(str(each)) for each in column], np.int64)
 
 
 def _psgraph(model: Any) -> np.ndarray:

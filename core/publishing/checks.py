@@ -18,7 +18,7 @@ from core.graphs.schema import GraphSchema, Protection
 from core.graphs.schema.node_bins import synthesised, synthesised_in
 from core.methods import registry
 from core.methods._shared.composition.params import SHARES
-from core.methods.base import Generator, ShardedGenerator
+from core.methods.base import Method, Sharding
 from core.methods.shares import spread
 from core.privacy.accounting import persons
 from core.privacy.accounting.plan import Cost, GuaranteeKind
@@ -43,7 +43,7 @@ def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params
         raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
 
 
-def params_of(generator: Generator, parameters: Mapping[str, Any]) -> BaseModel:
+def params_of(generator: Method, parameters: Mapping[str, Any]) -> BaseModel:
     """Validate the parameters of a method that is asked for by name.
 
     Raises InvalidInput as :func:`checked_params`, and with a reason of its own where a method without a
@@ -155,23 +155,23 @@ def released_schema(
     return GraphSchema(node_types=kinds, edge_types=kept, time=time, node_ids=schema.node_ids)
 
 
-def sharded(generator: Generator, params: BaseModel | None = None) -> ShardedGenerator:
-    """Return the method, which reads edges in parts, with these parameters where they are given.
+def sharded(generator: Method, params: BaseModel | None = None) -> Sharding:
+    """Return how the method reads edges in parts, with these parameters where they are given.
 
     Raises NotAccepted, which names those that can.
     """
-    able = [each for each in registry.generators().values() if isinstance(each, ShardedGenerator)]
-    named = "; ".join(f"{each.name} with the parameters {json.dumps(dict(each.counted))}" for each in able)
+    able = [(each.name, each.sharding) for each in registry.generators().values() if each.sharding]
+    named = "; ".join(f"{name} with the parameters {json.dumps(dict(each.counted))}" for name, each in able)
     those = f"the edges of this dataset stay in parts, which are read by: {named or 'no installed method'}."
-    if not isinstance(generator, ShardedGenerator):
+    if generator.sharding is None:
         raise NotAccepted(f"{generator.name} reads edges together, and {those}", field="method")
     if params is not None:
         try:
-            generator.require_shards(params)
+            generator.sharding.require(params)
         except NotAccepted as refusal:
             field = f"parameters.{refusal.members.get('field')}"
             raise NotAccepted(f"{refusal.message}: {those}", field=field) from None
-    return generator
+    return generator.sharding
 
 
 def checked_formats(wanted: Sequence[str], released: GraphSchema) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.triangles import Targets, rewired
 from core.methods._shared.shards.draw import strips
 from core.methods._shared.shards.law import strip_law
-from core.methods.base import Generator, Progress, PublicFacts, no_progress
+from core.methods.base import Method, Progress, PublicFacts, no_progress
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import fresh_key, noise_generator, public_generator
@@ -103,7 +103,7 @@ def made_up(
     return Graph.build(schema, nodes, {relation.name: EdgeTable(source, target, step)})
 
 
-def _shapes(generator: Generator) -> Iterator[tuple[Graph, Unit]]:
+def _shapes(generator: Method) -> Iterator[tuple[Graph, Unit]]:
     """Yield the graphs that the method takes, each under a unit that it supports."""
     for unit in sorted(generator.units):
         times = [steps for steps in (None, STEPS) if unit.takes(temporal=steps is not None)]
@@ -116,7 +116,7 @@ def _shapes(generator: Generator) -> Iterator[tuple[Graph, Unit]]:
             yield graph, unit
 
 
-def _facts(generator: Generator, graph: Graph, unit: Unit) -> PublicFacts:
+def _facts(generator: Method, graph: Graph, unit: Unit) -> PublicFacts:
     return PublicFacts(
         schema=graph.schema,
         unit=unit,
@@ -127,7 +127,7 @@ def _facts(generator: Generator, graph: Graph, unit: Unit) -> PublicFacts:
     )
 
 
-def _publish(generator: Generator, graph: Graph, unit: Unit) -> None:
+def _publish(generator: Method, graph: Graph, unit: Unit) -> None:
     params = generator.Params()
     plan = generator.plan(params, _facts(generator, graph, unit))
     private = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
@@ -143,6 +143,6 @@ def _compare() -> None:
             run_tasks(graph, graph, level, no_progress)
 
 
-def _learns(generator: Generator) -> bool:
+def _learns(generator: Method) -> bool:
     """Tell whether the method trains, or only protects against attacks: slower here, and asked for less."""
     return GuaranteeKind.NONE in generator.kinds

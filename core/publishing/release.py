@@ -20,7 +20,7 @@ from core.graphs.views.pseudonyms import Permuter, pseudonymise, sorted_by_id
 from core.graphs.views.sensitive import FILE as SENSITIVE
 from core.graphs.views.sensitive import read_sensitive
 from core.methods import registry
-from core.methods.base import FittedModel, Generator, Progress, carries_values, synthesised_by
+from core.methods.base import FittedModel, Method, Progress
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import Meter, Recorder, require_metered
 from core.privacy.accounting.plan import PrivacyPlan
@@ -30,7 +30,7 @@ from core.publishing import checks
 from core.publishing.original import read_original
 from core.publishing.spec import ReleaseTask
 from core.publishing.tick import fitted, kept_order, save_state
-from core.publishing.write import Agreed, Paid, weights_of, write_bundle
+from core.publishing.write import Agreed, Paid, write_bundle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +58,7 @@ def run_release(
 
 
 def publish(
-    generator: Generator,
+    generator: Method,
     graph_folder: Path,
     task: ReleaseTask,
     out: Path,
@@ -73,7 +73,7 @@ def publish(
     recorder.opening()
     progress("load", 0, 1)
     # What edges of protected relations carry is not even read where the method does not synthesise it.
-    carried = carries_values(generator, agreed.params)
+    carried = generator.carries(agreed.params)
     graph = read_original(graph_folder, snapshot=spec.step is not None, protected_values=carried)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
@@ -107,7 +107,7 @@ def write_release(
     rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
     sampled = model.sample(rng, progress)
     released, permutations = dress(sampled, around, paid.agreed.released, spec.edge_types, rng, order)
-    released = with_weights(released, permutations, weights_of(model))
+    released = with_weights(released, permutations, model.edge_weights())
     write_bundle(released, permutations, model, paid, out, progress, keep)
 
 
@@ -137,7 +137,7 @@ def with_weights(
     return released.weighted(found) if found else released
 
 
-def agree(generator: Generator, schema: GraphSchema, task: ReleaseTask) -> Agreed:
+def agree(generator: Method, schema: GraphSchema, task: ReleaseTask) -> Agreed:
     """Parameters, plan and shape of the release; reads the public schema only.
 
     Raises what :mod:`core.publishing.checks` refuses, PlanExceeded where the reserved plan is not the one
@@ -146,7 +146,7 @@ def agree(generator: Generator, schema: GraphSchema, task: ReleaseTask) -> Agree
     spec, reserved = task.release, PrivacyPlan.from_json(task.plan)
     params = checks.checked_params(generator.Params, spec.params)
     checks.protected_relations(schema, spec.edge_types)
-    released = checks.released_schema(schema, spec.edge_types, **synthesised_by(generator, params))
+    released = checks.released_schema(schema, spec.edge_types, **generator.synthesised(params))
     checks.checked_formats(spec.formats, released)
     facts = spec.facts(schema, reserved.accountant)
     plan = generator.plan(params, facts)

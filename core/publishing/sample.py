@@ -15,7 +15,7 @@ from core.errors import PrivacyViolation
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeIds
 from core.methods import registry
-from core.methods.base import Generator, Progress, synthesised_by
+from core.methods.base import Method, Progress
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.accounting.plan import PrivacyPlan
@@ -41,7 +41,7 @@ def run_sample(*, source: Path, task: ReleaseTask, out: Path, progress: Progress
     draw(registry.get(task.release.method), source, task, out, progress)
 
 
-def draw(generator: Generator, source: Path, task: ReleaseTask, out: Path, progress: Progress) -> None:
+def draw(generator: Method, source: Path, task: ReleaseTask, out: Path, progress: Progress) -> None:
     """Do as :func:`run_sample`, with the generator given."""
     spec = task.release
     if not isinstance(spec, Sample):
@@ -55,7 +55,7 @@ def draw(generator: Generator, source: Path, task: ReleaseTask, out: Path, progr
         params,
         spec.facts(schema, plan.accountant),
         plan,
-        released_schema(schema, spec.edge_types, **synthesised_by(generator, params)),
+        released_schema(schema, spec.edge_types, **generator.synthesised(params)),
     )
     copied = public_side(source / "release", source / "private" / "alignment.parquet", agreed.released)
     model = generator.load(source / "private" / "model")

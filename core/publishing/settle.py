@@ -16,13 +16,13 @@ from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods._shared.composition.params import NAME as COMPOSED
 from core.methods._shared.composition.params import (
-    REST,
     SHARES,
     ComposedParams,
     StructureChoice,
+    require_asked_for,
     written_out,
 )
-from core.methods.base import Generator, PublicFacts, synthesised_by
+from core.methods.base import Method, PublicFacts
 from core.methods.choice import AUTO, Carry, Choice, Request, choose, choose_in_parts
 from core.methods.room import require_room
 from core.privacy.accounting.plan import PrivacyPlan
@@ -36,7 +36,7 @@ from core.publishing.checks import (
 )
 
 Structures = Mapping[str, str | StructureChoice | Mapping[str, Any]]
-Method = str | Structures
+AskedMethod = str | Structures
 """A method's name, AUTO, or by relation either of them, or a method with its parameters; REST: all others."""
 
 
@@ -45,7 +45,7 @@ class Had(Protocol):
 
     def __contains__(self, method: object) -> bool: ...
 
-    def refusal(self, generator: Generator) -> GraphveilError:
+    def refusal(self, generator: Method) -> GraphveilError:
         """Say what is missing for a method that cannot be run, and how to mend it."""
         ...
 
@@ -55,7 +55,7 @@ class Settled:
     """``choice`` is None where the request names its method. ``released``: what the release declares."""
 
     choice: Choice | None
-    generator: Generator
+    generator: Method
     params: BaseModel
     formats: tuple[str, ...]
     plan: PrivacyPlan
@@ -68,7 +68,7 @@ class Settled:
 
 
 def settle(
-    name: Method,
+    name: AskedMethod,
     parameters: Mapping[str, Any],
     formats: Sequence[str],
     facts: PublicFacts,
@@ -83,7 +83,7 @@ def settle(
     Raises as :func:`method_of`, and UnknownFormat, InvalidInput and NotAccepted, with the ``field`` to mend.
     """
     choice, generator, params = method_of(name, parameters, facts, nodes, allowed, in_parts=in_parts, had=had)
-    released = released_schema(facts.schema, facts.edge_types, **synthesised_by(generator, params))
+    released = released_schema(facts.schema, facts.edge_types, **generator.synthesised(params))
     wanted = checked_formats(formats, released)
     plan = generator.plan(params, facts) if choice is None else choice.plan
     check_cost(plan, facts)
@@ -92,7 +92,7 @@ def settle(
     return Settled(choice, generator, params, wanted, plan, released)
 
 
-def check_known(name: Method) -> None:
+def check_known(name: AskedMethod) -> None:
     """Raise UnknownMethod unless every method that is named is installed."""
     for each in (name,) if isinstance(name, str) else name.values():
         asked = _structure(each, "method").method
@@ -107,7 +107,7 @@ def check_cost(plan: PrivacyPlan, facts: PublicFacts) -> None:
 
 
 def method_of(
-    name: Method,
+    name: AskedMethod,
     parameters: Mapping[str, Any],
     facts: PublicFacts,
     nodes: Mapping[str, int],
@@ -115,7 +115,7 @@ def method_of(
     *,
     in_parts: bool = False,
     had: Had | None = None,
-) -> tuple[Choice | None, Generator, BaseModel]:
+) -> tuple[Choice | None, Method, BaseModel]:
     """Return the named method, or what ``auto`` or a map of relations stands for, and its parameters.
 
     Raises InvalidInput for parameters that are wrong; UnknownMethod; NotAccepted where no method takes the
@@ -161,12 +161,7 @@ def structures_of(asked: Structures, facts: PublicFacts) -> dict[str, StructureC
     found = {}
     for relation, each in asked.items():
         field = f"method.{relation}"
-        if relation != REST and relation not in facts.edge_types:
-            known = ", ".join(facts.edge_types)
-            raise NotAccepted(
-                f"{relation!r} is no relation that is asked for; there are {known}, and {REST} for the rest.",
-                field=field,
-            )
+        require_asked_for(relation, facts.edge_types, field)
         choice = _structure(each, field)
         if choice.method != AUTO:
             if choice.method == COMPOSED:

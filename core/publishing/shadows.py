@@ -11,20 +11,13 @@ from core.evaluation.metric import Suite
 from core.graphs.graph import Graph
 from core.graphs.views.sensitive import SensitiveLinks
 from core.methods import registry
-from core.methods.base import (
-    FittedModel,
-    LinkHidingGenerator,
-    LinkHidingModel,
-    Progress,
-    no_progress,
-)
+from core.methods.base import FittedModel, Method, Progress, no_progress
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.publishing.release import with_weights
 from core.publishing.spec import EvaluationSpec
 from core.publishing.tick import fitted
-from core.publishing.write import weights_of
 
 SHADOWS = {Suite.QUICK: 0, Suite.STANDARD: 1, Suite.FULL: 3}
 OF_DEFENCES = 1
@@ -55,7 +48,7 @@ def shadow_releases(
         for number in range(count):
             session = PrivateGraph(published, Meter(plan, MemoryRecorder()))
             model, _ = fitted(release, generator, session, plan, params, None, tell.of(number, count))
-            hidden = model.hidden if isinstance(model, LinkHidingModel) else SensitiveLinks({})
+            hidden = model.hidden_links() or SensitiveLinks({})
             shadows.append(DefenceShadow(published, _drawn(model, number), hidden))
     except (GraphveilError, ValidationError):
         shadows = []
@@ -67,14 +60,14 @@ def _drawn(model: FittedModel, seed: int) -> Graph:
     """Draw one sample as it is measured: of weights the links that they make."""
     sampled = model.sample(public_generator(seed), no_progress)
     same = {name: np.arange(table.count) for name, table in sampled.nodes.items()}
-    return with_weights(sampled, same, weights_of(model)).present()
+    return with_weights(sampled, same, model.edge_weights()).present()
 
 
-def wanted(generator: object, published: Graph, spec: EvaluationSpec) -> int:
+def wanted(generator: Method, published: Graph, spec: EvaluationSpec) -> int:
     """Count the shadows that the suite, the method, the settings and the release's size allow."""
     if sum(table.count for table in published.edges.values()) > spec.shadow_links:
         return 0
-    most = OF_DEFENCES if isinstance(generator, LinkHidingGenerator) else SHADOWS[spec.suite]
+    most = OF_DEFENCES if generator.hides_links else SHADOWS[spec.suite]
     return min(most, SHADOWS[spec.suite], spec.shadows)
 
 

@@ -50,19 +50,20 @@ def run_fit(
     the opening and after it are those of :func:`core.publishing.release.run_release`. Time is the generator's
     plus O(n log n); memory that of the nodes and one row group.
     """
-    spec, generator = task.release, sharded(registry.get(task.release.method))
+    spec, generator = task.release, registry.get(task.release.method)
+    sharding = sharded(generator)
     if not isinstance(spec, InParts):
         raise PrivacyViolation("only a graph in parts is fitted for shards")
     schema = read_schema(graph_folder)
     require_partable(schema)
     agreed = agree(generator, schema, task)
-    generator.require_shards(agreed.params)
+    sharding.require(agreed.params)
     recorder.opening()
     progress("load", 0, 1)
     graph = read_parted(graph_folder)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
-    model = generator.fit_parts(PrivateParts(graph, meter), agreed.plan, agreed.params, progress)
+    model = sharding.fit_parts(PrivateParts(graph, meter), agreed.plan, agreed.params, progress)
     require_metered(meter.transcript)
     guarantee_of(agreed.plan, meter.transcript, spec.delta_atto)
     rng, (relation,) = noise_generator(), agreed.released.edge_types
@@ -70,7 +71,7 @@ def run_fit(
     empty = Graph.build(agreed.released, bare, {})
     around = Graph.build(schema, graph.nodes, {})
     released, permutations = dress(empty, around, agreed.released, spec.edge_types, rng)
-    law = generator.shards(model, permutations[relation.source], rng, spec.shard_edges)
+    law = sharding.shards(model, permutations[relation.source], rng, spec.shard_edges)
     told = meter.measurements if spec.measurements and agreed.plan.kind is not GuaranteeKind.NONE else None
     progress("write", 0, 1)
     law.save(out / "law")
@@ -102,7 +103,8 @@ def run_join(
     released files, ``out/private/model`` its model. ``parts``: what was told of each. ValueError where a part
     is not what was told, or two may share a pair. O(n + m) time, O(n) memory.
     """
-    spec, generator = task.release, sharded(registry.get(task.release.method))
+    spec, generator = task.release, registry.get(task.release.method)
+    sharded(generator)
     if not isinstance(spec, InParts):
         raise PrivacyViolation("only a graph in parts is joined of shards")
     schema = GraphSchema.model_validate_json((kept / "private" / "schema.json").read_bytes())

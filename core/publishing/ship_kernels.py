@@ -104,7 +104,7 @@ def _of_all_kernels() -> str:
 
 def _sources() -> Iterator[Path]:
     """List the Python files of the packages that have kernels: this one, and those of its methods."""
-    methods = {type(each).__module__.partition(".")[0] for each in registry.generators().values()}
+    methods = {each.module.partition(".")[0] for each in registry.generators().values()}
     for package in sorted(methods | {"core"}):
         found = importlib.util.find_spec(package)
         for place in found.submodule_search_locations or () if found else ():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import NotAccepted
-from core.methods.base import FittedModel, Generator, Progress, StreamGenerator, StreamState
+from core.methods.base import FittedModel, Method, Progress, StreamState
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.session.private_graph import PrivateGraph
 from core.publishing import bundle
@@ -26,7 +26,7 @@ STATE = "state"
 
 def fitted(
     spec: ReleaseSpec,
-    generator: Generator,
+    generator: Method,
     graph: PrivateGraph,
     plan: PrivacyPlan,
     params: Any,
@@ -36,7 +36,7 @@ def fitted(
     """Fit a whole graph, or one snapshot with what the next one may know. At the plan's cost."""
     if not isinstance(spec, Tick):
         return generator.fit(graph, plan, params, progress), None
-    if not isinstance(generator, StreamGenerator):
+    if generator.step is None:
         raise NotAccepted(f"{generator.name} does not publish live streams", field="method")
     state = None if previous is None else previous / STATE
     carried = state if state is not None and state.is_dir() else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.graphs.schema import GraphSchema
-from core.methods.base import EvidenceGenerator, Generator
+from core.methods.base import Method
 from core.privacy.accounting.plan import PrivacyPlan
 from core.reports.base import Notice
 
@@ -15,15 +15,13 @@ MOST_RELATIONS = 8
 
 
 def true_edge_notices(
-    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    generator: Method, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> tuple[Notice, ...]:
     """State the expected share of true edges among those released, by relation; nothing for other methods.
 
     A function of the plan and public facts: equal for every graph of these sizes. ``nodes``: the sizes of
     the node universes.
     """
-    if not isinstance(generator, EvidenceGenerator):
-        return ()
     shares = generator.true_shares(params, plan, schema, nodes)
     if not shares:
         return ()

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.graphs.schema import GraphSchema, NodeType, Protection
 from core.graphs.schema.node_bins import synthesised, synthesised_in
-from core.methods.base import Generator, NodeValuesGenerator, ValuesGenerator
+from core.methods.base import Method
 from core.privacy.accounting.events import NANO, pure_nano_epsilon
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
@@ -19,7 +19,7 @@ from graphveil.models.reports import ROWS
 
 
 def value_notices(
-    generator: Generator,
+    generator: Method,
     params: Any,
     plan: PrivacyPlan,
     schema: GraphSchema,
@@ -39,14 +39,14 @@ def value_notices(
 
 
 def _of_edges(
-    generator: Generator,
+    generator: Method,
     params: Any,
     plan: PrivacyPlan,
     schema: GraphSchema,
     edge_types: Container[str],
     snapshot: bool,
 ) -> tuple[Notice, ...]:
-    if not isinstance(generator, ValuesGenerator) or not generator.carries(params):
+    if not generator.carries(params):
         return ()
     drawn = [each for each in schema.edge_types if each.name in edge_types and each.attributes]
     told = "; ".join(what_edges_carry(schema, drawn))
@@ -69,9 +69,9 @@ def _of_edges(
 
 
 def _of_nodes(
-    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema, edge_types: Container[str]
+    generator: Method, params: Any, plan: PrivacyPlan, schema: GraphSchema, edge_types: Container[str]
 ) -> tuple[Notice, ...]:
-    if not isinstance(generator, NodeValuesGenerator) or not generator.carries_nodes(params):
+    if not generator.carries_nodes(params):
         return ()
     own = generator.node_values_plan(plan)
     bounded = plan.kind is not GuaranteeKind.NONE

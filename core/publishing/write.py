@@ -17,17 +17,10 @@ from core.graphs.schema import GraphSchema
 from core.graphs.uploads.batches import ListsNodes
 from core.methods.base import (
     Accelerator,
-    ClaimingGenerator,
     FittedModel,
-    Generator,
+    Method,
     Progress,
     PublicFacts,
-    WeightedModel,
-    accelerator_of,
-    carries_node_values,
-    carries_values,
-    training_of,
-    vectors_of,
 )
 from core.privacy.accounting.guarantee import Guarantee
 from core.privacy.accounting.measurements import Measurements
@@ -64,17 +57,12 @@ class Agreed:
 class Paid:
     """What the public report tells besides the graph and its model: all of it public or paid for."""
 
-    generator: Generator
+    generator: Method
     spec: ReleaseSpec
     agreed: Agreed
     guarantee: Guarantee
     transcript: Sequence[TranscriptEntry]
     measurements: Measurements = field(default_factory=Measurements)
-
-
-def weights_of(model: FittedModel) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
-    """Return the weights that the model publishes beside its pairs, by relation; often none."""
-    return model.edge_weights() if isinstance(model, WeightedModel) else {}
 
 
 def write_bundle(
@@ -94,7 +82,7 @@ def write_bundle(
     progress("write", 0, 1)
     folder, private = out / "release", out / "private"
     bundle.write_tables(released, folder, first_step=agreed.plan.first_step)
-    for name, of_types in vectors_of(model).items():
+    for name, of_types in model.vectors().items():
         bundle.write_vectors(released, permutations, of_types, folder / f"{name}.parquet")
     first = agreed.plan.first_step
     told = paid.measurements if spec.measurements and agreed.plan.kind is not GuaranteeKind.NONE else None
@@ -160,8 +148,8 @@ def write_report(described: Described, paid: Paid, out: Path, media_types: Mappi
             ),
             *_slower(paid, described.nodes),
         ),
-        synthesised=spec.edge_types if carries_values(generator, agreed.params) else (),
-        node_values=carries_node_values(generator, agreed.params),
+        synthesised=spec.edge_types if generator.carries(agreed.params) else (),
+        node_values=generator.carries_nodes(agreed.params),
         carried=described.carried,
         totals=described.totals,
         artifacts=[
@@ -192,11 +180,9 @@ def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
     return media_types
 
 
-def _claim(generator: Generator, agreed: Agreed) -> Claim | None:
+def _claim(generator: Method, agreed: Agreed) -> Claim | None:
     """Return what the method's paper claims for these parameters, where it claims anything."""
-    claimed = (
-        generator.claim(agreed.params, agreed.facts) if isinstance(generator, ClaimingGenerator) else None
-    )
+    claimed = generator.claim(agreed.params, agreed.facts)
     if claimed is None:
         return None
     return Claim(epsilon=claimed.epsilon, delta=claimed.delta, source=claimed.source, remark=claimed.remark)
@@ -204,13 +190,13 @@ def _claim(generator: Generator, agreed: Agreed) -> Claim | None:
 
 def _training(model: FittedModel) -> TrainingPart | None:
     """Return how the model was learned; None where nothing was, or nothing is told."""
-    told = training_of(model)
+    told = model.training()
     if not (told.curves or told.notes):
         return None
     return training_part(told.curves, told.notes, told.collapsed)
 
 
-def _origin(generator: Generator, spec: ReleaseSpec) -> Origin:
+def _origin(generator: Method, spec: ReleaseSpec) -> Origin:
     return Origin(
         spec.job_id,
         spec.dataset_id,
@@ -236,5 +222,5 @@ def _slower(paid: Paid, nodes: Mapping[str, int]) -> tuple[Notice, ...]:
     """Say that a fit that gains from a GPU had none; nothing of one that had, or gains nothing."""
     if paid.spec.source_id is not None or computed_on() == "gpu":
         return ()
-    gain = accelerator_of(paid.generator, paid.agreed.params, paid.agreed.facts, nodes)
+    gain = paid.generator.accelerated(paid.agreed.params, paid.agreed.facts, nodes)
     return () if gain is Accelerator.NONE else (without_accelerator(),)

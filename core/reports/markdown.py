@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.reports import precision
+from core.reports import precision, risk
 from core.reports.base import EXPOSED
 from core.reports.html import wording
 from core.reports.markdown_evidence import curator_sections, metric_title
@@ -20,7 +20,7 @@ from core.reports.text import escape, fenced, items, number, table
 from core.reports.totals import Total
 from core.reports.training import TrainingPart
 from graphveil.models.reports import quantity_of, subject_of
-from graphveil.pages.numbers import at_most, ends
+from graphveil.pages.numbers import at_most, ends, percent_text
 
 CURATOR_BANNER = (
     "> **Curator edition: confidential.** The comparison, the attacks, the tasks and the curators' scores "
@@ -53,6 +53,7 @@ def markdown(report: Report, *, evaluation: str | None = None) -> str:
         lines += [f"> {_STATUS[evaluation]}", ""]
     lines += _glance(report)
     lines += _guarantee(public.guarantee)
+    lines += _learned(public)
     lines += _caveats(public)
     lines += _charge(public)
     lines += _precision(public)
@@ -134,6 +135,24 @@ def _guarantee(given: GuaranteePart) -> list[str]:
             "",
         ]
     return lines
+
+
+def _learned(public: PublicPart) -> list[str]:
+    rows = risk.learned(public)
+    if not rows:
+        return []
+    text = (
+        "Whoever knows everything else, and holds a claim about one unit as likely as the head of a column "
+        "says, can hold it at most so likely after reading, by the guarantee alone."
+    )
+    if any(row.delta != "0" for row in rows):
+        text += (
+            " Under a delta that is said of claims which would come up in at least "
+            f"{percent_text(risk.RAREST)} of releases if they were wrong."
+        )
+    header = ("Held likely before", *(percent_text(prior) for prior in risk.PRIORS))
+    told = [(f"{row.title}, epsilon {row.epsilon}", *map(at_most, row.after)) for row in rows]
+    return ["### What somebody can learn of one unit", "", text, "", *table(header, told)]
 
 
 def _training(training: TrainingPart | None) -> list[str]:

@@ -95,6 +95,15 @@ class Charge(ReportModel):
     remaining: dict[str, int] = Field(description="The account's balance after the charge, same dimensions.")
     charged_epsilon: DecimalString | None = None
     remaining_epsilon: DecimalString | None = None
+    spent_epsilon: DecimalString | None = Field(
+        default=None,
+        description="What the account has paid for in all; under w-event in its fullest window.",
+    )
+    spent_delta: DecimalString | None = None
+    capacity_epsilon: DecimalString | None = Field(
+        default=None, description="What they may come to at most: the account's whole budget."
+    )
+    capacity_delta: DecimalString | None = None
     exposed: bool = Field(
         default=False,
         description="True once a job without a guarantee has opened a graph of the account: no epsilon can "

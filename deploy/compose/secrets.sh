@@ -25,6 +25,11 @@ public=$(bytes "302e020100300506032b657004220420$(value graphveil_head_signing_k
     | openssl pkey -inform DER -pubout -outform DER | tail -c 32 | od -A n -t x1 | tr -d ' \n')
 [ ${#public} = 64 ] || { echo "openssl made no public key of graphveil_head_signing_key" >&2; exit 1; }
 make graphveil_head_public_keys "$public"
+# What signs evidence packs is made of it, one way: core/checks/evidence_keys.py.
+evidence=$(printf 'graphveil evidence key' \
+    | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$(value graphveil_head_signing_key)" | sed 's/^.*= //')
+[ ${#evidence} = 64 ] || { echo "openssl made no key of graphveil_head_signing_key" >&2; exit 1; }
+make graphveil_evidence_signing_key "$evidence"
 make redis_password "$(random 24)"
 make graphveil_storage_access_key_id "$(random 10)"
 make graphveil_storage_secret_access_key "$(random 24)"

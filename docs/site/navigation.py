@@ -29,6 +29,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
             "docs/sharded_releases.md",
         ),
         "Releases": ("docs/report.md", "docs/measurements.md", "docs/samples.md", "docs/audits.md"),
+        "Evidence": ("docs/evidence.md", "docs/standards.md"),
         "The API": ("docs/api.md", "docs/identity.md", "docs/events.md", "docs/webhooks.md"),
         "Budgets and approval": ("docs/budget.md", "docs/governance.md"),
         "Methods": ("docs/generators/*.md",),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from core.methods.base import Progress
-from papers._shared.defences.defence import Defence
+from papers._shared.defences.defence import defence
 from papers._shared.defences.visible import Altered, DefenceParams, Visible
 
 if TYPE_CHECKING:
@@ -37,38 +37,37 @@ class DiceParams(DefenceParams):
     )
 
 
-class Dice(Defence):
-    """Disconnect around the sensitive links, connect elsewhere."""
+def altered(visible: Visible, params: DiceParams, rng: Rng, progress: Progress) -> Altered:
+    """Keep the links that stay, and add those that come. O(m log m)."""
+    import numpy as np
 
-    name = "dice"
-    title = "DICE"
-    summary = (
+    from papers._shared.defences.absent import absent_pairs
+
+    nodes, count = visible.nodes, int(params.share * len(visible.links))
+    named = np.zeros(nodes, dtype=bool)
+    for ends in np.divmod(visible.sensitive, nodes):
+        named[ends] = True
+    low, high = np.divmod(visible.links, nodes)
+    near = named[low] | named[high]
+    deleted = rng.permutation(visible.links[near])[:count]
+    others = np.flatnonzero(~named)
+    # Pairs of the other nodes, by their places among them, which keeps the order of keys.
+    inside = ~near
+    places = np.searchsorted(others, low[inside]) * len(others) + np.searchsorted(others, high[inside])
+    first, second = np.divmod(absent_pairs(places, len(others), count, rng), max(len(others), 1))
+    kept = np.setdiff1d(visible.links, deleted, assume_unique=True)
+    keys = np.union1d(kept, others[first] * nodes + others[second])
+    return Altered(keys, np.ones(len(keys)))
+
+
+GENERATOR = defence(
+    module=__name__,
+    name="dice",
+    title="DICE",
+    summary=(
         "Deletes links around the sensitive ones and adds others away from them, to compare defences with. "
         "Guarantee none."
-    )
-    Params = DiceParams
-
-    def altered(self, visible: Visible, params: DiceParams, rng: Rng, progress: Progress) -> Altered:
-        """Keep the links that stay, and add those that come. O(m log m)."""
-        import numpy as np
-
-        from papers._shared.defences.absent import absent_pairs
-
-        nodes, count = visible.nodes, int(params.share * len(visible.links))
-        named = np.zeros(nodes, dtype=bool)
-        for ends in np.divmod(visible.sensitive, nodes):
-            named[ends] = True
-        low, high = np.divmod(visible.links, nodes)
-        near = named[low] | named[high]
-        deleted = rng.permutation(visible.links[near])[:count]
-        others = np.flatnonzero(~named)
-        # Pairs of the other nodes, by their places among them, which keeps the order of keys.
-        inside = ~near
-        places = np.searchsorted(others, low[inside]) * len(others) + np.searchsorted(others, high[inside])
-        first, second = np.divmod(absent_pairs(places, len(others), count, rng), max(len(others), 1))
-        kept = np.setdiff1d(visible.links, deleted, assume_unique=True)
-        keys = np.union1d(kept, others[first] * nodes + others[second])
-        return Altered(keys, np.ones(len(keys)))
-
-
-GENERATOR = Dice()
+    ),
+    Params=DiceParams,
+    altered=altered,
+)

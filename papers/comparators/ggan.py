@@ -15,17 +15,13 @@ from __future__ import annotations
 from papers.dpggan.method import BackboneMethod
 from papers.dpggan.params import GanBackboneParams
 
-
-class Ggan(BackboneMethod):
-    """With a discriminator."""
-
-    name = "ggan"
-    title = "GGAN"
-    summary = (
+GENERATOR = BackboneMethod(
+    module=__name__,
+    name="ggan",
+    title="GGAN",
+    summary=(
         "A variational autoencoder of the original graph with a discriminator, for comparison with dpggan. "
         "No privacy: guarantee none."
-    )
-    Params = GanBackboneParams
-
-
-GENERATOR = Ggan()
+    ),
+    Params=GanBackboneParams,
+).method()

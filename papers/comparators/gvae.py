@@ -14,13 +14,9 @@ from __future__ import annotations
 
 from papers.dpggan.method import BackboneMethod
 
-
-class Gvae(BackboneMethod):
-    """Without a discriminator."""
-
-    name = "gvae"
-    title = "GVAE"
-    summary = "A variational autoencoder of the original graph, to compare dpgvae with. Guarantee none."
-
-
-GENERATOR = Gvae()
+GENERATOR = BackboneMethod(
+    module=__name__,
+    name="gvae",
+    title="GVAE",
+    summary="A variational autoencoder of the original graph, to compare dpgvae with. Guarantee none.",
+).method()

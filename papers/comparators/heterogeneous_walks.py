@@ -28,18 +28,14 @@ from __future__ import annotations
 from papers._shared.walks.method import WalkMethod
 from papers._shared.walks.params import WalkParams
 
-
-class HeterogeneousWalks(WalkMethod):
-    """Walks along meta-paths, inside one step."""
-
-    name = "heterogeneous_walks"
-    title = "Heterogeneous walks (HGEN)"
-    summary = (
+GENERATOR = WalkMethod(
+    module=__name__,
+    name="heterogeneous_walks",
+    title="Heterogeneous walks (HGEN)",
+    summary=(
         "Learns typed random walks of the original graph and assembles a graph from generated ones: what "
         "such a generator reaches without privacy. Guarantee none."
-    )
-    typed = True
-    Params = WalkParams
-
-
-GENERATOR = HeterogeneousWalks()
+    ),
+    typed=True,
+    Params=WalkParams,
+).method()

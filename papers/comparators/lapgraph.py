@@ -57,41 +57,30 @@ class LapGraphParams(ValueParameters):
     )
 
 
-class LapGraph(PerCell):
-    """The largest noisy slots of every cell."""
+def cell_reads(params: LapGraphParams, nano_epsilon: int) -> dict[str, int]:
+    """Return what the number of edges of every cell costs."""
+    return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
 
-    name = "lapgraph"
-    title = "LapGraph"
-    summary = (
-        "Noisy number of edges, then as many cells of a noisy adjacency matrix, the largest ones. Pure "
-        "epsilon under every unit but node."
-    )
-    mechanism = "laplace"
-    Params = LapGraphParams
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
 
-    def cell_reads(self, params: LapGraphParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what the number of edges of every cell costs."""
-        return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
+def true_shares(
+    params: LapGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Mapping[str, tuple[float, float]]:
+    """Compute the expected share of true edges: those of m whose noisy value is among the m largest.
 
-    def true_shares(
-        self, params: LapGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Mapping[str, tuple[float, float]]:
-        """Compute the expected share of true edges: those of m whose noisy value is among the m largest.
+    That is P(1 + Z > t), Z Laplace noise, at the t above which m of N cells are expected to lie: TmF's
+    threshold. m is the declared bound on edges or a guess.
+    """
+    from core.methods._shared.flips.true_edges import kept_shares
 
-        That is P(1 + Z > t), Z Laplace noise, at the t above which m of N cells are expected to lie: TmF's
-        threshold. m is the declared bound on edges or a guess.
-        """
-        from core.methods._shared.flips.true_edges import kept_shares
+    def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
+        return threshold_flips(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
 
-        def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
-            return threshold_flips(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
+    return kept_shares(plan, schema, nodes, flips_for)
 
-        return kept_shares(self.structure_of(plan), schema, nodes, flips_for)
 
-    def parts(self) -> Parts:
-        """Choose at fit; nothing is left to draw."""
-        return Parts(_largest, same_edges)
+def parts() -> Parts:
+    """Choose at fit; nothing is left to draw."""
+    return Parts(_largest, same_edges)
 
 
 def _largest(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LapGraphParams, rng: Rng) -> Columns:
@@ -108,4 +97,17 @@ def _largest(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LapGraphP
     return drawn_edges(cell, ends)
 
 
-GENERATOR = LapGraph()
+GENERATOR = PerCell(
+    module=__name__,
+    name="lapgraph",
+    title="LapGraph",
+    summary=(
+        "Noisy number of edges, then as many cells of a noisy adjacency matrix, the largest ones. Pure "
+        "epsilon under every unit but node."
+    ),
+    mechanism="laplace",
+    Params=LapGraphParams,
+    accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
+    cell_reads=cell_reads,
+    parts=parts,
+).method(true_shares=true_shares)

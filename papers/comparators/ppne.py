@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from core.methods.base import Progress
-from papers._shared.defences.defence import Defence
+from papers._shared.defences.defence import defence
 from papers._shared.defences.visible import Altered, DefenceParams, Visible
 
 if TYPE_CHECKING:
@@ -51,36 +51,25 @@ class PpneParams(DefenceParams):
     )
 
 
-class Ppne(Defence):
-    """The best flips, round by round."""
+def altered(visible: Visible, params: PpneParams, rng: Rng, progress: Progress) -> Altered:
+    """Make the flips. O(rounds * (sums of squared degrees + m log m))."""
+    import numpy as np
 
-    name = "ppne"
-    title = "PPNE"
-    summary = (
-        "Flips the links and pairs that lower the proximity of sensitive pairs most for the change they "
-        "make, to compare defences with. Guarantee none."
-    )
-    Params = PpneParams
+    from papers._shared.defences.absent import absent_pairs
 
-    def altered(self, visible: Visible, params: PpneParams, rng: Rng, progress: Progress) -> Altered:
-        """Make the flips. O(rounds * (sums of squared degrees + m log m))."""
-        import numpy as np
-
-        from papers._shared.defences.absent import absent_pairs
-
-        links, total = visible.links, int(params.share * len(visible.links))
-        for done in range(params.rounds):
-            left = total * (done + 1) // params.rounds - total * done // params.rounds
-            drawn = int(params.candidates * left)
-            taken = np.union1d(links, visible.sensitive)
-            present = rng.permutation(links)[:drawn]
-            absent = absent_pairs(taken, visible.nodes, drawn, rng)
-            gain, change = flips(links, visible.sensitive, visible.nodes, present, absent)
-            order = np.argsort(-gain / change, kind="stable")[:left]
-            chosen = np.append(present, absent)[order[gain[order] > 0]]
-            links = np.setxor1d(links, chosen, assume_unique=True)
-            progress("flip", done + 1, params.rounds)
-        return Altered(links, np.ones(len(links)))
+    links, total = visible.links, int(params.share * len(visible.links))
+    for done in range(params.rounds):
+        left = total * (done + 1) // params.rounds - total * done // params.rounds
+        drawn = int(params.candidates * left)
+        taken = np.union1d(links, visible.sensitive)
+        present = rng.permutation(links)[:drawn]
+        absent = absent_pairs(taken, visible.nodes, drawn, rng)
+        gain, change = flips(links, visible.sensitive, visible.nodes, present, absent)
+        order = np.argsort(-gain / change, kind="stable")[:left]
+        chosen = np.append(present, absent)[order[gain[order] > 0]]
+        links = np.setxor1d(links, chosen, assume_unique=True)
+        progress("flip", done + 1, params.rounds)
+    return Altered(links, np.ones(len(links)))
 
 
 def flips(
@@ -129,4 +118,14 @@ def symmetric(keys: np.ndarray, nodes: int) -> sp.csr_array:
     return sp.csr_array(sp.coo_array((np.ones(2 * len(u)), ends), shape=(nodes, nodes)))
 
 
-GENERATOR = Ppne()
+GENERATOR = defence(
+    module=__name__,
+    name="ppne",
+    title="PPNE",
+    summary=(
+        "Flips the links and pairs that lower the proximity of sensitive pairs most for the change they "
+        "make, to compare defences with. Guarantee none."
+    ),
+    Params=PpneParams,
+    altered=altered,
+)

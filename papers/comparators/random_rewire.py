@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from core.methods.base import Progress
-from papers._shared.defences.defence import Defence
+from papers._shared.defences.defence import defence
 from papers._shared.defences.visible import Altered, DefenceParams, Visible
 
 if TYPE_CHECKING:
@@ -31,25 +31,24 @@ class RewireParams(DefenceParams):
     share: float = Field(default=0.3, ge=0, le=1, description="Share of the visible links that is replaced.")
 
 
-class RandomRewire(Defence):
-    """As many links out as in, all by chance."""
+def altered(visible: Visible, params: RewireParams, rng: Rng, progress: Progress) -> Altered:
+    """Keep the links that stay, and add those that come. O(m log m)."""
+    import numpy as np
 
-    name = "random_rewire"
-    title = "Random rewiring"
-    summary = "Replaces a share of the links by random ones, to compare defences with. Guarantee none."
-    Params = RewireParams
+    from papers._shared.defences.absent import absent_pairs
 
-    def altered(self, visible: Visible, params: RewireParams, rng: Rng, progress: Progress) -> Altered:
-        """Keep the links that stay, and add those that come. O(m log m)."""
-        import numpy as np
-
-        from papers._shared.defences.absent import absent_pairs
-
-        count = int(params.share * len(visible.links))
-        kept = rng.permutation(visible.links)[count:]
-        taken = np.union1d(visible.links, visible.sensitive)
-        keys = np.union1d(kept, absent_pairs(taken, visible.nodes, count, rng))
-        return Altered(keys, np.ones(len(keys)))
+    count = int(params.share * len(visible.links))
+    kept = rng.permutation(visible.links)[count:]
+    taken = np.union1d(visible.links, visible.sensitive)
+    keys = np.union1d(kept, absent_pairs(taken, visible.nodes, count, rng))
+    return Altered(keys, np.ones(len(keys)))
 
 
-GENERATOR = RandomRewire()
+GENERATOR = defence(
+    module=__name__,
+    name="random_rewire",
+    title="Random rewiring",
+    summary="Replaces a share of the links by random ones, to compare defences with. Guarantee none.",
+    Params=RewireParams,
+    altered=altered,
+)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from core.methods.base import Progress
-from papers._shared.defences.defence import Defence
+from papers._shared.defences.defence import defence
 from papers._shared.defences.visible import Altered, DefenceParams, Visible
 
 if TYPE_CHECKING:
@@ -38,40 +38,32 @@ class WalkParams(DefenceParams):
     share: float = Field(default=1.0, ge=0, le=1, description="Share of the visible links that is replaced.")
 
 
-class Rwlp(Defence):
-    """Links moved along random walks."""
+def altered(visible: Visible, params: WalkParams, rng: Rng, progress: Progress) -> Altered:
+    """Keep the links that stay, and move the others. O(TRIES * length * m + m log m)."""
+    import numpy as np
 
-    name = "rwlp"
-    title = "RW-LP"
-    summary = "Moves an end of every link along a random walk, to compare defences with. Guarantee none."
-    Params = WalkParams
+    from core.methods._shared.matching.pairs import pack
 
-    def altered(self, visible: Visible, params: WalkParams, rng: Rng, progress: Progress) -> Altered:
-        """Keep the links that stay, and move the others. O(TRIES * length * m + m log m)."""
-        import numpy as np
-
-        from core.methods._shared.matching.pairs import pack
-
-        nodes, order = visible.nodes, rng.permutation(visible.links)
-        count = int(params.share * len(order))
-        u, v = np.divmod(order[:count], nodes)
-        turned = rng.random(count) < 0.5
-        u, v = np.where(turned, v, u), np.where(turned, u, v)
-        starts, neighbours = _adjacency(visible)
-        found = np.sort(order[count:])
-        for _ in range(TRIES):
-            end = v
-            for _ in range(params.length):
-                degree = starts[end + 1] - starts[end]
-                end = neighbours[starts[end] + (rng.random(len(end)) * degree).astype(np.int64)]
-            keys = pack(u, end, nodes)
-            fits = (u != end) & ~np.isin(keys, found) & ~np.isin(keys, visible.sensitive)
-            first = np.zeros(len(keys), dtype=bool)
-            first[np.unique(keys, return_index=True)[1]] = True
-            fits &= first
-            found = np.union1d(found, keys[fits])
-            u, v = u[~fits], v[~fits]
-        return Altered(found, np.ones(len(found)))
+    nodes, order = visible.nodes, rng.permutation(visible.links)
+    count = int(params.share * len(order))
+    u, v = np.divmod(order[:count], nodes)
+    turned = rng.random(count) < 0.5
+    u, v = np.where(turned, v, u), np.where(turned, u, v)
+    starts, neighbours = _adjacency(visible)
+    found = np.sort(order[count:])
+    for _ in range(TRIES):
+        end = v
+        for _ in range(params.length):
+            degree = starts[end + 1] - starts[end]
+            end = neighbours[starts[end] + (rng.random(len(end)) * degree).astype(np.int64)]
+        keys = pack(u, end, nodes)
+        fits = (u != end) & ~np.isin(keys, found) & ~np.isin(keys, visible.sensitive)
+        first = np.zeros(len(keys), dtype=bool)
+        first[np.unique(keys, return_index=True)[1]] = True
+        fits &= first
+        found = np.union1d(found, keys[fits])
+        u, v = u[~fits], v[~fits]
+    return Altered(found, np.ones(len(found)))
 
 
 def _adjacency(visible: Visible) -> tuple[np.ndarray, np.ndarray]:
@@ -85,4 +77,11 @@ def _adjacency(visible: Visible) -> tuple[np.ndarray, np.ndarray]:
     return starts, column[np.argsort(row, kind="stable")]
 
 
-GENERATOR = Rwlp()
+GENERATOR = defence(
+    module=__name__,
+    name="rwlp",
+    title="RW-LP",
+    summary=("Moves an end of every link along a random walk, to compare defences with. Guarantee none."),
+    Params=WalkParams,
+    altered=altered,
+)

@@ -42,17 +42,14 @@ class TemporalWalkParams(WalkParams):
     )
 
 
-class TemporalWalks(WalkMethod):
-    """Walks across steps; types of nodes are not looked at."""
-
-    name = "temporal_walks"
-    title = "Temporal walks (TagGen, TG-GAN)"
-    summary = (
-        "Learns random walks of the original graph over time and assembles a graph from generated ones: what "
-        "such a generator reaches without privacy. Guarantee none."
-    )
-    typed = False
-    Params = TemporalWalkParams
-
-
-GENERATOR = TemporalWalks()
+GENERATOR = WalkMethod(
+    module=__name__,
+    name="temporal_walks",
+    title="Temporal walks (TagGen, TG-GAN)",
+    summary=(
+        "Learns random walks of the original graph over time and assembles a graph from generated ones: "
+        "what such a generator reaches without privacy. Guarantee none."
+    ),
+    typed=False,
+    Params=TemporalWalkParams,
+).method()

@@ -46,23 +46,17 @@ Source: Yang, Wang, Zhang, Chen, Sun, "Secure deep graph generation with link di
 
 from __future__ import annotations
 
-from core.methods._shared.frame.stages import StagedTraining
-from core.methods._shared.values.stage import CarriesValues
 from papers.dpggan.method import LinkMethod
 from papers.dpggan.params import GanParams
 
-
-class Dpggan(StagedTraining, CarriesValues, LinkMethod):
-    """With a discriminator."""
-
-    name = "dpggan"
-    title = "DPGGAN"
-    summary = (
-        "Degrees and triangles that are paid for and, on request, a decoder of links that is learned "
-        "from a noisy graph and by DP-SGD over edges. Pure epsilon or (epsilon, delta); or as published, "
-        "without a guarantee."
-    )
-    Params = GanParams
-
-
-GENERATOR = Dpggan()
+GENERATOR = LinkMethod(
+    module=__name__,
+    name="dpggan",
+    title="DPGGAN",
+    summary=(
+        "Degrees and triangles that are paid for and, on request, a decoder of links that is learned from a "
+        "noisy graph and by DP-SGD over edges. Pure epsilon or (epsilon, delta); or as published, without a "
+        "guarantee."
+    ),
+    Params=GanParams,
+).method()

@@ -10,20 +10,14 @@ Source: Yang, Wang, Zhang, Chen, Sun, "Secure deep graph generation with link di
 
 from __future__ import annotations
 
-from core.methods._shared.frame.stages import StagedTraining
-from core.methods._shared.values.stage import CarriesValues
 from papers.dpggan.method import LinkMethod
 
-
-class Dpgvae(StagedTraining, CarriesValues, LinkMethod):
-    """Without a discriminator."""
-
-    name = "dpgvae"
-    title = "DPGVAE"
-    summary = (
+GENERATOR = LinkMethod(
+    module=__name__,
+    name="dpgvae",
+    title="DPGVAE",
+    summary=(
         "As dpggan, without a discriminator: degrees and triangles that are paid for and, on request, a "
         "learned decoder of links. Pure epsilon or (epsilon, delta); or as published, without a guarantee."
-    )
-
-
-GENERATOR = Dpgvae()
+    ),
+).method()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from core import errors
 from core.methods._shared.frame.heeded import require_heeded
 from core.methods._shared.frame.plan import unprotected_plan
+from core.methods._shared.frame.stages import staged
+from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
     Accelerator,
-    Assurance,
     Claimed,
     GraphKinds,
+    Method,
     Parameters,
     Progress,
     PublicFacts,
@@ -42,25 +46,50 @@ def of_networks(trains: bool, nodes: Mapping[str, int]) -> Accelerator:
     return Accelerator.USEFUL if trains and sum(nodes.values()) >= USEFUL_NODES else Accelerator.NONE
 
 
+@dataclass(frozen=True)
 class LinkMethod:
-    """Base of both; see the package for what they read and why that is sound."""
+    """Both, by what they differ in; see the package for what they read and why that is sound."""
 
-    name: ClassVar[str]
+    module: str
+    name: str
     title: str
     summary: str
-    needs: ClassVar[tuple[str, ...]] = ("torch",)
-    assurance: Assurance = "experimental"
-    Params: ClassVar[type[Parameters]] = LinkParams
-    accepts = GraphKinds(static=True, heterogeneous=True)
-    units = frozenset({Unit.EDGE})
-    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
+    Params: type[Parameters] = LinkParams
+
+    def method(self) -> Method:
+        """Make the method: its edges, and what they carry."""
+        return staged(self.edges, VALUES)
+
+    @cached_property
+    def edges(self) -> Method:
+        """The method of bare edges."""
+        return Method(
+            module=self.module,
+            name=self.name,
+            title=self.title,
+            summary=self.summary,
+            needs=("torch",),
+            assurance="experimental",
+            Params=self.Params,
+            accepts=GraphKinds(static=True, heterogeneous=True),
+            units=frozenset({Unit.EDGE}),
+            kinds=frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE}),
+            plan=self.plan,
+            fit=self.fit,
+            load=self.load,
+            claim=self.claim,
+            require_room=self.require_room,
+            true_shares=self.true_shares,
+            accelerator=self.accelerator,
+            resume=self.resume,
+        )
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Divide epsilon by :mod:`papers.dpggan.budget`; variant paper is one unprotected access.
 
         A parameter that could change nothing beside the others, or at this size and epsilon, is refused.
         """
-        require_accepted(self, public)
+        require_accepted(self.edges, public)
         require_heeded(params, idle(params, public))
         if params.variant == "paper":
             return unprotected_plan(self.name, public, paper.REASON)
@@ -69,7 +98,7 @@ class LinkMethod:
     def require_room(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
-        """Check the degrees that a frame reads of every relation; see the protocol."""
+        """Check the degrees that a frame reads of every relation; see :class:`Method`."""
         if params.variant != "paper" and params.frame:
             for name in {each.edge_type for each in plan.allotments}:
                 require_nodes(schema, name, nodes)
@@ -138,22 +167,38 @@ class LinkMethod:
         return load(folder, self.name, self.Params)
 
 
+@dataclass(frozen=True)
 class BackboneMethod:
-    """Base of ``gvae`` and ``ggan``: the networks on the raw graph, under no guarantee."""
+    """``gvae`` and ``ggan``: the networks on the raw graph, under no guarantee."""
 
+    module: str
     name: str
     title: str
     summary: str
-    needs: ClassVar[tuple[str, ...]] = ("torch",)
-    assurance: Assurance = "experimental"
     Params: type[BackboneParams] = BackboneParams
-    accepts = GraphKinds(static=True, heterogeneous=True)
-    units = frozenset({Unit.EDGE})
-    kinds = frozenset({GuaranteeKind.NONE})
+
+    def method(self) -> Method:
+        """Make the method."""
+        return Method(
+            module=self.module,
+            name=self.name,
+            title=self.title,
+            summary=self.summary,
+            needs=("torch",),
+            assurance="experimental",
+            Params=self.Params,
+            accepts=GraphKinds(static=True, heterogeneous=True),
+            units=frozenset({Unit.EDGE}),
+            kinds=frozenset({GuaranteeKind.NONE}),
+            plan=self.plan,
+            fit=self.fit,
+            load=self.load,
+            accelerator=self.accelerator,
+        )
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Plan one unprotected access to the whole graph."""
-        require_accepted(self, public)
+        require_accepted(self.method(), public)
         return unprotected_plan(self.name, public, paper.BACKBONE_REASON)
 
     def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:

@@ -11,7 +11,7 @@ import numpy as np
 
 from core.graphs.graph import Graph
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
-from core.methods.base import Parameters, Progress, Training
+from core.methods.base import FittedModel, Parameters, Progress, Training
 from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
 from papers.dpggan.draw import Scores, draw, largest
@@ -26,7 +26,7 @@ WEIGHTS = "weights.safetensors"
 
 
 @dataclass(frozen=True)
-class LinkModel(StoredCells):
+class LinkModel(StoredCells, FittedModel):
     """Paid-for output only in variant sound.
 
     Cells have the columns of ``degree_triangle`` (or ``count`` alone), ``y`` and ``flips``: the noisy graph.

@@ -52,20 +52,15 @@ differential privacy guarantees", Knowledge and Information Systems 2023; the so
 
 from __future__ import annotations
 
-from core.methods._shared.values.stage import CarriesValues
 from papers.hetesdg.method import HeteMethod
 
-
-class Hetesdg(CarriesValues, HeteMethod):
-    """With the debias weight and the semantic regulariser."""
-
-    name = "hetesdg"
-    title = "HeteSDG"
-    summary = (
+GENERATOR = HeteMethod(
+    module=__name__,
+    name="hetesdg",
+    title="HeteSDG",
+    summary=(
         "Typed graphs by noisy degrees and noisy histograms of neighbours over clusters of node features: a "
         "graph, vectors of nodes, noisy features. Pure epsilon per edge; or as published, without a "
         "guarantee."
-    )
-
-
-GENERATOR = Hetesdg()
+    ),
+).method()

@@ -10,21 +10,16 @@ recommendation", ICDM 2022. The sound form is ours.
 
 from __future__ import annotations
 
-from core.methods._shared.values.stage import CarriesValues
 from papers.hetesdg.method import HeteMethod
 from papers.hetesdg.params import PlainParams
 
-
-class Hetedp(CarriesValues, HeteMethod):
-    """Without the semantic parts."""
-
-    name = "hetedp"
-    title = "HeteDP"
-    summary = (
+GENERATOR = HeteMethod(
+    module=__name__,
+    name="hetedp",
+    title="HeteDP",
+    summary=(
         "As hetesdg, without its semantic debias weight and regulariser and with epsilon in equal parts. "
         "Pure epsilon per edge; or as published, without a guarantee."
-    )
-    Params = PlainParams
-
-
-GENERATOR = Hetedp()
+    ),
+    Params=PlainParams,
+).method()

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from core.methods._shared.frame.heeded import require_heeded
 from core.methods._shared.frame.plan import unprotected_plan
+from core.methods._shared.frame.stages import staged
+from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
     Accelerator,
-    Assurance,
     Claimed,
     GraphKinds,
+    Method,
     Parameters,
     Progress,
     PublicFacts,
@@ -34,25 +38,50 @@ USEFUL_NODES = 1_000
 """A GPU is useful to the link predictor from here on: 11,605 nodes (IMDB) took 49 CPU seconds."""
 
 
+@dataclass(frozen=True)
 class HeteMethod:
-    """Base of both; see the package for what they read and why that is sound."""
+    """Both, by what they differ in; see the package for what they read and why that is sound."""
 
-    name: ClassVar[str]
+    module: str
+    name: str
     title: str
     summary: str
-    needs: ClassVar[tuple[str, ...]] = ("sklearn", "torch")
-    assurance: Assurance = "experimental"
-    Params: ClassVar[type[Parameters]] = HeteParams
-    accepts = GraphKinds(static=True, heterogeneous=True, attributed=True, directed=True, bipartite=True)
-    units = frozenset({Unit.EDGE})
-    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
+    Params: type[Parameters] = HeteParams
+
+    def method(self) -> Method:
+        """Make the method: its edges, and what they carry."""
+        return staged(self.edges, VALUES)
+
+    @cached_property
+    def edges(self) -> Method:
+        """The method of bare edges."""
+        return Method(
+            module=self.module,
+            name=self.name,
+            title=self.title,
+            summary=self.summary,
+            needs=("sklearn", "torch"),
+            assurance="experimental",
+            Params=self.Params,
+            accepts=GraphKinds(
+                static=True, heterogeneous=True, attributed=True, directed=True, bipartite=True
+            ),
+            units=frozenset({Unit.EDGE}),
+            kinds=frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE}),
+            plan=self.plan,
+            fit=self.fit,
+            load=self.load,
+            claim=self.claim,
+            require_room=self.require_room,
+            accelerator=self.accelerator,
+        )
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Divide epsilon by :mod:`papers.hetesdg.budget`; variant paper is one unprotected access.
 
         A parameter that could change nothing beside the others, or at this epsilon, is refused.
         """
-        require_accepted(self, public)
+        require_accepted(self.edges, public)
         require_heeded(params, idle(params, public))
         if params.variant == "paper":
             return unprotected_plan(self.name, public, paper.REASON)
@@ -61,7 +90,7 @@ class HeteMethod:
     def require_room(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
-        """Check tables of neighbours, sums and noisy rows at their largest; see the protocol."""
+        """Check tables of neighbours, sums and noisy rows at their largest; see :class:`Method`."""
         if params.variant != "paper":
             require_room(params, plan, schema, nodes)
 

@@ -13,7 +13,7 @@ import numpy as np
 from core.graphs.graph import EdgeTable, Graph
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, load_stored
-from core.methods.base import Parameters, Progress, Training
+from core.methods.base import FittedModel, Parameters, Progress, Training
 from core.privacy.entropy import Generator as Rng
 from papers.hetesdg.params import HeteParams
 from papers.hetesdg.sides import Sides, sides_of
@@ -35,7 +35,7 @@ ENDS = ("latent-source", "latent-target")
 
 
 @dataclass(frozen=True)
-class HeteModel(StoredCells):
+class HeteModel(StoredCells, FittedModel):
     """Paid-for output only in variant sound.
 
     A cell's columns: ``histogram`` (n * k,), ``scale`` of its noise and ``groups`` k; ``label`` of the

@@ -58,12 +58,13 @@ inference attacks", 2025, Algorithm 1, Eqs. 5 to 9.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from core import errors
 from core.methods._shared.frame.heeded import require_heeded
-from core.methods.base import Accelerator, Progress
-from papers._shared.defences.defence import Defence
+from core.methods.base import Accelerator, Progress, checked
+from papers._shared.defences.defence import defence
 from papers._shared.defences.visible import Altered, Visible
 from papers.ppgsl.params import PpgslParams, idle, require_few
 
@@ -77,55 +78,56 @@ USEFUL_NODES, NEEDED_NODES, USUAL_STEPS = 10_000, 1_000_000, 500
 seconds, 500,000 two hours by an estimate, and twice as many would take five."""
 
 
-class Ppgsl(Defence):
-    """Weights of pairs, learned against a surrogate attacker."""
+def require_sensible(params: PpgslParams, public: PublicFacts, plan: PrivacyPlan) -> None:
+    """Refuse what a defence takes and the learner does not.
 
-    name = "ppgsl"
-    title = "PPGSL"
-    summary = (
+    ``full`` is refused for node types that are declared larger than it is meant for; weights, for
+    relations with declared facts: pairs with weights are more than the edges that those speak of. A
+    parameter that could change nothing beside the others is refused.
+    """
+    require_heeded(params, idle(params))
+    for name in public.edge_types if params.release == "weighted" else ():
+        relation = public.schema.edge_type(name)
+        if relation.functional or relation.edge_bound:
+            raise errors.NotAccepted(
+                f"pairs with weights cannot keep what {name!r} declares (functional, edge_bound); "
+                "release=graph can",
+                field="params.release",
+            )
+    if params.full:
+        for name in public.edge_types:
+            require_few(public.schema.node_type(public.schema.edge_type(name).source).count or 0)
+
+
+def accelerator(params: PpgslParams, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
+    """Useful from 10,000 nodes of the learned relations on, needed from 1,000,000; at 500 steps, fewer at
+    more steps and rounds."""
+    ends = [public.schema.edge_type(name).source for name in public.edge_types]
+    rounds = 1 if params.target is None else params.rounds
+    work = sum(nodes[each] for each in ends) * rounds * params.steps / USUAL_STEPS
+    if work >= NEEDED_NODES:
+        return Accelerator.NEEDED
+    return Accelerator.USEFUL if work >= USEFUL_NODES else Accelerator.NONE
+
+
+def altered(visible: Visible, params: PpgslParams, rng: Rng, progress: Progress) -> Altered:
+    """Learn the weights of one relation. O(steps * (pairs + nodes))."""
+    from papers.ppgsl.fit import learned_weights
+
+    return learned_weights(visible, params, rng, progress)
+
+
+DEFENCE = defence(
+    module=__name__,
+    name="ppgsl",
+    title="PPGSL",
+    summary=(
         "Learns which links to drop and which to add so that the links named sensitive are hard to infer, "
         "and changes as little else as it can. Guarantee none."
-    )
-    needs: ClassVar[tuple[str, ...]] = ("torch",)
-    Params = PpgslParams
-
-    def plan(self, params: PpgslParams, public: PublicFacts) -> PrivacyPlan:
-        """Plan one unprotected access to the whole graph; the sensitive links are a part of it.
-
-        ``full`` is refused for node types that are declared larger than it is meant for; weights, for
-        relations with declared facts: pairs with weights are more than the edges that those speak of. A
-        parameter that could change nothing beside the others is refused.
-        """
-        plan = super().plan(params, public)
-        require_heeded(params, idle(params))
-        for name in public.edge_types if params.release == "weighted" else ():
-            relation = public.schema.edge_type(name)
-            if relation.functional or relation.edge_bound:
-                raise errors.NotAccepted(
-                    f"pairs with weights cannot keep what {name!r} declares (functional, edge_bound); "
-                    "release=graph can",
-                    field="params.release",
-                )
-        if params.full:
-            for name in public.edge_types:
-                require_few(public.schema.node_type(public.schema.edge_type(name).source).count or 0)
-        return plan
-
-    def accelerator(self, params: PpgslParams, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
-        """Useful from 10,000 nodes of the learned relations on, needed from 1,000,000; at 500 steps, fewer at
-        more steps and rounds."""
-        ends = [public.schema.edge_type(name).source for name in public.edge_types]
-        rounds = 1 if params.target is None else params.rounds
-        work = sum(nodes[each] for each in ends) * rounds * params.steps / USUAL_STEPS
-        if work >= NEEDED_NODES:
-            return Accelerator.NEEDED
-        return Accelerator.USEFUL if work >= USEFUL_NODES else Accelerator.NONE
-
-    def altered(self, visible: Visible, params: PpgslParams, rng: Rng, progress: Progress) -> Altered:
-        """Learn the weights of one relation. O(steps * (pairs + nodes))."""
-        from papers.ppgsl.fit import learned_weights
-
-        return learned_weights(visible, params, rng, progress)
-
-
-GENERATOR = Ppgsl()
+    ),
+    needs=("torch",),
+    Params=PpgslParams,
+    accelerator=accelerator,
+    altered=altered,
+)
+GENERATOR = replace(DEFENCE, plan=checked(DEFENCE.plan, require_sensible))

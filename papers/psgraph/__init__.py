@@ -45,20 +45,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from core.methods._shared.frame.heeded import require_heeded
 from core.methods._shared.frame.percell import reads_of_cells
 from core.methods._shared.frame.plan import cell_plan
-from core.methods._shared.frame.stages import StagedStream
-from core.methods._shared.values.stage import CarriesValues
+from core.methods._shared.frame.stages import staged
+from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
-    Assurance,
     GraphKinds,
-    Parameters,
+    Method,
     Progress,
     PublicFacts,
-    StreamGenerator,
     require_accepted,
 )
 from core.methods.room import require_groups
@@ -75,80 +73,70 @@ if TYPE_CHECKING:
     from papers.psgraph.step import Memory, StepModel
 
 
-class PSGraphEdges:
-    """The edges of streams, and of static graphs by a stream's first step alone."""
+NAME = "psgraph"
 
-    name: ClassVar[str] = "psgraph"
-    title = "PSGraph"
-    summary = (
-        "Community-level noisy degrees and edge counts per snapshot; keeps the partition while a stream is "
-        "stable, and combines degrees over time. Pure epsilon under edge, event or w-event privacy."
-    )
-    assurance: Assurance = "proven"
-    Params: ClassVar[type[Parameters]] = PSGraphParams
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True)
-    units = frozenset({Unit.EDGE, Unit.EVENT, Unit.W_EVENT})
-    kinds = frozenset({GuaranteeKind.PURE})
 
-    def plan(self, params: PSGraphParams, public: PublicFacts) -> PrivacyPlan:
-        """Grant every cell its step's epsilon; how a step divides it depends on noisy counts only.
+def plan(params: PSGraphParams, public: PublicFacts) -> PrivacyPlan:
+    """Grant every cell its step's epsilon; how a step divides it depends on noisy counts only.
 
-        EDGE and EVENT: the cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step,
-        rounded down to nano-epsilon. Relations run apart: one edge is in one of them. A
-        parameter that could change nothing is refused.
-        """
-        require_accepted(self, public)
-        require_heeded(params, idle(params, public))
-        mechanisms = "laplace, exponential and ladder" if params.triangle_share else "laplace and exponential"
-        return cell_plan(self.name, public, mechanisms, "psgraph step")
+    EDGE and EVENT: the cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step,
+    rounded down to nano-epsilon. Relations run apart: one edge is in one of them. A
+    parameter that could change nothing is refused.
+    """
+    require_accepted(EDGES, public)
+    require_heeded(params, idle(params, public))
+    mechanisms = "laplace, exponential and ladder" if params.triangle_share else "laplace and exponential"
+    return cell_plan(NAME, public, mechanisms, "psgraph step")
 
-    def planned_reads(
-        self, params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Sequence[PlannedRead]:
-        """Return the number of edges and the degrees of every step; see the protocol."""
-        return reads_of_cells(plan, lambda total: step_reads(params, total))
 
-    def require_room(
-        self, params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> None:
-        """Check the counts between super-nodes, which communities do not exceed; see the protocol."""
-        for name in {each.edge_type for each in plan.allotments if params.partition == "super_graph"}:
-            count = nodes[schema.edge_type(name).source]
-            require_groups(name, min(-(-count // params.super_node_size), params.max_super_nodes))
+def planned_reads(
+    params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Sequence[PlannedRead]:
+    """Return the number of edges and the degrees of every step; see :class:`Method`."""
+    return reads_of_cells(plan, lambda total: step_reads(params, total))
 
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: PSGraphParams, progress: Progress
-    ) -> PSGraphModel:
-        """Fit the model, at the plan's cost at most. O(m + steps * (n + S^2 + k^2))."""
-        return _run(graph, plan, params, {}, progress)[0]
 
-    def step(
-        self,
-        graph: PrivateGraph,
-        plan: PrivacyPlan,
-        params: PSGraphParams,
-        state: Path | None,
-        progress: Progress,
-    ) -> tuple[PSGraphModel, PSGraphState]:
-        """Fit one snapshot of a live stream, and return what the next one may know; the loop is fit's.
+def require_room(
+    params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> None:
+    """Check the counts between super-nodes, which communities do not exceed; see :class:`Method`."""
+    for name in {each.edge_type for each in plan.allotments if params.partition == "super_graph"}:
+        count = nodes[schema.edge_type(name).source]
+        require_groups(name, min(-(-count // params.super_node_size), params.max_super_nodes))
 
-        What is carried on is the last partition and, for it, the noisy counts and degrees. After a missing
-        snapshot the one before it counts as the previous one. ValueError when ``state`` is not of an earlier
-        step.
-        """
-        from papers.psgraph.state import PSGraphState, load_state
 
-        last = None if state is None else load_state(state)
-        if last is not None and last.step >= plan.first_step:
-            raise ValueError("a stream's snapshots come in the order of time")
-        model, memory = _run(graph, plan, params, last.relations if last else {}, progress)
-        return model, PSGraphState(plan.first_step, memory)
+def fit(graph: PrivateGraph, plan: PrivacyPlan, params: PSGraphParams, progress: Progress) -> PSGraphModel:
+    """Fit the model, at the plan's cost at most. O(m + steps * (n + S^2 + k^2))."""
+    return _run(graph, plan, params, {}, progress)[0]
 
-    def load(self, folder: Path) -> PSGraphModel:
-        """Read the model that its ``save`` wrote."""
-        from papers.psgraph.model import load_model
 
-        return load_model(folder)
+def fit_snapshot(
+    graph: PrivateGraph,
+    plan: PrivacyPlan,
+    params: PSGraphParams,
+    state: Path | None,
+    progress: Progress,
+) -> tuple[PSGraphModel, PSGraphState]:
+    """Fit one snapshot of a live stream, and return what the next one may know; the loop is fit's.
+
+    What is carried on is the last partition and, for it, the noisy counts and degrees. After a missing
+    snapshot the one before it counts as the previous one. ValueError when ``state`` is not of an earlier
+    step.
+    """
+    from papers.psgraph.state import PSGraphState, load_state
+
+    last = None if state is None else load_state(state)
+    if last is not None and last.step >= plan.first_step:
+        raise ValueError("a stream's snapshots come in the order of time")
+    model, memory = _run(graph, plan, params, last.relations if last else {}, progress)
+    return model, PSGraphState(plan.first_step, memory)
+
+
+def load(folder: Path) -> PSGraphModel:
+    """Read the model that its ``save`` wrote."""
+    from papers.psgraph.model import load_model
+
+    return load_model(folder)
 
 
 def _run(
@@ -179,8 +167,24 @@ def _run(
     return PSGraphModel(graph.schema, counts, params, cells), memory
 
 
-class PSGraph(StagedStream, CarriesValues, PSGraphEdges):
-    """The edges, and what they carry where a share of epsilon is set aside for it."""
-
-
-GENERATOR: StreamGenerator = PSGraph()
+EDGES = Method(
+    module=__name__,
+    name=NAME,
+    title="PSGraph",
+    summary=(
+        "Community-level noisy degrees and edge counts per snapshot; keeps the partition while a stream is "
+        "stable, and combines degrees over time. Pure epsilon under edge, event or w-event privacy."
+    ),
+    assurance="proven",
+    Params=PSGraphParams,
+    accepts=GraphKinds(static=True, temporal=True, heterogeneous=True),
+    units=frozenset({Unit.EDGE, Unit.EVENT, Unit.W_EVENT}),
+    kinds=frozenset({GuaranteeKind.PURE}),
+    plan=plan,
+    planned_reads=planned_reads,
+    require_room=require_room,
+    fit=fit,
+    step=fit_snapshot,
+    load=load,
+)
+GENERATOR = staged(EDGES, VALUES)

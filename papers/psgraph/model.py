@@ -20,7 +20,7 @@ from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.frame.model import drawn_by_cell
-from core.methods.base import Progress
+from core.methods.base import FittedModel, Progress
 from core.privacy.entropy import Generator as Rng
 from papers.psgraph.budget import PSGraphParams
 from papers.psgraph.draw import draw
@@ -33,7 +33,7 @@ _BETWEEN = pa.schema([("row", pa.int32()), ("column", pa.int32()), ("edges", pa.
 
 
 @dataclass(frozen=True)
-class PSGraphModel:
+class PSGraphModel(FittedModel):
     """``nodes`` are the sizes of the public universes; ``cells`` maps (relation, step) to its model."""
 
     schema: GraphSchema

@@ -44,19 +44,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from core import errors
 from core.methods._shared.frame.heeded import require_heeded
 from core.methods._shared.frame.plan import unprotected_plan
-from core.methods._shared.frame.stages import StagedTraining
-from core.methods._shared.values.stage import CarriesValues
+from core.methods._shared.frame.stages import staged
+from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
     Accelerator,
-    Assurance,
     Claimed,
     GraphKinds,
-    Parameters,
+    Method,
     Progress,
     PublicFacts,
     require_accepted,
@@ -78,97 +77,107 @@ USEFUL_NODES = 1_000
 bounded, so that it is needed by no size."""
 
 
-class ThepuffEdges:
-    """Adversarially learned walks."""
-
-    name: ClassVar[str] = "thepuff"
-    title = "THEPUFF"
-    summary = (
-        "Learns walks of a temporal heterogeneous graph adversarially, from a perturbed graph, "
-        "and assembles a graph from generated ones. Pure epsilon; or as published, without a guarantee."
-    )
-    needs: ClassVar[tuple[str, ...]] = ("torch",)
-    assurance: Assurance = "experimental"
-    Params: ClassVar[type[Parameters]] = ThepuffParams
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    units = frozenset({Unit.EDGE, Unit.EVENT})
-    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
-
-    def plan(self, params: ThepuffParams, public: PublicFacts) -> PrivacyPlan:
-        """Divide epsilon by :mod:`papers.thepuff.budget`; variant paper is one unprotected access.
-
-        A parameter that could change nothing beside the others is refused.
-        """
-        require_accepted(self, public)
-        require_heeded(params, idle(params))
-        if params.variant == "paper":
-            return unprotected_plan(self.name, public, paper.TRAINING_REASON)
-        return make_plan(self.name, params, public)
-
-    def accelerator(
-        self, params: ThepuffParams, public: PublicFacts, nodes: Mapping[str, int]
-    ) -> Accelerator:
-        """Useful from 1,000 nodes on, all types together; never needed: the steps are bounded."""
-        return Accelerator.USEFUL if sum(nodes.values()) >= USEFUL_NODES else Accelerator.NONE
-
-    def claim(self, params: ThepuffParams, public: PublicFacts) -> Claimed | None:
-        """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
-        return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
-
-    def require_room(
-        self, params: ThepuffParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> None:
-        """Check the degrees that are read of every relation; see the protocol."""
-        if params.variant != "paper":
-            for name in {each.edge_type for each in plan.allotments}:
-                require_nodes(schema, name, nodes)
-
-    def true_shares(
-        self, params: ThepuffParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Mapping[str, tuple[float, float]]:
-        """Compute shares of true edges, from what is left to chance to what is perturbed; variant sound."""
-        return {} if params.variant == "paper" else true_shares_of(plan, schema, nodes)
-
-    def fit(
-        self,
-        graph: PrivateGraph,
-        plan: PrivacyPlan,
-        params: ThepuffParams,
-        progress: Progress,
-        checkpoint: Path | None = None,
-    ) -> ThepuffModel:
-        """Train the model, at the plan's cost.
-
-        With ``checkpoint``, an empty folder, :meth:`resume` can go on with a fit that was cut short.
-        """
-        from papers.thepuff.fit import fit_paper, fit_sound
-
-        if checkpoint is not None and checkpoint.exists() and any(checkpoint.iterdir()):
-            raise errors.InvalidInput("a checkpoint begins in an empty folder", field="checkpoint")
-        if params.variant == "paper":
-            return fit_paper(self.name, graph, params, progress, checkpoint)
-        return fit_sound(self.name, graph, plan, params, progress, checkpoint)
-
-    def resume(self, checkpoint: Path, progress: Progress) -> ThepuffModel:
-        """Go on with a fit that kept its state in ``checkpoint``, from the last state that was kept.
-
-        It takes no graph: all reads are over by the first state, and a transcript of them is the caller's.
-        Raises InvalidInput where there is none yet. On a CPU the weights are those of a fit that was not cut
-        short, bit for bit.
-        """
-        from papers.thepuff.fit import resumed
-
-        return resumed(self.name, checkpoint, progress)
-
-    def load(self, folder: Path) -> ThepuffModel:
-        """Read the model that its ``save`` wrote."""
-        from papers.thepuff.model import load
-
-        return load(folder, self.name)
+NAME = "thepuff"
 
 
-class Thepuff(StagedTraining, CarriesValues, ThepuffEdges):
-    """The edges, and what they carry where a share of epsilon is set aside for it."""
+def plan(params: ThepuffParams, public: PublicFacts) -> PrivacyPlan:
+    """Divide epsilon by :mod:`papers.thepuff.budget`; variant paper is one unprotected access.
+
+    A parameter that could change nothing beside the others is refused.
+    """
+    require_accepted(EDGES, public)
+    require_heeded(params, idle(params))
+    if params.variant == "paper":
+        return unprotected_plan(NAME, public, paper.TRAINING_REASON)
+    return make_plan(NAME, params, public)
 
 
-GENERATOR = Thepuff()
+def accelerator(params: ThepuffParams, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
+    """Useful from 1,000 nodes on, all types together; never needed: the steps are bounded."""
+    return Accelerator.USEFUL if sum(nodes.values()) >= USEFUL_NODES else Accelerator.NONE
+
+
+def claim(params: ThepuffParams, public: PublicFacts) -> Claimed | None:
+    """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
+    return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
+
+
+def require_room(
+    params: ThepuffParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> None:
+    """Check the degrees that are read of every relation; see :class:`Method`."""
+    if params.variant != "paper":
+        for name in {each.edge_type for each in plan.allotments}:
+            require_nodes(schema, name, nodes)
+
+
+def true_shares(
+    params: ThepuffParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Mapping[str, tuple[float, float]]:
+    """Compute shares of true edges, from what is left to chance to what is perturbed; variant sound."""
+    return {} if params.variant == "paper" else true_shares_of(plan, schema, nodes)
+
+
+def fit_graph(
+    graph: PrivateGraph,
+    plan: PrivacyPlan,
+    params: ThepuffParams,
+    progress: Progress,
+    checkpoint: Path | None = None,
+) -> ThepuffModel:
+    """Train the model, at the plan's cost.
+
+    With ``checkpoint``, an empty folder, :meth:`resume` can go on with a fit that was cut short.
+    """
+    from papers.thepuff.fit import fit_paper, fit_sound
+
+    if checkpoint is not None and checkpoint.exists() and any(checkpoint.iterdir()):
+        raise errors.InvalidInput("a checkpoint begins in an empty folder", field="checkpoint")
+    if params.variant == "paper":
+        return fit_paper(NAME, graph, params, progress, checkpoint)
+    return fit_sound(NAME, graph, plan, params, progress, checkpoint)
+
+
+def resume(checkpoint: Path, progress: Progress) -> ThepuffModel:
+    """Go on with a fit that kept its state in ``checkpoint``, from the last state that was kept.
+
+    It takes no graph: all reads are over by the first state, and a transcript of them is the caller's.
+    Raises InvalidInput where there is none yet. On a CPU the weights are those of a fit that was not cut
+    short, bit for bit.
+    """
+    from papers.thepuff.fit import resumed
+
+    return resumed(NAME, checkpoint, progress)
+
+
+def load(folder: Path) -> ThepuffModel:
+    """Read the model that its ``save`` wrote."""
+    from papers.thepuff.model import load
+
+    return load(folder, NAME)
+
+
+EDGES = Method(
+    module=__name__,
+    name=NAME,
+    title="THEPUFF",
+    summary=(
+        "Learns walks of a temporal heterogeneous graph adversarially, from a perturbed graph, and "
+        "assembles a graph from generated ones. Pure epsilon; or as published, without a guarantee."
+    ),
+    needs=("torch",),
+    assurance="experimental",
+    Params=ThepuffParams,
+    accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
+    units=frozenset({Unit.EDGE, Unit.EVENT}),
+    kinds=frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE}),
+    plan=plan,
+    accelerator=accelerator,
+    claim=claim,
+    require_room=require_room,
+    true_shares=true_shares,
+    fit=fit_graph,
+    resume=resume,
+    load=load,
+)
+GENERATOR = staged(EDGES, VALUES)

@@ -10,7 +10,7 @@ from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, edge_table, load_stored
 from core.methods._shared.relations.draw import Relation as Base
 from core.methods._shared.relations.params import AnchoredParams
-from core.methods.base import Progress, Training
+from core.methods.base import FittedModel, Progress, Training
 from core.privacy.entropy import Generator as Rng
 from papers._shared import tensor_files
 from papers._shared.progress import Ticks
@@ -30,7 +30,7 @@ LOOKED_OVER = 2**17
 
 
 @dataclass(frozen=True)
-class ThepuffModel(StoredCells):
+class ThepuffModel(StoredCells, FittedModel):
     """Paid-for output only in variant sound.
 
     Cells of scored relations have the columns ``count`` int64 (1,), ``source_degrees`` and

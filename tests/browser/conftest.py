@@ -20,6 +20,7 @@ import pytest
 
 from deploy.local.stack import Stack
 from tests.support.faults import until
+from tests.support.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -93,7 +94,7 @@ def browsing(stack: Stack, chromium: Browser) -> Callable[..., Any]:
         context = chromium.new_context(base_url=stack.url, accept_downloads=True, **options)
         watch.over(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(1_000 * PATIENCE_SECONDS)
         if token is not None:
             sign_in(page, token)
         yield page
@@ -116,7 +117,9 @@ class Caller:
     """The same service through its API: for what a test needs to be there, and is not about."""
 
     def __init__(self, url: str, token: str) -> None:
-        self._client = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=60)
+        self._client = httpx.Client(
+            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_SECONDS
+        )
 
     def __call__(self, method: str, path: str, **options: Any) -> Any:
         headers = {"Idempotency-Key": secrets.token_hex(8)} if method == "POST" else {}

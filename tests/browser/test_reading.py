@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from tests.browser.conftest import Caller
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
-MOST_SECONDS = 60
 WORKER_MILLISECONDS = 300_000
 
 
@@ -43,9 +41,8 @@ def test_a_file_of_unknown_headers_comes_to_its_schema(
     with browsing(key["token"], java_script_enabled=scripts) as page:
         page.goto(f"/console/datasets/{dataset_id}/upload")
         page.get_by_label("File", exact=True).set_input_files(file)
-        began, waited = time.monotonic(), 0.0
         page.get_by_role("button", name="Send the file").click()
-        waited += until(page, "A schema was read off the upload")
+        until(page, "A schema was read off the upload")
         page.get_by_role("link", name="Look at the schema").click()
         page.get_by_role("heading", name="How the edges were read").wait_for()
         show(page, f"read-{scripts}")
@@ -60,7 +57,7 @@ def test_a_file_of_unknown_headers_comes_to_its_schema(
         ):
             page.get_by_label(f"What {name} is", exact=True).select_option(role)
         page.get_by_role("button", name="Read the file so").click()
-        waited += until(page, "A schema was read off the upload")
+        until(page, "A schema was read off the upload")
         page.get_by_role("link", name="Look at the schema").click()
         page.get_by_role("button", name="Confirm the schema").wait_for()
         show(page, f"corrected-{scripts}")
@@ -68,8 +65,7 @@ def test_a_file_of_unknown_headers_comes_to_its_schema(
         for box in page.locator('input[name="read_off"]').all():
             box.check()
         page.get_by_role("button", name="Confirm the schema").click()
-        waited += until(page, "The dataset is ready")
-        assert time.monotonic() - began - waited < MOST_SECONDS
+        until(page, "The dataset is ready")
     schema = call("GET", f"/datasets/{dataset_id}")["graph_schema"]
     (relation,) = schema["edge_types"]
     assert [each["name"] for each in relation["attributes"]] == ["fend"]
@@ -78,13 +74,11 @@ def test_a_file_of_unknown_headers_comes_to_its_schema(
     assert report["nodes"] == {"node": len(nodes)}
 
 
-def until(page: Any, heading: str) -> float:
-    """Wait for the worker; how many seconds that took, which on a busy machine is no matter of the page."""
-    began = time.monotonic()
+def until(page: Any, heading: str) -> None:
+    """Wait for the worker."""
     ended = page.get_by_role("heading", name=re.compile(f"{heading}|What is to be mended"))
     ended.wait_for(timeout=WORKER_MILLISECONDS)
     assert heading in ended.inner_text(), page.locator("main").inner_text()
-    return time.monotonic() - began
 
 
 def show(page: Any, name: str) -> None:

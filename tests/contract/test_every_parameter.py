@@ -27,7 +27,7 @@ from core.graphs.schema import (
 )
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods import registry
-from core.methods.base import LearnedModel, PublicFacts, VectorModel, WeightedModel, no_progress
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
@@ -318,15 +318,10 @@ def _told(method: str, where: str, params: dict[str, Any]) -> list[Any]:
             found += [column.tolist() for column in columns if column is not None]
             if table.values is not None:
                 found += [column.tolist() for column in table.values.columns.values()]
-    if isinstance(model, LearnedModel):
-        found.append(repr(model.training()))
-    if isinstance(model, VectorModel):
-        found.append([rows.tobytes() for kinds in model.vectors().values() for rows in kinds.values()])
-    if isinstance(model, WeightedModel):
-        found.append([weight.tobytes() for _, weight in model.edge_weights().values()])
-    claim = getattr(generator, "claim", None)
-    if claim is not None:
-        found.append(claim(chosen, facts))
+    found.append(repr(model.training()))
+    found.append([rows.tobytes() for kinds in model.vectors().values() for rows in kinds.values()])
+    found.append([weight.tobytes() for _, weight in model.edge_weights().values()])
+    found.append(generator.claim(chosen, facts))
     return found
 
 

@@ -14,7 +14,7 @@ from core import errors
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
-from core.methods.base import FittedModel, PublicFacts, no_progress
+from core.methods.base import FittedModel, Method, PublicFacts, no_progress
 from core.privacy.accounting.events import Pure, rdp
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter, require_metered
@@ -34,6 +34,7 @@ CASES = [
     for unit in sorted(generator.units)
 ]
 GENERATOR_NAMES = (
+    "module",
     "name",
     "title",
     "summary",
@@ -280,10 +281,14 @@ def test_the_registry_refuses_a_name_used_twice():
 )
 def test_the_registry_refuses_an_incomplete_generator(missing):
     whole = {name: getattr(GENERATORS[0], name) for name in GENERATOR_NAMES}
-    assert registry.collect([("whole", SimpleNamespace(**whole))])
+    assert registry.collect([("whole", Method(**whole))])
+    with pytest.raises(TypeError, match="it must be a Method"):
+        registry.collect([("like one", SimpleNamespace(**whole))])
+    with pytest.raises(TypeError, match=missing):
+        registry.collect([("emptied", Method(**whole | {missing: None}))])
     del whole[missing]
     with pytest.raises(TypeError, match=missing):
-        registry.collect([("part", SimpleNamespace(**whole))])
+        registry.collect([("part", Method(**whole))])
 
 
 def test_the_registry_refuses_a_module_without_a_generator():

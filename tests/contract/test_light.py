@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from core.methods import registry
-from core.methods.base import needs_of
 from tests.support.absent import LEARNING, SERVICE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +85,7 @@ def test_a_first_release_and_a_comparison_load_nothing_of_the_service_and_nothin
 
 def test_every_method_that_names_no_library_runs_where_none_is():
     told = said(WITHOUT, EVERY_METHOD, CHOSEN)
-    plain = sorted(name for name, each in registry.generators().items() if not needs_of(each))
+    plain = sorted(name for name, each in registry.generators().items() if not each.needs)
     assert told["runnable"] == told["common"] == plain
     assert {"dcsbm", "anchored", "psgraph", "tmf"} <= set(plain)
     assert (told["every"], told["had"]) == ("hetesdg", "anchored")
@@ -94,7 +93,7 @@ def test_every_method_that_names_no_library_runs_where_none_is():
 
 def test_what_a_method_needs_is_a_library_that_the_light_engine_lacks():
     for name, each in registry.generators().items():
-        assert set(needs_of(each)) <= set(LEARNING), name
+        assert set(each.needs) <= set(LEARNING), name
     assert not set(LEARNING) & set(SERVICE)
 
 

@@ -101,7 +101,7 @@ def killed(fault_settings: Settings, processes: Processes, request: pytest.Fixtu
 def processes(fault_settings: Settings, tmp_path: Path) -> Iterator[Processes]:
     """Starts worker processes that look after their work often; a busy machine takes no lease from them."""
     watchful = fault_settings.model_copy(
-        update={"lease_seconds": 30.0, "heartbeat_seconds": 0.3, "sample_seconds": 0.1}
+        update={"lease_seconds": PATIENCE_SECONDS, "heartbeat_seconds": 0.3, "sample_seconds": 0.1}
     )
     started = Processes(watchful, tmp_path)
     yield started

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable
 
 import pytest
@@ -60,7 +59,7 @@ def test_a_relay_that_dies_between_sending_and_marking_sends_twice_and_the_job_r
 
     relay = processes.start("worker.relay")
     until(lambda: waiting(broker) >= 2 * sent_once, what="the second sending")
-    worker = processes.start(*WORKER, lease_seconds=30, grace_seconds=1)
+    worker = processes.start(*WORKER, grace_seconds=1)
     reaper = processes.start("worker.reaper", reaper_poll_seconds=0.2)
     other = processes.start("worker.reaper", reaper_poll_seconds=0.2)
     until(lambda: job_row(fault_services, job.id).state == "published", what="the publication")
@@ -73,12 +72,10 @@ def test_a_relay_that_dies_between_sending_and_marking_sends_twice_and_the_job_r
 
     busy = submitted()
     until(lambda: job_row(fault_services, busy.id).state != "queued", what="the next claim")
-    started = time.monotonic()
     for process in (relay, reaper, other, worker):
         process.terminate()
     for process in (relay, reaper, other, worker):
         assert process.wait(timeout=PATIENCE_SECONDS) == 0, processes.output()
-    assert time.monotonic() - started < PATIENCE_SECONDS
     assert job_row(fault_services, busy.id).state in ("queued", "published")
     assert "Traceback" not in processes.output()
     assert_sound(fault_services, job.id)
@@ -94,7 +91,7 @@ def test_an_upload_is_validated_while_the_only_worker_is_at_a_long_job(
     caller: Principal,
 ) -> None:
     processes.start("worker.relay")
-    processes.start(*WORKER, failpoints="after_read:pause=150")
+    processes.start(*WORKER, failpoints="after_read:stop")
     job = submitted()
     until(lambda: job_row(fault_services, job.id).first_read_at is not None, what="the job's first read")
     processes.start(*COMMANDS["validator"][2:])

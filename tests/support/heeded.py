@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from core.errors import NotAccepted
-from core.methods.base import Generator, Parameters, PublicFacts
+from core.methods.base import Method, Parameters, PublicFacts
 from core.privacy.accounting.plan import PrivacyPlan
 
 
-def heeded(generator: Generator, facts: PublicFacts, **params: Any) -> tuple[Parameters, PrivacyPlan]:
+def heeded(generator: Method, facts: PublicFacts, **params: Any) -> tuple[Parameters, PrivacyPlan]:
     """The parameters and their plan, without those that could change nothing beside the others."""
     while True:
         chosen = generator.Params(**params)

@@ -158,7 +158,7 @@ TRIED: Mapping[str, Table] = {
     },
     "dcsbm": everywhere(
         {
-            "preset": ("default", "balanced"),
+            "preset": ("default", "small"),
             "degree_share": (0.18, 0.4),
             "block_share": (0.05, 0.2),
             "count_share": (0.01, 0.2),
@@ -454,12 +454,12 @@ IDLE: list[Idle] = [
         product_share=0.0,
         clustering_share=0.0,
     ),
-    *idle("dcsbm", "plain", {"band": 0.1, "spread": 0.1}, preset="spectral"),
+    *idle("dcsbm", "plain", {"band": 0.1, "spread": 0.1}, product_share=0),
     *idle("composed", "plain", {"attribute_share": 0.2}),
     *idle("dcsbm", "plain", {"attribute_share": 0.2, "node_attribute_share": 0.2}),
     *idle("dcsbm", "plain", {"forward_share": 0.5}, core=0.0),
     *idle("dcsbm", "plain", {"resolution": 2.0, "core": 0.5, "forward_share": 0.5}, groups=1),
-    *idle("dcsbm", "plain", {"resolution": 2.0}, groups=1, preset="first"),
+    *idle("dcsbm", "plain", {"resolution": 2.0}, groups=1, count_share=0),
     *idle("degree_triangle", "plain", {"band": 0.1}, product_share=0.0),
     *idle("der", "plain", {"order_share": 0.2}, order="given"),
     *idle("dp_dk", "plain", {"matrix_share": 0.2, "class_ratio": 3.0}, order=1),

@@ -19,6 +19,7 @@ from core.privacy.accounting.plan import Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 from core.publishing import release
 from core.publishing.spec import EvaluationSpec, ReleaseTask
+from tests.support.methods import MadeUp
 
 NANO = 10**9
 USERS, GROUPS, STEPS = 40, 5, 3
@@ -72,7 +73,7 @@ class Params(Parameters):
     extra_reads: int = 0
 
 
-class Fixed:
+class Fixed(MadeUp):
     """Pays for one edge count per cell, and gives out a graph that was fixed beforehand."""
 
     name, title, summary, assurance = "fixed", "Fixed", "A test's generator.", "experimental"

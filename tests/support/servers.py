@@ -46,7 +46,7 @@ class Postgres:
         for pid in (first, *children_of(first)):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        until(lambda: not alive(first), seconds=10, what="the end of PostgreSQL")
+        until(lambda: not alive(first), what="the end of PostgreSQL")
 
     def start(self) -> None:
         """The server has recovered from its log, and answers at the same address."""
@@ -80,7 +80,7 @@ class Redis:
         options = ("--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(self.folder))
         self._process = subprocess.Popen([binary, *options], stdout=subprocess.DEVNULL)
         with client.Redis(port=self.port) as asked:
-            until(lambda: _answers(asked), seconds=10, what="the start of Redis")
+            until(lambda: _answers(asked), what="the start of Redis")
 
     def waiting(self, queue: str) -> int:
         """How many messages wait in the queue."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 from dataclasses import dataclass
 
+from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from core.settings import Settings
@@ -14,9 +16,6 @@ from tests.support.faults import is_stopped, until
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.world import Piece, World
 from worker.reaper import reap_once
-
-IDLE_SECONDS = 3
-"""How long a worker that stands still in a transaction may keep its locks; a minute in production."""
 
 JOB_POINTS = (
     *("after_claim", "after_open", "after_read", "after_child", "after_staging"),
@@ -42,9 +41,12 @@ class Stop:
         """Whether the worker stood still there, and what does not hold: when its lease has been given to
         another, when that one has ended, and when the first has gone on."""
         piece = world.kinds[self.kind]()
-        hasty = _hasty(world.settings)
+        name = f"stopped-{secrets.token_hex(8)}"
         worker = victims.start(
-            victims.working, hasty, piece.topic, piece.subject_id, points=f"{self.point}:stop"
+            victims.working,
+            _named(world.settings, name),
+            *(piece.topic, piece.subject_id),
+            points=f"{self.point}:stop",
         )
         assert worker.pid is not None
         pid = worker.pid
@@ -52,6 +54,7 @@ class Stop:
         if worker.exitcode is not None:
             return False, world.flaws(piece)
         try:
+            _idle_for_long(world, name)
             world.lapse()
             reap_once(world.services)
             flaws = world.flaws(piece)
@@ -78,11 +81,24 @@ class Stop:
         return flaws
 
 
-def _hasty(settings: Settings) -> Settings:
-    """As the settings; but who stands still in a transaction soon loses its connection, and so its locks."""
-    options = f"-c idle_in_transaction_session_timeout={IDLE_SECONDS}s -c jit=off"
-    url = make_url(settings.database_url).update_query_dict({"options": options})
+def _named(settings: Settings, name: str) -> Settings:
+    """As the settings; the server knows the connections by that name."""
+    url = make_url(settings.database_url).update_query_dict({"application_name": name})
     return settings.model_copy(update={"database_url": url.render_as_string(hide_password=False)})
+
+
+def _idle_for_long(world: World, name: str) -> None:
+    """Who stands still in a transaction has lost its connection, and so its locks: a minute has gone by."""
+    ended = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = :name"
+    under_way = "SELECT count(xact_start) FROM pg_stat_activity WHERE application_name = :name"
+
+    def over() -> bool:
+        with world.services.db.transaction() as session:
+            session.execute(text(f"{ended} AND state LIKE 'idle in transaction%'"), {"name": name}).all()
+            session.execute(text("SELECT pg_stat_clear_snapshot()"))
+            return not session.scalar(text(under_way), {"name": name})
+
+    until(over, what="the end of its transactions")
 
 
 STOPS: dict[str, Stop] = {

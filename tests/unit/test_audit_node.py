@@ -23,9 +23,10 @@ from core.publishing import audit
 from core.publishing.audit_targets import target_of, worlds
 from core.settings import Settings
 from core.workflows.audits.plans import AuditRequest, planned
+from tests.support.methods import MadeUp
 
 
-class Count:
+class Count(MadeUp):
     """Draws as many edges as a noisy count says; ``sensitivity`` is what it takes one node to hold."""
 
     name, title, summary, assurance = "count", "Count", "A test's method.", "experimental"

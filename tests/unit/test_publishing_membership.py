@@ -16,6 +16,7 @@ from core.privacy.units import Unit
 from core.publishing import membership as publishing
 from core.reports.evidence import Attack
 from core.reports.model import GuaranteePart
+from tests.support.methods import MadeUp
 from tests.support.publishing import evaluation
 
 PERSONS, ITEMS = 120, 20
@@ -34,7 +35,7 @@ def original(edges: int = 900) -> Graph:
     return Graph.build(schema, {"person": NodeTable(PERSONS), "film": NodeTable(ITEMS)}, {"sees": table})
 
 
-class Empty:
+class Empty(MadeUp):
     """Reads nothing and publishes a graph without edges."""
 
     name = "empty"

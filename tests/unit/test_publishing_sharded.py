@@ -231,4 +231,4 @@ def test_a_method_that_reads_edges_together_is_no_shards_method() -> None:
 
     with pytest.raises(NotAccepted, match="psgraph reads edges together"):
         sharded(get("psgraph"))
-    assert sharded(get("dcsbm")) is get("dcsbm")
+    assert sharded(get("dcsbm")) is get("dcsbm").sharding

@@ -23,7 +23,6 @@ from core.failpoints import reach
 from core.jobs.models import RELEASES, JobReason, Stop
 from core.logging import get_logger
 from core.methods import registry
-from core.methods.base import LinkHidingGenerator
 from core.privacy.accounting.guarantee import Guarantee
 from core.privacy.accounting.meter import TranscriptEntry
 from core.publishing.spec import InParts, Plain, Sample, Tick
@@ -205,7 +204,7 @@ def _links_there(services: Services, work: JobWork, graph: Path) -> bool:
         method = registry.get(work.spec.release.method)
     except UnknownMethod:
         return True  # of another version of the service: the child refuses it, and the job ends
-    if not isinstance(method, LinkHidingGenerator):
+    if not method.hides_links:
         return True
     if fetch_list(services, work.dataset_id, work.version_id, graph):
         return True

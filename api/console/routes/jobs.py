@@ -15,11 +15,13 @@ from api.console.session import Signed, see
 from api.deps import CuratorDep, Cursor, PortalDep, ServicesDep
 from api.http import ranges
 from api.http.event_streams import EventStreams, JobEventStream
+from api.routes.evidence import packed
 from api.routes.releases import unfinished
 from api.schemas.policies import Decision
 from core.errors import GraphveilError, InvalidInput
 from core.identity.service import Principal
 from core.reports.html.render import content_of
+from core.reports.pack.model import EditionName
 from core.workflows.common.context import Services
 from core.workflows.datasets import queries as datasets
 from core.workflows.jobs import events as job_events
@@ -149,6 +151,18 @@ def report(services: ServicesDep, principal: PortalDep, job_id: str) -> Response
         "Content-Disposition": f'attachment; filename="{job_id}-report.json"',
     }
     return Response(json.dumps(found, allow_nan=False), 200, headers, media_type="application/json")
+
+
+@router.get("/{job_id}/evidence.zip")
+def evidence(
+    request: Request,
+    services: ServicesDep,
+    principal: PortalDep,
+    job_id: str,
+    edition: Annotated[EditionName | None, Query()] = None,
+) -> Response:
+    """The evidence pack, as the API gives it."""
+    return packed(request, services, principal, job_id, edition)
 
 
 def decision(reason: str) -> str:

@@ -11,12 +11,13 @@ from pydantic import ValidationError
 
 from api.console import cookies, file_forms, pages, pictures
 from api.console.forms import Form, FormDep, mistaken, whole_number
-from api.console.said import asked_columns
+from api.console.said import DIALECT, asked_columns
 from api.console.session import Signed, Uploading, see
 from api.deps import CuratorDep, ServicesDep
 from api.http import bodies, streaming
 from core.errors import GraphveilError, InvalidInput
 from core.graphs import formats
+from core.graphs.reading.mapping import ENCODINGS
 from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
 from core.privacy.units import Unit
@@ -64,7 +65,7 @@ async def upload(request: Request, services: ServicesDep, principal: CuratorDep,
             kind, chunks, lambda token: cookies.check_form(request, request.state.secret, token)
         )
         try:
-            options = {"delimiter": fields["delimiter"]} if fields.get("delimiter") else {}
+            options = {name: fields[name] for name in DIALECT if fields.get(name)}
             received = receive_part(
                 services,
                 principal,
@@ -152,6 +153,7 @@ def _uploading(
     content = {
         "dataset": dataset,
         "formats": formats.read_names(),
+        "encodings": ENCODINGS,
         "problem": problem,
         "step": 4 if dataset.state == "ready" else 2,
     }
@@ -180,6 +182,7 @@ def confirming(
         "known": known,
         "readings": readings,
         "open": {each.part: asked_columns(each) for each in readings},
+        "encodings": ENCODINGS,
         "asked": sum(len(each.questions) for each in readings),
         "step": 3,
     }

@@ -19,6 +19,7 @@ from graphveil.models.plans import Menu, Method, Methods, Plan
 from graphveil.sdk import direct, files, forms
 from graphveil.sdk.audits import AuditCalls
 from graphveil.sdk.events import EventCalls
+from graphveil.sdk.evidence import EvidenceCalls
 from graphveil.sdk.governance import GovernanceCalls
 from graphveil.sdk.keys import KeyCalls
 from graphveil.sdk.ledger import LedgerCalls
@@ -32,7 +33,15 @@ from graphveil.sources.opening import Source
 _SETTLED = frozenset({"ready", "proposed", "rejected", "archived"})
 
 
-class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCalls, SensitiveLinkCalls):
+class Graphveil(
+    AuditCalls,
+    EventCalls,
+    EvidenceCalls,
+    GovernanceCalls,
+    LedgerCalls,
+    SampleCalls,
+    SensitiveLinkCalls,
+):
     """A connection to one service as one API key.
 
     Every method may raise ProblemError, when the service refuses or fails, and TransportError. The calls

@@ -37,7 +37,7 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """``dcsbm``, or ``dcsbm:preset=balanced``."""
+        """``dcsbm``, or ``dcsbm:preset=small``."""
         given = ",".join(f"{name}={_plain(value)}" for name, value in self.parameters.items())
         return f"{self.method}:{given}" if given else self.method
 

@@ -45,6 +45,16 @@ def test_from_a_database_to_a_release(command: Command, tmp_path: Path):
     assert command("report", job["id"], "--format", "html", "--out", str(tmp_path / "r.html")).exit_code == 0
     assert "epsilon 3.5 of 4 left" in command("budget", dataset_id).stdout
 
+    pack = tmp_path / "pack.zip"
+    command("evidence", job["id"], "--out", str(pack))
+    key = command.json("public-keys")["items"][0]["public_key"]
+    asked = ("verify-evidence", str(pack), "--key", key, "--release", str(tmp_path / "release"))
+    assert "The pack holds." in command(*asked).stdout
+    changed = bytearray(pack.read_bytes())
+    changed[changed.index(b"Who approved")] ^= 1
+    pack.write_bytes(bytes(changed))
+    assert "index.html" in command(*asked, code=1).stdout
+
 
 def test_parts_of_a_folder(command: Command, tmp_path: Path):
     folder = tmp_path / "ties"

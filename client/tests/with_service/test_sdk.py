@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphveil import ClientError, Graphveil, ProblemError, problems
+from graphveil.evidence.verify import verify
 from graphveil.sdk.forms import ReportForm
 
 from .conftest import EDGES, ready
@@ -71,6 +72,25 @@ def test_a_release(service: Graphveil, dataset_id: str, published: str, tmp_path
         assert hashlib.sha256(path.read_bytes()).hexdigest() == artifact.sha256
     with pytest.raises(ClientError, match="lists no file"):
         service.download(published, "none", tmp_path / "none")
+
+
+def test_evidence_of_a_release(service: Graphveil, published: str, tmp_path: Path):
+    keys = service.public_keys()
+    assert keys.evidence is not None
+    assert keys.evidence.issuer_id in [key.key_id for key in keys.items]
+    pack = service.evidence(published, tmp_path / "pack.zip")
+    for artifact in service.artifacts(published):
+        if artifact.role != "curator":
+            service.download(published, artifact.name, tmp_path / "release" / artifact.name)
+    trusted = [key.public_key for key in keys.items]
+    found = verify(pack.read_bytes(), trusted=trusted, release=tmp_path / "release")
+    assert found.holds, found.refused
+    assert not found.open
+    smaller = service.evidence(published, tmp_path / "public.zip", edition="public")
+    assert "ledger.json" not in verify(smaller.read_bytes(), trusted=trusted).files
+    with pytest.raises(problems.NotFound):
+        service.evidence("job_none", tmp_path / "none.zip")
+    assert not (tmp_path / "none.zip").exists()
 
 
 def test_what_is_not_paid_for_twice(service: Graphveil, dataset_id: str, published: str):

@@ -23,7 +23,7 @@ from core.graphs.reading import asking
 from core.graphs.reading.clocks import KEPT, joined
 from core.graphs.reading.look import Asked, Looked, look
 from core.graphs.reading.mapping import LEFT
-from core.graphs.reading.model import Question, Reading, Role
+from core.graphs.reading.model import Question, Reading
 from core.graphs.reading.sorts import Watch, ends_named
 from core.graphs.reading.text import Text
 from core.graphs.reading.times import rewritten
@@ -32,10 +32,14 @@ from core.graphs.schema.structure import columns_apart
 from core.graphs.uploads.batches import Batch, Careful, DelimitedOptions, RawGraph, ReadRequest
 from core.graphs.uploads.findings import reject, shown
 
+_BLANK_END = re.compile(rb"\n[ \t\r\n]+\Z")
+_END_BYTES = 256
 _RECORD_LINE = re.compile(rb"(?m)^[^\r\n]")
 _SPACES = re.compile(rb"[ \t]+")
+_NOT_ONE_SPACE = re.compile(rb"(?m)[ \t]{2}|\t|\\\\|^ | (?=\r?$)")
 _TRAILING_SPACES = re.compile(rb"(?m)^\t|\t(?=\r?$)")
 _GROUPED = r"^\s*([-+]?[0-9]{1,3}(?:[.][0-9]{3})+)(,[0-9]+)?\s*$"
+_THOUSANDS = r"^\s*[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?:[.][0-9]+)?\s*$"
 _COMMA = r"^\s*([-+]?[0-9]*),([0-9]+(?:[eE][-+]?[0-9]+)?)\s*$"
 _CAREFUL_LINES = 1 << 16
 _PART_BYTES = 1 << 20  # around a fault, this much is read slowly
@@ -49,13 +53,17 @@ _TRIMMED = frozenset({"id", "type"})  # texts of nodes stay as they are
 
 @dataclass(frozen=True)
 class _Layout:
-    """Which field holds which column. ``fields`` counts from 1; ``forms`` are those of written times."""
+    """Which field holds which column. ``fields`` counts from 1; ``forms`` are those of written times.
+
+    ``commas``: columns whose decimal mark is a comma; ``grouped``: those whose commas part thousands.
+    """
 
     delimiter: str
     names: tuple[str, ...]
     fields: dict[str, int]
     forms: dict[str, str]
     commas: tuple[str, ...]
+    grouped: tuple[str, ...]
     keys: tuple[str, ...]
     edges: bool
 
@@ -143,14 +151,21 @@ def _layout(request: ReadRequest, looked: Looked) -> _Layout:
         if name not in fields:
             message = f"the column {name!r} is missing; add it, or name the fields by the option columns"
             reject(request.file, message, line=number, column=None)
-    values = [
-        name
-        for column, name in zip(reading.columns, names, strict=True)
-        if column.role in (Role.VALUE, Role.ATTRIBUTE, Role.TIME) and name in fields
-    ]
-    commas = tuple(values) if reading.dialect.decimal == "," else ()
+    spelled = {
+        column.called: name for column, name in zip(reading.columns, names, strict=True) if name in fields
+    }
+    commas, grouped = (
+        tuple(spelled[each] for each in found if each in spelled) for found in (looked.commas, looked.grouped)
+    )
     return _Layout(
-        reading.dialect.delimiter, names, fields, looked.forms, commas, looked.keys, request.part == "edges"
+        reading.dialect.delimiter,
+        names,
+        fields,
+        looked.forms,
+        commas,
+        grouped,
+        looked.keys,
+        request.part == "edges",
     )
 
 
@@ -229,6 +244,8 @@ def _columns(request: ReadRequest, layout: _Layout, body: bytes) -> pa.Table | N
     integers -= layout.forms.keys() | ({"time"} if KEPT in layout.fields else set())
     if not body or body.isspace():
         return _empty(request, layout)
+    if (blank := _BLANK_END.search(body, max(len(body) - _END_BYTES, 0))) is not None:
+        body = body[: blank.start() + 1]
     marks = [mark for mark in (b" ", b"\t") if mark != layout.delimiter.encode()]
     spaced = not body.isascii() or any(mark in body for mark in marks)
     separate = _separated(layout, body)
@@ -242,18 +259,27 @@ def _columns(request: ReadRequest, layout: _Layout, body: bytes) -> pa.Table | N
         return None
     # A quote that spans lines swallows records; a record is one line here.
     if (
-        layout.delimiter != " "
+        layout.delimiter != "::"
         and b'"' in body
         and table.num_rows != sum(1 for _ in _RECORD_LINE.finditer(body))
     ):
         return None
+    if table.num_columns > 1 and _has_empty(table.column(0)):
+        return None  # of lines of nothing but delimiters, perhaps
     if b"'" in body:
         table = unescaped(table)
     return _finished(layout, table, spaced)
 
 
+def _has_empty(column: pa.ChunkedArray) -> bool:
+    empty = bool(column.null_count)
+    return empty or (pa.types.is_string(column.type) and bool(pc.any(pc.equal(column, "")).as_py()))
+
+
 def _separated(layout: _Layout, body: bytes) -> bytes | None:
     """Put one byte between the fields; None where it occurs in them."""
+    if layout.delimiter == " " and b'"' in body:
+        return None if _NOT_ONE_SPACE.search(body) else body
     if layout.delimiter == " ":
         return _TRAILING_SPACES.sub(b"", _SPACES.sub(b"\t", body))
     if layout.delimiter == "::":
@@ -276,6 +302,8 @@ def _finished(layout: _Layout, table: pa.Table, spaced: bool) -> pa.Table:
             made = rewritten(made, layout.forms[name])
         elif name in layout.commas:
             made = _with_points(made)
+        elif name in layout.grouped:
+            made = _ungrouped(made)
         if made is not column:
             table = table.set_column(place, name, made)
     return table
@@ -288,6 +316,12 @@ def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.replace_substring_regex(plain, _COMMA, r"\1.\2")
 
 
+def _ungrouped(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Leave out commas between thousands."""
+    grouped = pc.fill_null(pc.match_substring_regex(column, _THOUSANDS), False)
+    return pc.if_else(grouped, pc.replace_substring(column, ",", ""), column)
+
+
 def _hexadecimal(body: bytes) -> bool:
     return any(mark in body and b"0" + mark in body for mark in (b"x", b"X"))
 
@@ -296,7 +330,7 @@ def _parsed(request: ReadRequest, layout: _Layout, body: bytes, integers: frozen
     kinds = {name: _kind(request, name, integers) for name in layout.fields}
     spare = [str(number) for number in range(len(layout.names))]
     named = [name if name in layout.fields else spare[i] for i, name in enumerate(layout.names)]
-    quoted = layout.delimiter not in (" ", "::")
+    quoted = layout.delimiter not in (" ", "::") or (layout.delimiter == " " and b'"' in body)
     try:
         return pacsv.read_csv(
             pa.BufferReader(body),
@@ -346,7 +380,7 @@ def _carefully(request: ReadRequest, layout: _Layout, body: bytes, first: int) -
         record, problem = record_of(raw, layout.delimiter, layout.keys, width, request.limits.max_line_bytes)
         if problem:
             problems.append((number, *problem))
-        else:
+        elif width == 1 or any(cell.strip() for cell in record):  # spreadsheets end with empty rows
             rows.append(record)
             lines.append(number)
         position, number = end + 1, number + 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from core.graphs.uploads.batches import END_TYPES, Batch, Options, RawGraph, ReadRequest, columnar
+from core.graphs.uploads.batches import END_TYPES, Batch, RawGraph, ReadRequest, TextOptions, columnar
 from core.graphs.uploads.files import VECTOR_SEPARATOR
 from core.graphs.uploads.findings import reject, shown
 
@@ -25,8 +25,8 @@ BROKEN = (
 """What NetworkX raises, besides errors of its own, on documents that are damaged."""
 
 
-class DocumentOptions(Options):
-    """Nothing to declare beyond extra attributes."""
+class DocumentOptions(TextOptions):
+    """Nothing to declare beyond extra attributes, and letters."""
 
 
 def raw_graph(made: nx.Graph, request: ReadRequest) -> RawGraph:

@@ -20,7 +20,7 @@ from core.graphs.uploads.batches import (
 from core.graphs.uploads.findings import reject
 from core.graphs.uploads.packed import DAMAGED
 
-_RECORD = re.compile(rb"(?m)^\r*+[^\r\n]")
+_RECORD = re.compile(rb"(?m)^[ \t\r]*+[^ \t\r\n]")
 _HEAD_BYTES = 1 << 16
 
 

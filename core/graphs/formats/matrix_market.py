@@ -76,6 +76,7 @@ def _entries(request: ReadRequest, data: bytes) -> _matrices.Entries:
         stored = [table[name].to_numpy() for name in names[2:]]
         weights = stored[0] if stored else np.ones(len(ends[0]), bool)
         if len(stored) > 1:
+            request.remark("The values of the matrix are complex numbers, and are not read.")
             weights = weights + 1j * stored[1]
     if len(weights) != int(sizes["entries"]):
         message = f"the size line promises {int(sizes['entries'])} entries, the file has {len(weights)}"

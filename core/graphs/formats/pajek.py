@@ -15,6 +15,8 @@ from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, read_docume
 from core.graphs.uploads.findings import reject, shown
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from core.graphs.graph import Graph
 
 name = "pajek"
@@ -25,6 +27,9 @@ parts: frozenset[Part] = frozenset({"edges"})
 OptionsModel = DocumentOptions
 
 _FIELDS = re.compile(r'"([^"]*)"|(\S+)')
+_Line = tuple[str, str, float | None, bool, str]
+"""Two ends, a weight, whether it is an arc, and its relation."""
+_RELATION = re.compile(r'(?i)^\s*\*(?:arcs|edges)(?:list)?\s*:\s*([0-9]+)(?:\s+"([^"]*)")?')
 _NUMBERED = re.compile(r"&#([0-9]{1,6});")
 FREE_VERTICES = 1 << 20
 """How many vertices any document may declare, however small it is."""
@@ -37,11 +42,9 @@ def read(request: ReadRequest) -> RawGraph:
     Vertices are named by their label where each has one of its own, else by their number. Where there is an
     arc, edges count in both directions.
     """
-    import networkx as nx
-
     labels: dict[str, str | None] = {}
-    pairs: list[tuple[str, str, float | None, bool]] = []
-    section, sorts = "", ""
+    pairs: list[_Line] = []
+    section, sorts, relation = "", "", ""
     for line, text in enumerate(read_document(request, name).decode("utf-8").splitlines(), start=1):
         fields = [_unescaped(quoted) or plain for quoted, plain in _FIELDS.findall(text)]
         if not fields or text.lstrip().startswith("%"):
@@ -51,7 +54,10 @@ def read(request: ReadRequest) -> RawGraph:
             if section == "vertices":
                 labels, sorts = _numbered(request, fields, line, bool(labels))
             elif section not in {"network", *_SECTIONS}:
-                _refuse(request, f"the section {shown(fields[0])} is not read; leave it out", line)
+                mend = "write its lines as *Arcs or *Edges" if section == "matrix" else "leave it out"
+                _refuse(request, f"the section {shown(fields[0])} is not read; {mend}", line)
+            found = _RELATION.search(text)
+            relation = "" if found is None else found[2] or found[1]
         elif section == "vertices":
             if fields[0] not in labels:
                 _refuse(request, f"{shown(fields[0])} is no number from 1 to {len(labels)}", line)
@@ -60,23 +66,31 @@ def read(request: ReadRequest) -> RawGraph:
             for pair in _pairs(request, section, fields, line):
                 if strange := next((end for end in pair[:2] if end not in labels), None):
                     _refuse(request, f"the end {shown(strange)} is no vertex from 1 to {len(labels)}", line)
-                pairs.append((*pair, section.startswith("arcs")))
+                pairs.append((*pair, section.startswith("arcs"), relation))
+            if any(field.startswith("[") for field in fields):
+                request.remark("Times in brackets, when vertices or lines are there, are not read.")
         else:
             _refuse(request, "the line stands before the section *Vertices; begin with that", line)
     if not labels:
         _refuse(request, "the document has no section *Vertices; write one with their number", 1)
+    return raw_graph(_made(_names(labels, request), int(sorts or 0), pairs), request)
+
+
+def _made(names: dict[str, str], first: int, pairs: list[_Line]) -> nx.Graph:
+    """Make the graph of the lines; ``first`` vertices are of the first of two sorts, where there are two."""
+    import networkx as nx
+
     directed = any(each[3] for each in pairs)
     made = nx.MultiDiGraph() if directed else nx.MultiGraph()
-    names = _names(labels, request)
-    for number in labels:
-        kind = {} if not sorts else {"type": "first" if int(number) <= int(sorts) else "second"}
-        made.add_node(names[number], **kind)
-    for source, target, weight, arc in pairs:
-        held = {} if weight is None else {"weight": weight}
+    for number, called in names.items():
+        made.add_node(called, **({"type": "first" if int(number) <= first else "second"} if first else {}))
+    for source, target, weight, arc, relation in pairs:
+        held: dict[str, object] = {} if weight is None else {"weight": weight}
+        held |= {"type": relation} if relation else {}
         made.add_edge(names[source], names[target], **held)
         if directed and not arc:
             made.add_edge(names[target], names[source], **held)
-    return raw_graph(made, request)
+    return made
 
 
 def _unescaped(label: str) -> str:

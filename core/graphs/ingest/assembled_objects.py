@@ -162,7 +162,7 @@ def format_of(path: Path, given: str | None = None, field: str = "graph") -> str
     endings = ", ".join(sorted({formats.get(name).extensions[0] for name in formats.read_names()}))
     raise UnknownFormat(
         f"the name {path.name} tells no format; it ends with one of {endings}, or the format is named: "
-        f"format={formats.read_names()[0]!r}",
+        "format='csv' for any list",
         field=field,
     )
 

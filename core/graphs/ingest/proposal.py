@@ -26,7 +26,7 @@ from core.graphs.ingest.proposed_nodes import (
     require_listed,
 )
 from core.graphs.ingest.relations import no_time
-from core.graphs.ingest.value_proposal import Seen, proposed_values
+from core.graphs.ingest.value_proposal import Seen, numbers_as_texts, proposed_values
 from core.graphs.reading.model import Reading, Role
 from core.graphs.reading.sorts import names_of
 from core.graphs.reading.variants import told_of_ids, told_of_times
@@ -117,6 +117,7 @@ def propose(
         {name: each.low is not None for name, each in relations.items()},
     )
     warnings += rewritten
+    warnings += numbers_as_texts({name: each.values for name, each in sorted(relations.items())})
     ignored = tuple(notes.skipped | dict.fromkeys(unread))
     if unread:
         told = "; ".join(f"{shown(name)}, as {why}" for name, why in unread.items())
@@ -150,7 +151,7 @@ def propose(
     if nodes.unread:
         told = "; ".join(f"{shown(name)}, as {why}" for name, why in nodes.unread.items())
         warnings.append(f"Columns of the nodes that are not read: {told}.")
-    warnings += told_of_ids(listed["id"])
+    warnings += nodes.warnings + told_of_ids(listed["id"])
     in_files = {name: each for each, name in names.items() if name != each}
     edge_types = tuple(
         _edge_type(name, in_files.get(name), each, ends[name], directed, carried[name])

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from core.graphs.columns.arrays import as_text, integers_of, is_text, numbers_of
 from core.graphs.ingest.universe import EMPTY_END, not_listed
+from core.graphs.reading.variants import told_of_numbers
 from core.graphs.schema import MAX_TYPES, Attribute, AttributeKind, NodeType, Protection
 from core.graphs.schema.names import is_plain, is_shown, type_names
 from core.graphs.uploads.batches import Batch
@@ -24,6 +25,8 @@ MIXED_ENDS = (
     "edges of one relation join nodes of several types, and a relation joins two: name relations apart in a "
     "column type of the edges where types of nodes shall be read"
 )
+_TEXTS = frozenset({AttributeKind.CATEGORY})
+_LOOKED_AT = 1000
 Ends = dict[str | None, list[pl.Series]]
 """Ids of a relation's ends by the type that their document says, None where it says none."""
 
@@ -36,6 +39,16 @@ class ProposedNodes:
     members: Mapping[str, pl.Series]
     listed: pa.Table
     unread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warn of attributes that are proposed as texts though they look like numbers."""
+        names = {each.name for kind in self.types for each in kind.attributes if each.kind in _TEXTS}
+        told = (
+            told_of_numbers(name, as_text(self.listed[name]).unique()[:_LOOKED_AT].to_pylist())
+            for name in sorted(names)
+        )
+        return [each for each in told if each]
 
     @property
     def of_types(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from core.graphs.columns.arrays import as_text
 from core.graphs.reading.truths import BOOLEANS, pair_of
+from core.graphs.reading.variants import told_of_numbers
 from core.graphs.schema.edge_attributes import (
     LARGEST_INTEGER,
     LARGEST_NUMBER,
@@ -148,6 +149,18 @@ def proposed_values(
         for relation, columns in seen.items()
     }
     return made, ignored, told
+
+
+def numbers_as_texts(seen: Mapping[str, Mapping[str, Seen]]) -> list[str]:
+    """Warn of columns that are proposed as texts, or not at all, though they look like numbers."""
+    told: dict[str, None] = {}
+    for columns in seen.values():
+        for name, each in columns.items():
+            kind = each.kind(name)
+            texts = kind is EdgeAttributeKind.CATEGORY or (isinstance(kind, str) and not each.numeric)
+            if each.held and texts and not each.empty and (warns := told_of_numbers(name, each.texts)):
+                told[warns] = None
+    return list(told)
 
 
 def _attribute(name: str, kind: EdgeAttributeKind, seen: Seen, temporal: bool) -> EdgeAttribute:

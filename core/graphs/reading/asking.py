@@ -6,17 +6,18 @@ import re
 from collections.abc import Mapping as Map
 from collections.abc import Sequence
 
-from core.graphs.reading.cells import MONEY, NUMERIC, TEXT, Cells, kind_of
+from core.graphs.reading.cells import CLOCK, NUMERIC, TEXT, Cells, kind_of
 from core.graphs.reading.mapping import LEFT, Mapping
 from core.graphs.reading.model import CERTAIN, About, Answer, Column, Question, Role
 from core.graphs.reading.roles import Ends, Guess
-from core.graphs.reading.words import ends_among
+from core.graphs.reading.words import TIMES, ends_among, plain
 from core.graphs.schema.names import renamed
 from core.graphs.uploads.findings import shown
 
-_THOUSANDS = re.compile(r"[-+]?\d{1,3},\d{3}")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _SPOKEN = {",": "a comma", "\t": "a tab", ";": ";", "|": "|", "::": "::", " ": "spaces"}
 LEAST_ROWS = 3
+UNNAMED = "the header has no name for it"
 
 
 def told(question: Question) -> str:
@@ -145,10 +146,11 @@ def of_sorts(reason: str) -> Question:
 
 
 def of_decimal(decimal: str) -> Question:
-    """Ask whether a comma is a decimal mark or parts thousands."""
+    """Ask whether the ``decimal`` mark that is assumed is one, or parts thousands."""
+    mark = "comma" if decimal == "," else "point"
     return Question(
         About.DECIMAL,
-        "a comma in numbers may be the decimal mark, or part thousands",
+        f"a {mark} in numbers may be the decimal mark, or part thousands",
         0.5,
         tuple(
             Answer(f"decimal {each}", Mapping(decimal=each))
@@ -167,9 +169,10 @@ def of_dates(example: str) -> Question:
     )
 
 
-def thousands(columns: Sequence[Cells]) -> bool:
-    """Tell whether every comma is followed by three digits."""
-    return all(_THOUSANDS.fullmatch(value) for column in columns for value in column.distinct if "," in value)
+def thousands(columns: Sequence[Cells], mark: str) -> bool:
+    """Tell whether there is such a mark, and every one parts three digits from what is no zero alone."""
+    held = [value for each in columns if each.numeric for value in each.distinct if mark in value]
+    return bool(held) and all(_THOUSANDS.fullmatch(value.replace(mark, ",")) for value in held)
 
 
 def all_new(first: Sequence[str], columns: Sequence[Cells]) -> bool:
@@ -200,6 +203,10 @@ def warnings(
 ) -> list[str]:
     """List what a curator should know that is no question."""
     found = [f"The line {title} was taken for a title, and is not read." for title in titles]
+    unnamed = [each.place for each in columns if each.why == (UNNAMED,)]
+    if unnamed:
+        last = "" if len(unnamed) == 1 else f" to {unnamed[-1]}"
+        found.append(f"Column {unnamed[0]}{last} is not read: {UNNAMED}. Name it to have it.")
     if not header and len(first) > 2:
         found.append(
             f"The file of {part} has no header: its fields were read as "
@@ -212,11 +219,10 @@ def warnings(
     for each in columns:
         if each.role is Role.LEFT and each.name and each.why:
             found.append(f"The column {shown(each.name)} is not read: {each.why[0]}.")
-        money = each.examples and all(kind_of(example) == MONEY for example in each.examples)
-        if each.role in (Role.VALUE, Role.ATTRIBUTE) and money:
+        if part == "edges" and header and _no_time(each):
             found.append(
-                f"The texts of {shown(each.name or each.place)} look like numbers ({each.examples[0]}): "
-                "write them without signs of money or percent to have them read so."
+                f"The column {shown(each.name)} is named as times are, but {shown(each.examples[0])} is none "
+                "that is read: write dates as 2024-05-17 or 2024-05-17T12:30:00Z, or numbers."
             )
     values = [each for each in columns if each.name and each.role in (Role.VALUE, Role.ATTRIBUTE)]
     if told := renamed([each.name or "" for each in values], [each.called for each in values]):
@@ -224,3 +230,9 @@ def warnings(
     if directed is not None:
         found.append(f"A comment says that the edges are {'directed' if directed else 'undirected'}.")
     return found
+
+
+def _no_time(column: Column) -> bool:
+    """Tell whether a column has the name of times, and cells that are none."""
+    named = column.role in (Role.TYPE, Role.VALUE, Role.ATTRIBUTE) and plain(column.name or "") in TIMES
+    return named and bool(column.examples) and kind_of(column.examples[0]) in (TEXT, CLOCK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.graphs.reading.cells import COMMA, GROUPED, kind_of
@@ -53,16 +53,30 @@ def separated(sample: Sample, usual: str, said: str | None, spaces: bool) -> Sep
     best = max(tried, key=lambda delimiter: scores[delimiter])
     if scores[best] == 0 and not said:
         best = usual
+    if not said and best == "," and spaces and _commas_between_spaces(lines, scores):
+        best = SPACES
     rivals = [
         each
         for each in tried
         if each != best and scores[each] > ASKED * scores[best] > 0 and _differ(lines, best, each)
     ]
+    if best == SPACES and "," in rivals and _commas_between_spaces(lines, scores):
+        rivals.remove(",")
     width = _width(lines, best)
     if keys:
         return Separated(best, width + len(keys), rival=rivals[0] if rivals else None, keys=keys)
     titles, comments = _before(sample, best, width)
     return Separated(best, width, titles, comments, rivals[0] if rivals else None)
+
+
+def _commas_between_spaces(lines: Sequence[str], scores: Mapping[str, float]) -> bool:
+    """Tell whether every comma is the decimal mark of a number between spaces: ``a b 0,5``."""
+    if scores[SPACES] < scores[","]:
+        return False
+    found = [cells_of(line, SPACES) or [] for line in lines]
+    return _width(lines, SPACES) > _width(lines, ",") and all(
+        kind_of(cell) in (COMMA, GROUPED) for cells in found for cell in cells if "," in cell
+    )
 
 
 def _width(lines: Sequence[str], delimiter: str) -> int:
@@ -104,7 +118,15 @@ def _mixed(lines: Sequence[str]) -> bool:
 
 
 def _differ(lines: Sequence[str], one: str, other: str) -> bool:
-    return any(cells_of(line, one) != cells_of(line, other) for line in lines)
+    return any(_filled(line, one) != _filled(line, other) for line in lines)
+
+
+def _filled(line: str, delimiter: str) -> list[str] | None:
+    """Split a line without empty fields at its end."""
+    cells = cells_of(line, delimiter)
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
 
 
 def _before(sample: Sample, delimiter: str, width: int) -> tuple[int, int]:
@@ -112,17 +134,17 @@ def _before(sample: Sample, delimiter: str, width: int) -> tuple[int, int]:
 
     A line such as ``#nodes: 5`` is a comment where its width is another; a title where all others agree.
     """
-    widths = []
-    for line in sample.head:
-        cells = cells_of(line.text, delimiter)
-        widths.append(0 if cells is None else len(cells))
+    rows = [cells_of(line.text, delimiter) or [] for line in sample.head]
+    widths = [len(cells) for cells in rows]
     comments = 0
     while comments < len(widths) and sample.head[comments].text[:1] in "#%" and widths[comments] != width:
         comments += 1
     if comments == len(widths):
         return 0, 0
     after = widths[comments:]
-    titles = next((place for place, each in enumerate(after) if each == width), 0)
+    titles = next(
+        (place for place, each in enumerate(rows[comments:]) if len(each) == width and not _padded(each)), 0
+    )
     enough = 0 < titles <= MOST_TITLES and len(after) >= titles + 2
     if (
         not enough
@@ -133,13 +155,20 @@ def _before(sample: Sample, delimiter: str, width: int) -> tuple[int, int]:
     return titles, comments
 
 
+def _padded(cells: Sequence[str]) -> bool:
+    """Tell whether a line has one field, and spreadsheets' empty ones behind it, or none at all."""
+    return len(cells) > 2 and not any(cells[1:])
+
+
 def _short(sample: Sample, place: int, delimiter: str, width: int) -> bool:
-    """Tell whether the first line lacks, or has beyond the others, one empty field at its end."""
+    """Tell whether the first line is a header that lacks fields, or has an empty one beyond the others."""
     cells = cells_of(sample.head[place].text, delimiter) or []
+    if len(cells) < width and _named(cells):
+        return True
     if len(cells) == width + 1:
         return not cells[-1]
     others = [cells_of(line.text, delimiter) or [""] for line in sample.head[place + 1 :]]
-    return len(cells) == width - 1 and all(not each[-1] or not each[0] or _named(cells) for each in others)
+    return len(cells) == width - 1 and all(not each[-1] or not each[0] for each in others)
 
 
 def _named(cells: Sequence[str]) -> bool:

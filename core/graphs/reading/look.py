@@ -7,11 +7,12 @@ two sorts of nodes. What a person said is not guessed; what is guessed has its g
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping as Map
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.graphs.reading import asking, clocks, roles, sorts, times, words
-from core.graphs.reading.cells import COMMA, GROUPED, Cells, order_of_days, slashed
+from core.graphs.reading import asking, clocks, numerals, roles, sorts, times, words
+from core.graphs.reading.cells import Cells
 from core.graphs.reading.delimiters import Separated, separated
 from core.graphs.reading.header import CERTAIN_ODDS, header_odds
 from core.graphs.reading.mapping import LEFT, REPEATED, Mapping
@@ -51,7 +52,8 @@ class Asked:
 class Looked:
     """The reading, the line ``at`` which the first record stands, and where the rows begin.
 
-    ``forms`` are those of times that are not ISO 8601; ``keys`` those of dictionaries at the end of lines.
+    ``forms`` are those of times that are not ISO 8601; ``keys`` those of dictionaries at the end of lines;
+    ``commas`` are the columns whose commas are decimal marks, ``grouped`` those whose commas part thousands.
     ``clock``: the place, from 1, of the column that has the clock of the days in another.
     """
 
@@ -61,6 +63,8 @@ class Looked:
     line: int
     forms: dict[str, str]
     keys: tuple[str, ...]
+    commas: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
     clock: int | None = None
 
 
@@ -89,14 +93,20 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
     records = _records(sample, split, asked)
     names = records.first if records.header else None
     questions: list[Question] = []
-    two = asked.mapping.bipartite or bool(sorts.said_by(sample.comments, None)[0])
-    chosen = _columns(records, names, split.keys, asked, questions, two)
+    chosen = _columns(records, names, split.keys, asked, questions, sorts.ordered_by(sample.comments))
     if not records.known:
         questions += asking.of_header(records.header, records.probability, records.first, records.line)
     if split.rival is not None:
         questions.append(asking.of_delimiter(split.delimiter, split.rival))
     bipartite, why = _bipartite(chosen, names, records.columns, sample, asked, questions, split.keys)
-    decimal, dates = _written(chosen, records.columns, asked, questions)
+    decimal, dates = numerals.written(
+        chosen,
+        records.columns,
+        asked.mapping,
+        questions,
+        infer=asked.infer,
+        semicolons=split.delimiter == ";",
+    )
     moments = [records.columns[each.place - 1] for each in chosen if each.role is Role.TIME]
     two_columns = clocks.of_two(chosen, records.columns)
     if two_columns is not None:
@@ -137,8 +147,14 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
     )
     rows = sample.head[place]
     start, number = (rows.end, rows.number + 1) if records.header else (rows.start, rows.number)
+    commas: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
+    if decimal == ",":
+        commas = numerals.with_commas(chosen, records.columns)
+    else:
+        grouped = numerals.with_thousands(chosen, records.columns, asked.mapping.decimal == ".")
     clock = None if two_columns is None else two_columns[1] + 1
-    return Looked(reading, records.line, start, number, forms, split.keys, clock)
+    return Looked(reading, records.line, start, number, forms, split.keys, commas, grouped, clock)
 
 
 def _records(sample: Sample, split: Separated, asked: Asked) -> _Records:
@@ -218,11 +234,19 @@ def _with(first: list[str], columns: list[Cells], header: bool) -> list[Cells]:
 
 
 def _fitted(first: list[str], width: int, rest: Sequence[Sequence[str]]) -> list[str]:
-    """Give a first line as many fields as the others, where it differs by an empty one or the first."""
+    """Give a first line as many fields as the others have.
+
+    It lacks the name of the rows, as R writes tables, where the first column tells them apart; else those of
+    the last columns, as lists of features have none.
+    """
     if len(first) == width + 1 and not first[-1]:
         return first[:-1]
-    if rest and len(first) == width - 1:
-        return [*first, ""] if all(not cells[-1] for cells in rest) else ["", *first]
+    lacking = width - len(first)
+    if rest and lacking == 1 and any(cells[-1] for cells in rest):
+        names = {cells[0] for cells in rest}
+        return ["", *first] if len(names) == len(rest) else [*first, ""]
+    if rest and (lacking == 1 or (lacking > 1 and words.ends_among(first))):
+        return [*first, *[""] * lacking]
     return first
 
 
@@ -232,9 +256,12 @@ def _columns(
     keys: Sequence[str],
     asked: Asked,
     questions: list[Question],
-    two_sorts: bool,
+    order: Sequence[Role],
 ) -> list[Column]:
-    """Say what every column is: what was said, what the schema says, and the rest by what is in it."""
+    """Say what every column is: what was said, what the schema says, and the rest by what is in it.
+
+    ``order`` is what a comment of KONECT says of a list without header.
+    """
     width = len(records.first)
     called = _said(asked, records, names)
     if not asked.infer and not called:
@@ -250,9 +277,15 @@ def _columns(
         if place not in guesses:
             guesses[place] = roles.role_of(key, cells[place])
             fixed[place] = guesses[place].role
+    if asked.infer and not called and names is None and asked.part == "edges":
+        for place, role in enumerate(order[:width]):
+            guesses[place], fixed[place] = roles.Guess(role, 1.0, (sorts.KONECT,)), role
+    if names is not None and not keys:
+        for place in _unnamed(names, cells, guesses):
+            guesses[place], fixed[place] = roles.Guess(Role.LEFT, 1.0, (asking.UNNAMED,)), Role.LEFT
     infer = asked.infer or (names is not None and not {"source", "target", "id"} & set(called.values()))
     if infer and asked.part == "edges":
-        _guess_edges(names, cells, fixed, guesses, questions, two_sorts)
+        _guess_edges(names, cells, fixed, guesses, questions, bool(asked.mapping.bipartite))
     elif infer:
         _guess_nodes(names, cells, guesses)
     made = []
@@ -287,6 +320,12 @@ def _columns(
     if infer and asked.part == "edges":
         questions += asking.of_roles(made, guesses)
     return made
+
+
+def _unnamed(names: list[str], cells: list[Cells], guesses: Map[int, roles.Guess]) -> list[int]:
+    """List the columns behind the last name of a header, as lists of features have them."""
+    last = max((place for place, name in enumerate(names) if name), default=len(names))
+    return [place for place in range(last + 1, len(names)) if place not in guesses and not cells[place].empty]
 
 
 def _said(asked: Asked, records: _Records, names: list[str] | None) -> dict[int, str]:
@@ -443,34 +482,3 @@ def _bipartite(
         if reason:
             questions.append(asking.of_sorts(reason))
     return False, ()
-
-
-def _written(
-    chosen: list[Column], cells: list[Cells], asked: Asked, questions: list[Question]
-) -> tuple[str, str | None]:
-    """Tell the decimal mark, and how dates are written where they are not ISO 8601."""
-    said = asked.mapping
-    decimal = said.decimal
-    values = [
-        cells[each.place - 1] for each in chosen if each.role in (Role.VALUE, Role.ATTRIBUTE, Role.TIME)
-    ]
-    if decimal is None:
-        commas = [column for column in values if column.numeric and column.share(COMMA) > 0]
-        points = any(column.share("number", GROUPED) > 0 for column in values if column.numeric)
-        decimal = "," if commas and not points else "."
-        if commas and asking.thousands(commas):
-            questions.append(asking.of_decimal(decimal))
-    dates = said.dates
-    if dates is None:
-        for each in chosen:
-            column = cells[each.place - 1]
-            if each.role is not Role.TIME or column.empty:
-                continue
-            if column.compact and asked.infer:
-                dates = "ymd"
-            elif slashed(list(column.distinct)):
-                dates = order_of_days(list(column.distinct))
-                if dates is None:
-                    dates = "dmy"
-                    questions.append(asking.of_dates(next(iter(column.distinct))))
-    return decimal, dates

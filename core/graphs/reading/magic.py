@@ -22,6 +22,8 @@ _BYTES = (
     (b"\x28\xb5\x2f\xfd", "a Zstandard file, packed again", "pack it once"),
     (b"\x1f\x8b", "a gzip file, packed again", "pack it once"),
     (b"%PDF", "a PDF", "send the table itself, as CSV"),
+    (b"\x89PNG", "a picture", "send the table itself, as CSV"),
+    (b"\xff\xd8\xff", "a picture", "send the table itself, as CSV"),
     (b"\x93NUMPY", "a NumPy array", "send a matrix as npz"),
     (b"\x80\x04", "a Python pickle, which is not read", "write the graph as CSV or GraphML"),
     (b"\x80\x05", "a Python pickle, which is not read", "write the graph as CSV or GraphML"),

@@ -18,7 +18,9 @@ _FIRST = re.compile(rb"(?m)^(?![#%](?:[ \t#%]|\r?$))[ \t]*+\r*+[^\s]")
 _COMMENT = re.compile(rb"(?m)^[#%]([^\r\n]*)")
 _RECORD = re.compile(rb"(?m)^[ \t]*+\r*+[^\s]")
 _SPACES = re.compile(r"[ \t]+")
-DICTIONARY = re.compile(r"^(.*\S)[ \t]+(\{.*\})[ \t]*$")
+_WORD = re.compile(r'[ \t]*(?:"((?:[^"\\]|\\.|"")*)"|([^ \t"][^ \t]*))(?=[ \t]|$)')
+_ESCAPED = re.compile(r'\\(.)|"(")')
+DICTIONARY = re.compile(r"^(.*[^\s,;|])[ \t]*(?:[ \t]|[,;|][ \t]*)(\{.*\})[ \t]*$")
 _KEY = re.compile(r"['\"]([^'\":,{}]+)['\"]\s*:")
 _SAID = re.compile(rb"(?i)\"?sep=(.)\"?\r?\n")
 
@@ -137,12 +139,24 @@ def fields_of(line: str, delimiter: str, keys: Sequence[str] = ()) -> list[str]:
         held = found[2] if found else ""
         return [*fields_of(found[1] if found else line, delimiter), *(_value(held, key) for key in keys)]
     if delimiter == " ":
-        return _SPACES.split(line.strip(" \t"))
+        return _words(line.strip(" \t"))
     if delimiter == "::":
         return line.split("::")
     if '"' not in line:
         return line.split(delimiter)
     return next(csv.reader([line], delimiter=delimiter, strict=True))
+
+
+def _words(line: str) -> list[str]:
+    """Split at runs of spaces, but for those in quotes that match, as R writes tables."""
+    if '"' in line:
+        found = list(_WORD.finditer(line))
+        if sum(len(each[0]) for each in found) == len(line):
+            return [
+                each[2] if each[1] is None else _ESCAPED.sub(lambda one: one[1] or one[2], each[1])
+                for each in found
+            ]
+    return _SPACES.split(line)
 
 
 def cells_of(line: str, delimiter: str, keys: Sequence[str] = ()) -> list[str] | None:

@@ -31,11 +31,16 @@ _GAPS = 2
 """Of gaps between ids, as many may be below the first where few of them were seen."""
 _PAIR = pa.schema([("source", pa.int64()), ("target", pa.int64())])
 _KONECT = re.compile(r"^(bip|sym|asym)\b")
+KONECT = "a comment says so, as KONECT's lists have it"
+_ID_SPACE = re.compile(r":(?:START|END)_ID\((.+)\)$")
 
 
 def names_of(source: str | None, target: str | None) -> tuple[str, str]:
     """Name two sorts of nodes after their columns: ``user`` for ``userId``; without names left and right."""
     found = []
+    spaces = [_ID_SPACE.search((name or "").strip()) for name in (source, target)]
+    if all(spaces):
+        source, target = (each[1] for each in spaces if each)
     for name in (source, target):
         words = tokens(name or "")
         if len(words) > 1 and words[-1] in ("id", "ids", "key", "name", "no"):
@@ -50,9 +55,19 @@ def said_by(comments: Sequence[str], names: tuple[str, str] | None) -> tuple[boo
     for comment in comments:
         if found := _KONECT.match(comment):
             return found[1] == "bip", f"a comment says {found[1]}"
+    spaces = [_ID_SPACE.search(name.strip()) for name in names or ()]
+    if names is not None and all(spaces):
+        return len({each[1] for each in spaces if each}) > 1, "the header says whose ids the ends are"
     if names is not None and are_sorts(*names):
         return True, "the names of the ends are those of two sorts"
     return None, ""
+
+
+def ordered_by(comments: Sequence[str]) -> tuple[Role, ...]:
+    """List the columns that a comment of KONECT promises: ends, a value, a time; none where none speaks."""
+    if any(_KONECT.match(comment) for comment in comments):
+        return (Role.SOURCE, Role.TARGET, Role.VALUE, Role.TIME)
+    return ()
 
 
 def ends_named(reading: Reading) -> bool:

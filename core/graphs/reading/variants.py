@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
 import polars as pl
 import pyarrow as pa
@@ -16,7 +17,27 @@ _NOTHING = ("None", "none", "nan", "NaN", "NULL", "null", "\\N", "NA", "N/A", "<
 _FIRST, _LAST = -2_208_988_800, 4_102_444_800  # 1900 and 2100
 _RECENT = 157_766_400  # 1975: what larger units begin with
 _SCALES = (1, 10**3, 10**6, 10**9)
+_UNSEEN = "[\u00ad\u200b-\u200f\u2060\ufeff]"
 _WHOLE = r"^([-+]?[0-9]+)[.]0+$"
+_LIKE_NUMBER = re.compile(
+    r"[-+−(]?\s*(?:(?:[A-Z]{3}|[$€£¥₹])\s?)?[-+−]?"
+    r"(?:\d+(?:[.,]\d*)?|[.,]\d+|\d{1,3}(?:[.,'’\s]\d{3})+(?:[.,]\d+)?|\d+/\d+|0[xX][0-9a-fA-F]+)"
+    r"(?:[eE][-+]?\d+)?(?:\s?(?:[$€£¥₹%]|[A-Z]{3}))?\)?-?"
+)
+_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+def told_of_numbers(name: str, texts: Collection[str]) -> str | None:
+    """Warn where most of what a column holds as texts looks like numbers; None elsewhere."""
+    held = sorted(each.strip() for each in texts if each and each.strip())
+    alike = sum(_LIKE_NUMBER.fullmatch(each) is not None for each in held)
+    if not held or 2 * alike < len(held):
+        return None
+    strange = next((each for each in held if not _PLAIN.fullmatch(each)), max(held, key=len))
+    return (
+        f"The texts of {shown(name)} look like numbers, but are read as texts, as {shown(strange)} is no "
+        "plain one: write numbers alone, without signs of money or percent, and with one decimal mark."
+    )
 
 
 def told_of_ids(ids: pa.ChunkedArray | pa.Array) -> list[str]:
@@ -40,7 +61,8 @@ def alike_ids(ids: pa.ChunkedArray | pa.Array) -> str | None:
     """
     column = ids if isinstance(ids, pa.ChunkedArray) else pa.chunked_array([ids])
     own = pl.Series("id", as_text(column), dtype=pl.String).drop_nulls().unique()
-    meant = own.str.replace(_WHOLE, "$1").str.normalize("NFKC").str.to_lowercase()
+    seen = own.str.replace_all(_UNSEEN, "")
+    meant = seen.str.replace(_WHOLE, "$1").str.normalize("NFKC").str.to_lowercase()
     if meant.n_unique() == len(own):
         return None
     alike = pl.DataFrame({"id": own, "meant": meant}).filter(pl.col("meant").is_duplicated())

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from core.graphs.schema.structure import columns_apart
 
 _PAIRS = """
-source target; src dst; src dest; from to; u v; u i; i j; a b; x y; ego alter; head tail; subject object;
+source target; src dst; src dest; from to; u v; u i; i j; a b; x y; ego alter; head tail; tail head;
+subject object;
 sourceid targetid; fromid toid; fromnodeid tonodeid; srcid dstid; node1 node2; id1 id2; nodea nodeb;
 sender receiver;
 sender recipient; caller callee; payer payee; buyer seller; lender borrower; trustor trustee;
@@ -92,6 +93,7 @@ _INDICES = "index idx row rowid rownumber nr no number edgeid linkid unnamed0 un
 _ENDINGS = ("id", "ids", "name", "node", "key", "no", "number", "nr", "address", "account")
 _NUMBER = re.compile(r"\d+$")
 _COUNTED = re.compile(r"([a-z]+)(\d{1,4})")
+_NEO4JS_END = re.compile(r":(START|END)_ID(?:\([^()]*\))?$")
 _SPLIT = re.compile(r"[^0-9a-z]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -121,7 +123,14 @@ _ALONE = frozenset(word for pair in PAIRS for word in pair if len(word) > 2)
 
 def are_ends(first: str, second: str) -> bool:
     """Tell whether two names are those of ends, in this order: a known pair, or ``gene_1`` and ``gene_2``."""
+    if (_NEO4JS_END.search(first.strip()), _NEO4JS_END.search(second.strip())) != (None, None):
+        return _neo4js(first, "START") and _neo4js(second, "END")
     return _found(first, second, PAIRS) or numbered(first, second) or are_sorts(first, second)
+
+
+def _neo4js(name: str, end: str) -> bool:
+    found = _NEO4JS_END.search(name.strip())
+    return found is not None and found[1] == end
 
 
 def are_sorts(first: str, second: str) -> bool:

@@ -6,6 +6,7 @@ edges: ``source``, ``target``, ``time``, ``type`` and attributes; of nodes: ``id
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Map
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from typing import (
     runtime_checkable,
 )
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from core.errors import InvalidInput
 from core.graphs.reading.magic import otherwise
@@ -64,7 +65,31 @@ class Options(BaseModel):
     )
 
 
-class DelimitedOptions(Options):
+def _checked(check: Callable[[str], object], said: str) -> str:
+    """Return what is said where it can be read; ValueError says what is wrong with it."""
+    try:
+        check(said)
+    except InvalidInput as error:
+        raise ValueError(str(error)) from None
+    return said
+
+
+class TextOptions(Options):
+    """How the letters of a text are written."""
+
+    encoding: str = Field(
+        default="auto",
+        max_length=32,
+        description="auto: UTF-8, or as a byte order mark or XML's first line says. Else latin-1, ...",
+    )
+
+    @field_validator("encoding")
+    @classmethod
+    def _known(cls, said: str) -> str:
+        return _checked(encoding_of, said)
+
+
+class DelimitedOptions(TextOptions):
     """How a delimited file is to be read: what is not said is guessed, with grounds in the reading."""
 
     usual: ClassVar[str] = ","
@@ -85,11 +110,6 @@ class DelimitedOptions(Options):
         "names have commas.",
     )
     decimal: Literal["auto", ".", ","] = Field(default="auto", description="The decimal mark of numbers.")
-    encoding: str = Field(
-        default="auto",
-        max_length=32,
-        description="auto: UTF-8, or as a byte order mark says. Else latin-1, ...",
-    )
     bipartite: Literal["auto", "true", "false"] = Field(
         default="auto", description="true: the ends are two sorts of nodes, such as users and items."
     )
@@ -99,15 +119,10 @@ class DelimitedOptions(Options):
         "digits are a day.",
     )
 
-    @field_validator("delimiter", "encoding")
+    @field_validator("delimiter")
     @classmethod
-    def _readable(cls, said: str, info: ValidationInfo) -> str:
-        check = delimiter_of if info.field_name == "delimiter" else encoding_of
-        try:
-            check(said)
-        except InvalidInput as error:
-            raise ValueError(str(error)) from None
-        return said
+    def _separating(cls, said: str) -> str:
+        return _checked(delimiter_of, said)
 
     @cached_property
     def mapping(self) -> Mapping:
@@ -312,6 +327,8 @@ def refuses_names(schema: GraphSchema, form: str, nodes: frozenset[str], edges: 
     return None
 
 
+_UTF_8, _UTF_16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
+_DECLARED = re.compile(rb"""(\s*<\?xml[^>]*?)\s+encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 FREE_BYTES = 16 << 20
 """What any compressed file may unpack to, however small it is."""
 
@@ -326,7 +343,7 @@ def unpacked_limit(request: ReadRequest, most: int) -> int:
 
 
 def read_document(request: ReadRequest, own: str) -> bytes:
-    """Read a whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark.
+    """Read a whole document of at most ``max_document_bytes``, as UTF-8 without its byte order mark.
 
     Refused where it begins as no document of the format ``own`` does.
     """
@@ -338,22 +355,41 @@ def read_document(request: ReadRequest, own: str) -> bytes:
         damaged(request, error)
     if len(data) > limit:
         reject(request.file, f"the file exceeds {limit} bytes when unpacked; use csv or parquet")
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    data = _in_utf8(request, data)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            reject(request.file, "the file is UTF-16; save it as UTF-8")
         if message := otherwise(data, own):
             reject(request.file, message)
         line = data.count(b"\n", 0, error.start) + 1
-        message = f"the file is not UTF-8 (the byte {data[error.start]:#x}); save it as UTF-8"
+        mend = "save it as UTF-8, or set the option encoding"
+        message = f"the file is not UTF-8 (the byte {data[error.start]:#x}); {mend}"
         reject(request.file, message, line=line)
     if not data.strip():
         reject(request.file, "the file is empty; upload the file that holds the graph")
     if message := otherwise(data, own):
         reject(request.file, message)
     return data
+
+
+def _in_utf8(request: ReadRequest, data: bytes) -> bytes:
+    """Write a document as UTF-8 that a person, a byte order mark or XML's first line says is none."""
+    said = encoding_of(request.options.encoding) if isinstance(request.options, TextOptions) else None
+    if data.startswith(_UTF_16):
+        said = "utf-16"
+    elif said is None and (declared := _DECLARED.match(data.removeprefix(_UTF_8))) is not None:
+        try:
+            said = encoding_of(declared[2].decode("ascii"))
+        except InvalidInput as error:
+            reject(request.file, str(error), line=1)
+    if said in (None, "utf-8"):
+        return data.removeprefix(_UTF_8)
+    assert said is not None
+    try:
+        data = data.decode(said).encode()
+    except UnicodeDecodeError:
+        reject(request.file, f"the text is not {said}; set the option encoding to what it is")
+    return _DECLARED.sub(rb"\1", data, count=1)
 
 
 def columnar(table: pa.Table, first_row: int = 1, bytes_done: int = 0) -> Batch:

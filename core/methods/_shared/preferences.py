@@ -29,6 +29,10 @@ COUNT_SHARE = 0.1
 """What the balanced form pays for its number of edges, as its parameter ``count_share`` has it."""
 SMALL_NODES = 1_000
 """Up to so many nodes a static graph is small: too few edges to find communities in at common epsilons."""
+SMALL_SIDE, FEW_NODES = 2_000, 100
+"""A directed or typed relation is small where each side has at most so many nodes; a type has few of them up
+to the second. By leave-one-graph-out regret over the relations of fifteen graphs
+(``benchmarks/relation_choice.py``)."""
 SPARSE_DEGREE = 20
 """A small graph whose declared bound allows a mean degree above this is not sparse."""
 MAX_EXPONENT = 700.0
@@ -49,12 +53,11 @@ TYPED = ("anchored", "tmf", "edgerand", "lapgraph")
 TYPED_WEAK = ("hetesdg", *TYPED)
 """Typed and directed graphs without time where epsilon is small beside the log odds against an edge. By
 regret over ten graphs (``benchmarks/typed_choice.py``)."""
-DIRECTED_SMALL = ("anchored", "hetesdg", *TYPED[1:])
-"""The same inside one type of few nodes: other recipes make one side anonymous, and who has how many edges is
-lost. By regret on radoslaw-email, us-flights, email-Eu and generated graphs of 60 to 300 nodes."""
+TYPED_SMALL = ("anchored", "hetesdg", *TYPED[1:])
+"""The same of a small relation: other recipes make one side anonymous, and who has how many edges is lost."""
 PERSONS, BETWEEN_PERSONS = ("profiles",), ("projection",)
 """What hides all edges of a node: of persons and things, and of persons and persons."""
-SETTINGS = {SMALL: SMALL_PARAMS, DIRECTED_SMALL: NO_EVIDENCE}
+SETTINGS = {SMALL: SMALL_PARAMS, TYPED_SMALL: NO_EVIDENCE}
 KEYFRAME = "keyframe"
 MIXING: Mapping[str, Mapping[str, Any]] = MappingProxyType({"keyframe": {}, "dcsbm": {}, **NO_EVIDENCE})
 """What draws edges by protected attributes of nodes, and how it is set then."""
@@ -72,13 +75,20 @@ def preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str,
             return BETWEEN_PERSONS, "Unit node, and both ends of every relation are persons."
         pure = "" if public.delta_atto else f" {WITHOUT_DELTA}"
         return PERSONS, f"Unit node, and one end of a relation is a person, the other is not.{pure}"
-    if any(relation.directed or not relation.homogeneous for relation in relations):
-        if public.unit is Unit.EDGE and _mean_strength(public, relations, nodes) < WORTH:
-            if all(each.homogeneous and nodes[each.source] <= SMALL_NODES for each in relations):
-                return DIRECTED_SMALL, (
-                    f"A directed relation of at most {SMALL_NODES} nodes, and at this epsilon noisy bits of "
-                    "pairs could not tell which are linked: the degrees of both sides are paid for, node by "
-                    "node."
+    if any(two_sided(relation) for relation in relations):
+        if public.unit is Unit.EDGE and mean_strength(public, relations, nodes) < WORTH:
+            sides = [sorted((nodes[each.source], nodes[each.target])) for each in relations]
+            inside = any(each.homogeneous for each in relations)
+            if not inside and all(least <= FEW_NODES for least, _ in sides):
+                return TYPED, (
+                    f"A relation to a type of at most {FEW_NODES} nodes: these have many edges each, and "
+                    "degrees come through the noise."
+                )
+            if all(most <= SMALL_SIDE for _, most in sides):
+                return TYPED_SMALL, (
+                    f"A directed or typed relation of at most {SMALL_SIDE} nodes on each side, and at this "
+                    "epsilon noisy bits of pairs could not tell which are linked: the degrees of both sides "
+                    "are paid for, node by node."
                 )
             return TYPED_WEAK, (
                 "A relation is directed or joins two node types, and at this epsilon noisy bits of pairs "
@@ -112,7 +122,12 @@ def preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str,
     return SINGLE, "A static graph: a model of degrees, communities and triangles comes closest."
 
 
-def _mean_strength(public: PublicFacts, relations: list[EdgeType], nodes: Mapping[str, int]) -> float:
+def two_sided(relation: EdgeType) -> bool:
+    """Tell whether a relation is directed, or joins two node types."""
+    return relation.directed or not relation.homogeneous
+
+
+def mean_strength(public: PublicFacts, relations: list[EdgeType], nodes: Mapping[str, int]) -> float:
     """Average over relations epsilon over the log odds against an edge, by declared bounds or a guess."""
     try:
         nano = cell_nano_epsilon(public)

@@ -73,21 +73,24 @@ itself .82; .5 is nothing). Degrees still come through at epsilon 2 (degree MMD 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from core import errors
 from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.plan import cell_plan
-from core.methods._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
+from core.methods._shared.frame.stages import staged
+from core.methods._shared.node_values.stage import NodeValueStage
 from core.methods._shared.relations.params import AnchoredParams
-from core.methods._shared.values.stage import VALUES, CarriesValues
+from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
-    Assurance,
     GraphKinds,
-    Parameters,
+    Method,
+    Mixing,
     Progress,
     PublicFacts,
+    checked,
     require_accepted,
 )
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
@@ -99,111 +102,101 @@ if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateGraph
 
 
-class AnchoredEdges:
-    """Degrees as an anchor, randomised response as evidence: the edges of every relation."""
+NAME = "anchored"
 
-    name: ClassVar[str] = "anchored"
-    title = "Anchored degrees with evidence"
-    summary = (
-        "Deconvolved degrees of both sides of every relation in every snapshot, and randomised response on "
-        "pairs as evidence for a chain of swaps that keeps them. For temporal, typed and directed graphs. "
-        "Pure epsilon under every unit but node; (epsilon, delta) where directions are paid for too."
-    )
-    assurance: Assurance = "proven"
-    Params: ClassVar[type[Parameters]] = AnchoredParams
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    units = EDGE_WISE
-    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE})
 
-    def plan(self, params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
-        """Grant every cell (relation and step) the same epsilon, which it divides by a public rule.
+def plan(params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
+    """Grant every cell (relation and step) the same epsilon, which it divides by a public rule.
 
-        EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
-        PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon. Directions take a fixed
-        share of it in the relations that have them. Evidence that has to be materialised is refused where too
-        many pairs would be reported.
-        """
-        require_accepted(self, public)
-        plan = cell_plan(self.name, public, "laplace and randomised response", f"{self.name} cell")
-        if params.spectral:
-            from core.methods.anchored.allotted import with_directions
+    EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
+    PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon. Directions take a fixed
+    share of it in the relations that have them. Evidence that has to be materialised is refused where too
+    many pairs would be reported.
+    """
+    require_accepted(EDGES, public)
+    plan = cell_plan(NAME, public, "laplace and randomised response", f"{NAME} cell")
+    if params.spectral:
+        from core.methods.anchored.allotted import with_directions
 
-            plan = with_directions(plan, public)
-        counts = {kind.name: kind.count for kind in public.schema.node_types if kind.count is not None}
-        if len(counts) == len(public.schema.node_types):
-            _require_kept(plan, public.schema, counts, params)
-        return plan
+        plan = with_directions(plan, public)
+    counts = {kind.name: kind.count for kind in public.schema.node_types if kind.count is not None}
+    if len(counts) == len(public.schema.node_types):
+        _require_kept(plan, public.schema, counts, params)
+    return plan
 
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: AnchoredParams, progress: Progress
-    ) -> AnchoredModel:
-        """Fit the model, at the plan's cost at most. O(edges in and out + nodes * steps)."""
-        from core.methods._shared.frame.model import same_columns
-        from core.methods._shared.relations.fit import fit_relation
-        from core.methods.anchored import directions
-        from core.methods.anchored.allotted import granted, require_room
-        from core.methods.anchored.budget import lazy_relations
-        from core.methods.anchored.model import AnchoredModel
-        from core.privacy.entropy import noise_generator
 
-        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-        lazy = lazy_relations(plan, graph.schema, counts, params)
-        relations = granted(plan)
-        require_room(relations, graph.schema, counts)  # before anything is read: the sizes are public
-        _require_kept(plan, graph.schema, counts, params)
-        rng = noise_generator()
-        cells: dict[tuple[str, int | None], Columns] = {}
-        for done, (name, grant) in enumerate(relations.items()):
-            progress("fit", done, len(relations))
-            private = [graph.cell(name, step) for step in grant.steps]
-            found = fit_relation(private, grant.nano_epsilon, params, name in lazy, rng)
-            cells |= {(name, step): columns for step, columns in zip(grant.steps, found, strict=True)}
-        for name, grant in relations.items():
-            if grant.directions is not None:
-                score = directions.fitted(graph, name, cells, grant.directions, params, rng)
-                first = name, grant.steps[0]
-                cells[first] = {**cells[first], **score}
-        progress("fit", len(relations), len(relations))
-        return AnchoredModel(self.name, graph.schema, counts, params, same_columns(cells))
+def fit(graph: PrivateGraph, plan: PrivacyPlan, params: AnchoredParams, progress: Progress) -> AnchoredModel:
+    """Fit the model, at the plan's cost at most. O(edges in and out + nodes * steps)."""
+    from core.methods._shared.frame.model import same_columns
+    from core.methods._shared.relations.fit import fit_relation
+    from core.methods.anchored import directions
+    from core.methods.anchored.allotted import granted, require_room
+    from core.methods.anchored.budget import lazy_relations
+    from core.methods.anchored.model import AnchoredModel
+    from core.privacy.entropy import noise_generator
 
-    def require_room(
-        self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> None:
-        """Check evidence and directions by the sizes that the schema leaves open; see the protocol."""
-        from core.methods.anchored.allotted import granted, require_room
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+    lazy = lazy_relations(plan, graph.schema, counts, params)
+    relations = granted(plan)
+    require_room(relations, graph.schema, counts)  # before anything is read: the sizes are public
+    _require_kept(plan, graph.schema, counts, params)
+    rng = noise_generator()
+    cells: dict[tuple[str, int | None], Columns] = {}
+    for done, (name, grant) in enumerate(relations.items()):
+        progress("fit", done, len(relations))
+        private = [graph.cell(name, step) for step in grant.steps]
+        found = fit_relation(private, grant.nano_epsilon, params, name in lazy, rng)
+        cells |= {(name, step): columns for step, columns in zip(grant.steps, found, strict=True)}
+    for name, grant in relations.items():
+        if grant.directions is not None:
+            score = directions.fitted(graph, name, cells, grant.directions, params, rng)
+            first = name, grant.steps[0]
+            cells[first] = {**cells[first], **score}
+    progress("fit", len(relations), len(relations))
+    return AnchoredModel(NAME, graph.schema, counts, params, same_columns(cells))
 
-        require_room(granted(plan), schema, nodes)
-        _require_kept(plan, schema, nodes, params)
 
-    def planned_reads(
-        self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Sequence[PlannedRead]:
-        """Return the number of edges and the degrees of every step; see the protocol."""
-        from core.methods.anchored.budget import planned_reads
+def require_room(
+    params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> None:
+    """Check evidence and directions by the sizes that the schema leaves open; see :class:`Method`."""
+    from core.methods.anchored.allotted import granted, require_room
 
-        return planned_reads(plan, schema, nodes, params)
+    require_room(granted(plan), schema, nodes)
+    _require_kept(plan, schema, nodes, params)
 
-    def true_shares(
-        self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Mapping[str, tuple[float, float]]:
-        """Compute expected shares of true edges among those drawn, by relation; see the protocol."""
-        from core.methods._shared.flips.true_edges import true_share
-        from core.methods.anchored.budget import evidence_asked
-        from core.privacy.queries import Shape
 
-        found = {}
-        for name, nano_epsilon in evidence_asked(plan, schema, nodes, params).items():
-            relation = schema.edge_type(name)
-            found[name] = true_share(
-                Shape(relation, nodes[relation.source], nodes[relation.target]), nano_epsilon
-            )
-        return found
+def planned_reads(
+    params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Sequence[PlannedRead]:
+    """Return the number of edges and the degrees of every step; see :class:`Method`."""
+    from core.methods.anchored.budget import planned_reads
 
-    def load(self, folder: Path) -> AnchoredModel:
-        """Read the model that its ``save`` wrote."""
-        from core.methods.anchored.model import load
+    return planned_reads(plan, schema, nodes, params)
 
-        return load(folder, self.name)
+
+def true_shares(
+    params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Mapping[str, tuple[float, float]]:
+    """Compute expected shares of true edges among those drawn, by relation; see :class:`Method`."""
+    from core.methods._shared.flips.true_edges import true_share
+    from core.methods.anchored.budget import evidence_asked
+    from core.privacy.queries import Shape
+
+    found = {}
+    for name, nano_epsilon in evidence_asked(plan, schema, nodes, params).items():
+        relation = schema.edge_type(name)
+        found[name] = true_share(
+            Shape(relation, nodes[relation.source], nodes[relation.target]), nano_epsilon
+        )
+    return found
+
+
+def load(folder: Path) -> AnchoredModel:
+    """Read the model that its ``save`` wrote."""
+    from core.methods.anchored.model import load
+
+    return load(folder, NAME)
 
 
 def _require_kept(
@@ -222,14 +215,15 @@ def _require_kept(
         )
 
 
+def mixing() -> Mixing:
+    """Give every relation inside a type its groups and their log odds."""
+    from core.methods.anchored.labels import PairsOfGroups
+
+    return PairsOfGroups()
+
+
 class Groups(NodeValueStage):
     """Groups of attribute values: pairs of them gain log odds in the chain, which follows them alone."""
-
-    def mixing(self) -> Mixing:
-        """Give every relation inside a type its groups and their log odds."""
-        from core.methods.anchored.labels import PairsOfGroups
-
-        return PairsOfGroups()
 
     def require_synthesised(self, public: PublicFacts) -> None:
         """Refuse relations whose edges may not exchange their ends, too."""
@@ -243,26 +237,41 @@ class Groups(NodeValueStage):
                 )
 
 
-class Anchored(CarriesValues, CarriesNodeValues, AnchoredEdges):
-    """The edges, and what they and nodes carry where shares of epsilon are set aside for it."""
+def require_mixed(params: AnchoredParams, public: PublicFacts, plan: PrivacyPlan) -> None:
+    """Plan edges, and what they and nodes carry; attributes of nodes are refused beside evidence.
 
-    stages = VALUES, Groups()
-
-    def plan(self, params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
-        """Plan edges, and what they and nodes carry; attributes of nodes are refused beside evidence.
-
-        Evidence says which true nodes are linked, and values are dealt anew: it would part linked nodes from
-        their values, so that nothing would be left of who meets whom.
-        """
-        plan = super().plan(params, public)
-        if self.carries_nodes(params) and params.evidence != "none":
-            raise errors.NotAccepted(
-                "protected node attributes are synthesised without evidence on pairs, which tells of true "
-                "nodes whose values are not released; set evidence to none, or leave node_attribute_share "
-                "out",
-                field="evidence",
-            )
-        return plan
+    Evidence says which true nodes are linked, and values are dealt anew: it would part linked nodes from
+    their values, so that nothing would be left of who meets whom.
+    """
+    if STAGED.carries_nodes(params) and params.evidence != "none":
+        raise errors.NotAccepted(
+            "protected node attributes are synthesised without evidence on pairs, which tells of true "
+            "nodes whose values are not released; set evidence to none, or leave node_attribute_share "
+            "out",
+            field="evidence",
+        )
 
 
-GENERATOR = Anchored()
+EDGES = Method(
+    module=__name__,
+    name=NAME,
+    title="Anchored degrees with evidence",
+    summary=(
+        "Deconvolved degrees of both sides of every relation in every snapshot, and randomised response on "
+        "pairs as evidence for a chain of swaps that keeps them. For temporal, typed and directed graphs. "
+        "Pure epsilon under every unit but node; (epsilon, delta) where directions are paid for too."
+    ),
+    assurance="proven",
+    Params=AnchoredParams,
+    accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
+    units=EDGE_WISE,
+    kinds=frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE}),
+    plan=plan,
+    fit=fit,
+    require_room=require_room,
+    planned_reads=planned_reads,
+    true_shares=true_shares,
+    load=load,
+)
+STAGED = staged(EDGES, VALUES, Groups(mixing))
+GENERATOR = replace(STAGED, plan=checked(STAGED.plan, require_mixed))

@@ -12,7 +12,7 @@ from core.graphs.graph import Graph
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.methods._shared.relations.draw import Relation
 from core.methods._shared.relations.params import AnchoredParams
-from core.methods.base import Progress
+from core.methods.base import FittedModel, Progress
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AnchoredModel(StoredCells):
+class AnchoredModel(StoredCells, FittedModel):
     """Paid-for output only, but for lazy evidence, which holds a cell's edges and is private content."""
 
     params: AnchoredParams

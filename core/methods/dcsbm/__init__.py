@@ -47,8 +47,8 @@ attributes, pay for synthetic ones (:mod:`core.methods._shared.node_values`, wit
 :mod:`core.privacy.reads.node_values`): every node is dealt values by its label and class of degree, and edges
 are drawn by both, so that labels meet as read 5 says, and values as the paid mixing matrix.
 
-The method's first version, without 1, 3 and 7 and with at least two labels, is the preset ``first``;
-``balanced`` and ``spectral`` are variants of that. Run times depend on true degrees and are not published.
+The method's first version had neither 1, 3 nor 7, and at least two labels. Run times depend on true degrees
+and are not published.
 
 Sources: ladder, Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015; degree-corrected block models,
 Karrer and Newman, Phys. Rev. E 83 (2011). The label stream, the clustering ladder and the whole are ours.
@@ -67,8 +67,8 @@ from typing import TYPE_CHECKING
 
 from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell
-from core.methods._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
-from core.methods._shared.values.stage import VALUES
+from core.methods._shared.node_values.stage import NodeValueStage
+from core.methods.base import Mixing, Sharding, checked
 from core.methods.dcsbm.budget import cell_reads
 from core.methods.dcsbm.counts import COUNTED, require_counts
 from core.methods.dcsbm.params import DCSBMParams
@@ -91,126 +91,116 @@ if TYPE_CHECKING:
     from core.privacy.session.counted import CountedSession, PrivateParts
 
 
-class Labels(NodeValueStage):
-    """Groups of attribute values, which are labels beside those that are read."""
+def mixing() -> Mixing:
+    """Cross the labels of every cell with the groups."""
+    from core.methods.dcsbm.labels import CrossedLabels
 
-    def mixing(self) -> Mixing:
-        """Cross the labels of every cell with the groups."""
-        from core.methods.dcsbm.labels import CrossedLabels
-
-        return CrossedLabels()
+    return CrossedLabels()
 
 
-class DCSBM(CarriesNodeValues, PerCell):
-    """The method for static graphs, and the same on each snapshot of a stream."""
+def idle(params: DCSBMParams) -> Iterable[Idle]:
+    """The parameters that the others leave without effect."""
+    if not params.triangle_share:
+        yield Idle(("proposals", "transitivity"), "nothing is rewired; a triangle_share above 0 asks for it")
+    if not params.product_share:
+        yield Idle(
+            ("band", "spread"), "degree products are not aimed at; a product_share above 0 asks for them"
+        )
+    if not params.core:
+        yield Idle(("forward_share",), "no edge is read twice at core=0; a core above 0 has some")
+    if isinstance(params.groups, str):
+        yield Idle(
+            ("core", "forward_share", "resolution"), "public groups are not read; a number of groups is"
+        )
+    if params.groups == 1:
+        yield Idle(("resolution",), "there is one label; more groups are weighed by it")
+    if params.groups == 1 and params.count_share:
+        yield Idle(("core", "forward_share"), "no labels are read for one group; more groups are")
 
-    name = "dcsbm"
-    title = "Degree-corrected block model with triangle target"
-    summary = (
+
+def require_groups(params: DCSBMParams, public: PublicFacts, plan: PrivacyPlan) -> None:
+    """Refuse groups that no public attribute of the node types makes."""
+    if isinstance(params.groups, str):
+        for name in public.edge_types:
+            kind = public.schema.node_type(public.schema.edge_type(name).source)
+            group_attribute(kind, params.groups)
+
+
+def require_room(
+    params: DCSBMParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> None:
+    """Check that sums of clustering stay within whole numbers; see :class:`Method`."""
+    CELLS.require_room(params, plan, schema, nodes)
+    if not params.clustering_share:
+        return
+    from core.methods._shared.rewiring.clustering import damping_for
+    from core.methods.dcsbm.budget import shares
+    from core.privacy.mechanisms.clustering import damping_of
+
+    for each in plan.allotments:
+        count = nodes[schema.edge_type(each.edge_type).source]
+        cost = shares(params, pure_nano_epsilon(each.event) or 0)["clustering"]
+        damping_of(count, damping_for(count, cost))
+
+
+def fit_parts(graph: PrivateParts, plan: PrivacyPlan, params: DCSBMParams, progress: Progress) -> CellsModel:
+    """Fit a graph in parts: the same plan, reads and noise as of the same graph in memory."""
+    require_counts(params)
+    return CELLS.fitted(graph, plan, params, progress, paid)
+
+
+def shard_law(model: CellsModel, order: np.ndarray, rng: Rng, shard_edges: int = 2**24) -> StripLaw:
+    """Make the law of a model of one cell; see :func:`core.methods.dcsbm.shards.law_of`."""
+    from core.methods.dcsbm.shards import law_of
+
+    (columns,) = model.cells.values()
+    return law_of(columns, order, rng, shard_edges)
+
+
+def draw_shard(law: Path, number: int, shards: int, folder: Path) -> Part:
+    """Draw one of so many shards of the law that ``law`` holds, and write it to ``folder``."""
+    from core.methods._shared.shards.draw import write_shard
+    from core.methods._shared.shards.law import load_law
+
+    return write_shard(load_law(law), number, shards, folder)
+
+
+def paid(graph: CountedSession, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng) -> Columns:
+    """Pay for the columns of one cell, whose labels are the public groups where they are named."""
+    from core.methods.dcsbm.fit import MOST_PUBLIC, fit
+
+    kind, told = graph.schema.edge_type(key[0]).source, None
+    if isinstance(params.groups, str):
+        told = graph.attributes(kind).groups(params.groups, MOST_PUBLIC)
+    return fit(graph.cell(*key), graph.node_count(kind), nano_epsilon, params, rng, told)
+
+
+def parts() -> Parts:
+    """Paying for the noisy values, and drawing from them."""
+    from core.methods.dcsbm.draw import draw
+    from core.methods.dcsbm.fit import fit
+
+    return Parts(fit, draw)
+
+
+CELLS = PerCell(
+    module=__name__,
+    name="dcsbm",
+    title="Degree-corrected block model with triangle target",
+    summary=(
         "Deconvolved degrees, communities from one noisy visit in degree order, block counts, and rewiring "
         "to noisy numbers of triangles and degree products. Pure epsilon under every unit but node."
-    )
-    mechanism = "laplace and ladder"
-    Params = DCSBMParams
-    stages = VALUES, Labels()
-    counted = COUNTED
-
-    def idle(self, params: DCSBMParams) -> Iterable[Idle]:
-        """The parameters that the others leave without effect."""
-        if not params.triangle_share:
-            yield Idle(
-                ("proposals", "transitivity"), "nothing is rewired; a triangle_share above 0 asks for it"
-            )
-        if not params.product_share:
-            yield Idle(
-                ("band", "spread"), "degree products are not aimed at; a product_share above 0 asks for them"
-            )
-        if not params.core:
-            yield Idle(("forward_share",), "no edge is read twice at core=0; a core above 0 has some")
-        if isinstance(params.groups, str):
-            yield Idle(
-                ("core", "forward_share", "resolution"), "public groups are not read; a number of groups is"
-            )
-        if params.groups == 1:
-            yield Idle(("resolution",), "there is one label; more groups are weighed by it")
-        if params.groups == 1 and params.count_share:
-            yield Idle(("core", "forward_share"), "no labels are read for one group; more groups are")
-
-    def plan(self, params: DCSBMParams, public: PublicFacts) -> PrivacyPlan:
-        """Plan every cell alike; refuse groups that no public attribute of the node types makes."""
-        plan = super().plan(params, public)
-        if isinstance(params.groups, str):
-            for name in public.edge_types:
-                kind = public.schema.node_type(public.schema.edge_type(name).source)
-                group_attribute(kind, params.groups)
-        return plan
-
-    def cell_reads(self, params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what a cell pays at least for its counts, degrees and tails."""
-        return cell_reads(params, nano_epsilon)
-
-    def require_room(
-        self, params: DCSBMParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> None:
-        """Check that sums of clustering stay within whole numbers; see the protocol."""
-        super().require_room(params, plan, schema, nodes)
-        if not params.clustering_share:
-            return
-        from core.methods._shared.rewiring.clustering import damping_for
-        from core.methods.dcsbm.budget import shares
-        from core.privacy.mechanisms.clustering import damping_of
-
-        for each in self.structure_of(plan).allotments:
-            count = nodes[schema.edge_type(each.edge_type).source]
-            cost = shares(params, pure_nano_epsilon(each.event) or 0)["clustering"]
-            damping_of(count, damping_for(count, cost))
-
-    def require_shards(self, params: DCSBMParams) -> None:
-        """Check that edges may stay in parts and graphs be drawn in shards; NotAccepted otherwise."""
-        require_counts(params)
-
-    def fit_parts(
-        self, graph: PrivateParts, plan: PrivacyPlan, params: DCSBMParams, progress: Progress
-    ) -> CellsModel:
-        """Fit a graph in parts: the same plan, reads and noise as of the same graph in memory."""
-        require_counts(params)
-
-        def pay(key: CellKey, nano_epsilon: int, rng: Rng) -> Columns:
-            return self.paid(graph, key, nano_epsilon, params, rng)
-
-        return self.fitted(graph, plan, params, progress, pay)
-
-    def shards(self, model: CellsModel, order: np.ndarray, rng: Rng, shard_edges: int = 2**24) -> StripLaw:
-        """Make the law of a model of one cell; see :func:`core.methods.dcsbm.shards.law_of`."""
-        from core.methods.dcsbm.shards import law_of
-
-        (columns,) = model.cells.values()
-        return law_of(columns, order, rng, shard_edges)
-
-    def draw_shard(self, law: Path, number: int, shards: int, folder: Path) -> Part:
-        """Draw one of so many shards of the law that ``law`` holds, and write it to ``folder``."""
-        from core.methods._shared.shards.draw import write_shard
-        from core.methods._shared.shards.law import load_law
-
-        return write_shard(load_law(law), number, shards, folder)
-
-    def paid(
-        self, graph: CountedSession, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng
-    ) -> Columns:
-        """Pay for the columns of one cell, whose labels are the public groups where they are named."""
-        from core.methods.dcsbm.fit import MOST_PUBLIC, fit
-
-        kind, told = graph.schema.edge_type(key[0]).source, None
-        if isinstance(params.groups, str):
-            told = graph.attributes(kind).groups(params.groups, MOST_PUBLIC)
-        return fit(graph.cell(*key), graph.node_count(kind), nano_epsilon, params, rng, told)
-
-    def parts(self) -> Parts:
-        """Paying for the noisy values, and drawing from them."""
-        from core.methods.dcsbm.draw import draw
-        from core.methods.dcsbm.fit import fit
-
-        return Parts(fit, draw)
-
-
-GENERATOR = DCSBM()
+    ),
+    mechanism="laplace and ladder",
+    Params=DCSBMParams,
+    pay=paid,
+    idle=idle,
+    cell_reads=cell_reads,
+    parts=parts,
+)
+GENERATOR = CELLS.method(
+    NodeValueStage(mixing),
+    plan=checked(CELLS.plan, require_groups),
+    require_room=require_room,
+    sharding=Sharding(COUNTED, require_counts, fit_parts, shard_law, draw_shard),
+)

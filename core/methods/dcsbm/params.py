@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -20,8 +20,7 @@ FIRST: Mapping[str, float] = {
     "band": 0.02,
     "proposals": 15,
 }
-PRESETS: Mapping[str, Mapping[str, float]] = {
-    "default": {},
+RETIRED: Mapping[str, Mapping[str, float]] = {
     "first": FIRST,
     "balanced": {
         **FIRST,
@@ -32,6 +31,11 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
         "proposals": 60,
     },
     "spectral": {**FIRST, "degree_share": 0.32, "product_share": 0, "proposals": 20},
+}
+"""The method's first version and its variants, which are no longer presets."""
+
+PRESETS: Mapping[str, Mapping[str, float]] = {
+    "default": {},
     "small": {
         "groups": 1,
         "degree_share": 0.43,
@@ -51,16 +55,14 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     PRESETS = PRESETS
+    RETIRED = RETIRED
     READS = ("count", "degree", "tail", "block", "triangle", "clustering", "product", "label")
 
-    preset: Literal["default", "first", "balanced", "spectral", "small"] = Field(
+    preset: Literal["default", "small"] = Field(
         default="default",
         description=(
-            "Values for all that is not set. 'first' is the method's first version, which gives labels the "
-            "most and reads neither degree tails nor clustering; its variants are 'balanced', which spends "
-            "more on degrees and rewires longer, for assortativity, and 'spectral', which leaves "
-            "assortativity alone, for the leading eigenvector. 'small' is for graphs of few edges: one "
-            "label, no clustering, and triangles that lean on a public guess."
+            "Values for all that is not set. 'small' is for graphs of few edges: one label, no clustering, "
+            "and triangles that lean on a public guess."
         ),
     )
     degree_share: float = Field(
@@ -169,6 +171,13 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
     proposals: float = Field(
         default=60, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
     )
+
+    @classmethod
+    def _of_retired(cls, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        kept = super()._of_retired(name, given)
+        if not kept["product_share"]:  # which leaves these two without effect
+            kept = {each: value for each, value in kept.items() if each not in ("band", "spread")}
+        return kept
 
     @model_validator(mode="after")
     def _leaves_the_labels_a_share(self) -> DCSBMParams:

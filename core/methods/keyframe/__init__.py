@@ -54,20 +54,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from core.methods._shared.frame.stages import StagedStream
-from core.methods._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
-from core.methods._shared.values.stage import VALUES, CarriesValues
-from core.methods.base import (
-    Assurance,
-    GraphKinds,
-    Parameters,
-    Progress,
-    PublicFacts,
-    StreamGenerator,
-    require_accepted,
-)
+from core.methods._shared.frame.stages import staged
+from core.methods._shared.node_values.stage import NodeValueStage
+from core.methods._shared.values.stage import VALUES
+from core.methods.base import GraphKinds, Method, Mixing, Progress, PublicFacts, require_accepted
 from core.methods.keyframe.budget import COUNTERS, FRAME, KeyframeParams, divide, granted_to, make_plan
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
@@ -81,111 +73,109 @@ if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateGraph
 
 
-class KeyframeEdges:
-    """Key frames and counters: the edges of every step."""
+NAME = "keyframe"
 
-    name: ClassVar[str] = "keyframe"
-    title = "Key frames"
-    summary = (
-        "Edge count and degree tail counters at every step, filtered over time; node degrees and class cells "
-        "in one key frame a window. For streams. Pure epsilon under w-event, event or pair privacy."
+
+def plan(params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
+    """Allot counters at every step and a key frame where the clock says so; see ``budget.make_plan``."""
+    require_accepted(EDGES, public)
+    return make_plan(NAME, params, public)
+
+
+def fit(graph: PrivateGraph, plan: PrivacyPlan, params: KeyframeParams, progress: Progress) -> CellsModel:
+    """Fit a whole grid, at the plan's cost. O(steps * n log n + m)."""
+    return _run(graph, plan, params, {}, progress)[0]
+
+
+def fit_snapshot(
+    graph: PrivateGraph,
+    plan: PrivacyPlan,
+    params: KeyframeParams,
+    state: Path | None,
+    progress: Progress,
+) -> tuple[CellsModel, KeyframeState]:
+    """Fit one snapshot of a live stream, and return the filters for the next. O(n log n + m)."""
+    from core.methods.keyframe.state import KeyframeState, load_state
+
+    memory = load_state(state) if state is not None else {}
+    model, memory = _run(graph, plan, params, memory, progress)
+    return model, KeyframeState(memory)
+
+
+def planned_reads(
+    params: KeyframeParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Sequence[PlannedRead]:
+    """Return the counters of every step, and what its key frames read; see :class:`Method`."""
+    cells = Counter(
+        (name, granted[COUNTERS], granted.get(FRAME, 0)) for (name, _), granted in granted_to(plan).items()
     )
-    assurance: Assurance = "proven"
-    Params: ClassVar[type[Parameters]] = KeyframeParams
-    accepts = GraphKinds(temporal=True, heterogeneous=True)
-    units = frozenset({Unit.W_EVENT, Unit.EVENT, Unit.PAIR})
-    kinds = frozenset({GuaranteeKind.PURE})
+    return [
+        PlannedRead(name, query, (nano_epsilon,), count)
+        for (name, counters, frame), count in cells.items()
+        for query, nano_epsilon in divide(params, counters, frame).reads().items()
+    ]
 
-    def plan(self, params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
-        """Allot counters at every step and a key frame where the clock says so; see ``budget.make_plan``."""
-        require_accepted(self, public)
-        return make_plan(self.name, params, public)
 
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: KeyframeParams, progress: Progress
-    ) -> CellsModel:
-        """Fit a whole grid, at the plan's cost. O(steps * n log n + m)."""
-        return self._run(graph, plan, params, {}, progress)[0]
+def _run(
+    graph: PrivateGraph,
+    plan: PrivacyPlan,
+    params: KeyframeParams,
+    memory: dict[str, Memory],
+    progress: Progress,
+) -> tuple[CellsModel, dict[str, Memory]]:
+    from core.methods._shared.frame.model import CellsModel
+    from core.methods.keyframe.draw import draw
+    from core.methods.keyframe.step import fit_step
+    from core.privacy.entropy import noise_generator
 
-    def step(
-        self,
-        graph: PrivateGraph,
-        plan: PrivacyPlan,
-        params: KeyframeParams,
-        state: Path | None,
-        progress: Progress,
-    ) -> tuple[CellsModel, KeyframeState]:
-        """Fit one snapshot of a live stream, and return the filters for the next. O(n log n + m)."""
-        from core.methods.keyframe.state import KeyframeState, load_state
-
-        memory = load_state(state) if state is not None else {}
-        model, memory = self._run(graph, plan, params, memory, progress)
-        return model, KeyframeState(memory)
-
-    def planned_reads(
-        self, params: KeyframeParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Sequence[PlannedRead]:
-        """Return the counters of every step, and what its key frames read; see the protocol."""
-        cells = Counter(
-            (name, granted[COUNTERS], granted.get(FRAME, 0))
-            for (name, _), granted in granted_to(plan).items()
+    budgets = granted_to(plan)
+    rng = noise_generator()
+    cells: dict[tuple[str, int | None], Columns] = {}
+    for done, ((name, step), granted) in enumerate(budgets.items()):
+        progress("fit", done, len(budgets))
+        nodes = graph.node_count(graph.schema.edge_type(name).source)
+        budget = divide(params, granted[COUNTERS], granted.get(FRAME, 0))
+        cells[name, step], memory[name] = fit_step(
+            graph.cell(name, step), nodes, budget, memory.get(name), plan.first_step + step, rng
         )
-        return [
-            PlannedRead(name, query, (nano_epsilon,), count)
-            for (name, counters, frame), count in cells.items()
-            for query, nano_epsilon in divide(params, counters, frame).reads().items()
-        ]
-
-    def _run(
-        self,
-        graph: PrivateGraph,
-        plan: PrivacyPlan,
-        params: KeyframeParams,
-        memory: dict[str, Memory],
-        progress: Progress,
-    ) -> tuple[CellsModel, dict[str, Memory]]:
-        from core.methods._shared.frame.model import CellsModel
-        from core.methods.keyframe.draw import draw
-        from core.methods.keyframe.step import fit_step
-        from core.privacy.entropy import noise_generator
-
-        budgets = granted_to(plan)
-        rng = noise_generator()
-        cells: dict[tuple[str, int | None], Columns] = {}
-        for done, ((name, step), granted) in enumerate(budgets.items()):
-            progress("fit", done, len(budgets))
-            nodes = graph.node_count(graph.schema.edge_type(name).source)
-            budget = divide(params, granted[COUNTERS], granted.get(FRAME, 0))
-            cells[name, step], memory[name] = fit_step(
-                graph.cell(name, step), nodes, budget, memory.get(name), plan.first_step + step, rng
-            )
-        progress("fit", len(budgets), len(budgets))
-        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-        return CellsModel(self.name, graph.schema, counts, params, cells, draw), memory
-
-    def load(self, folder: Path) -> CellsModel:
-        """Read the model that its ``save`` wrote."""
-        from core.methods._shared.frame.model import load_cells
-        from core.methods.keyframe.draw import draw
-
-        return load_cells(folder, self.name, self.Params, draw)
+    progress("fit", len(budgets), len(budgets))
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+    return CellsModel(NAME, graph.schema, counts, params, cells, draw), memory
 
 
-class Groups(NodeValueStage):
-    """Groups of attribute values, beside the degree classes of every step."""
+def load(folder: Path) -> CellsModel:
+    """Read the model that its ``save`` wrote."""
+    from core.methods._shared.frame.model import load_cells
+    from core.methods.keyframe.draw import draw
 
-    def mixing(self) -> Mixing:
-        """Cross the classes of every step with the groups."""
-        from core.methods.keyframe.labels import CrossedClasses
-
-        return CrossedClasses()
+    return load_cells(folder, NAME, KeyframeParams, draw)
 
 
-class Keyframe(StagedStream, CarriesValues, CarriesNodeValues, KeyframeEdges):
-    """The edges, and what they and nodes carry where shares of epsilon are set aside for it; nodes not in
-    live streams."""
+def mixing() -> Mixing:
+    """Cross the classes of every step with the groups."""
+    from core.methods.keyframe.labels import CrossedClasses
 
-    stages = VALUES, Groups()
+    return CrossedClasses()
 
 
-GENERATOR: StreamGenerator = Keyframe()
+EDGES = Method(
+    module=__name__,
+    name=NAME,
+    title="Key frames",
+    summary=(
+        "Edge count and degree tail counters at every step, filtered over time; node degrees and class "
+        "cells in one key frame a window. For streams. Pure epsilon under w-event, event or pair privacy."
+    ),
+    assurance="proven",
+    Params=KeyframeParams,
+    accepts=GraphKinds(temporal=True, heterogeneous=True),
+    units=frozenset({Unit.W_EVENT, Unit.EVENT, Unit.PAIR}),
+    kinds=frozenset({GuaranteeKind.PURE}),
+    plan=plan,
+    fit=fit,
+    step=fit_snapshot,
+    planned_reads=planned_reads,
+    load=load,
+)
+GENERATOR = staged(EDGES, VALUES, NodeValueStage(mixing))
+"""Edges, and what they and nodes carry where shares are set aside for it; nodes not in live streams."""

@@ -55,7 +55,7 @@ from typing import TYPE_CHECKING
 from core import errors
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.values.share import FIELD, carrying, why_idle
-from core.methods.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
+from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
 from core.methods.profiles.budget import idle_of, noises, of_values, planned, planned_reads
 from core.methods.profiles.params import ProfilesParams
 from core.methods.room import FEWER
@@ -74,113 +74,127 @@ if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateGraph
 
 
-class Profiles:
-    """Histograms of persons, clipped sums over things, second moments of tastes."""
+NAME = "profiles"
 
-    name = "profiles"
-    title = "Profiles of anonymous persons"
-    summary = (
+
+def plan(params: ProfilesParams, public: PublicFacts) -> PrivacyPlan:
+    """Divide epsilon and delta among the reads of all relations, by their shares, as Gaussian noise.
+
+    Every relation of persons and things gets the same, one that gives classes its ``class_share`` beside.
+    A parameter that could change nothing is refused.
+    """
+    require_accepted(GENERATOR, public)
+    for name in public.edge_types:
+        relation = public.schema.edge_type(name)
+        if relation.homogeneous:
+            raise errors.NotAccepted(
+                f"profiles takes relations with one protected end, and {name!r} has two: name the others "
+                "as edge_types, and ask projection for this one in a job of its own",
+                field="edge_types",
+            )
+    pure = not public.delta_atto
+    require_heeded(params, idle_of(public.schema, public.edge_types, params, pure=pure))
+    if (idle := why_idle(public)) is not None:
+        require_heeded(params, [Idle((FIELD,), idle)])
+    return planned(NAME, public, params)
+
+
+def reads_of(
+    params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> list[PlannedRead]:
+    """Return the histograms of persons and the sums over things; see :class:`Method`.
+
+    A sum's noise is that of persons of one edge; it grows with the root of the clip, which is paid for.
+    Second moments are left out: what they are divided by follows from what was paid for.
+    """
+    return planned_reads(plan)
+
+
+def require_room(
+    params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> None:
+    """Check what is read of every thing, and that noise has a grid; see :class:`Method`."""
+    from core.privacy.mechanisms.aggregation import scale_of
+
+    for purpose, noise in noises(plan).items():
+        relation = schema.edge_type(purpose.split(" of ", 1)[1])
+        # A value for each thing and one for none of them.
+        things = 1 + max(nodes[relation.source], nodes[relation.target])
+        limits.check_values(things, f"a read of {relation.name!r}", field="schema.node_types", mend=FEWER)
+        if isinstance(noise, Fraction):
+            scale_of(2 * noise**2)
+
+
+def fit_graph(
+    graph: PrivateGraph, plan: PrivacyPlan, params: ProfilesParams, progress: Progress
+) -> ProfilesModel | ValuedModel:
+    """Fit the model, at the plan's cost at most. O(edges log edges + things * periods)."""
+    from core.methods._shared.frame.model import same_columns
+    from core.methods.profiles.fit import Relation
+    from core.methods.profiles.model import ProfilesModel, frame_of
+    from core.privacy.entropy import noise_generator
+    from core.privacy.queries import Shape
+
+    reads, noise, rng = graph.people_and_things(), noises(plan), noise_generator()
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+    names = list(dict.fromkeys(purpose.split(" of ", 1)[1] for purpose in noise))
+    cells: dict[CellKey, Columns] = {}
+    bounds: dict[str, int] = {}
+    for done, name in enumerate(names):
+        progress("fit", done, len(names))
+        relation = graph.schema.edge_type(name)
+        shape = Shape(relation, counts[relation.source], counts[relation.target])
+        frame = frame_of(graph.schema, shape)
+        fitted = Relation(graph, reads, frame, noise, params, rng)
+        cells[name, None] = fitted.fitted()
+        bounds[name] = fitted.bound
+    progress("fit", len(names), len(names))
+    model = ProfilesModel(NAME, graph.schema, counts, params, same_columns(cells))
+    if not carries(params):
+        return model
+    from core.methods.profiles.values import valued
+
+    carried = {each.name for each in carrying(graph.schema, tuple(names))}
+    return valued(model, reads, noise, {name: bounds[name] for name in names if name in carried}, rng)
+
+
+def load(folder: Path) -> ProfilesModel | ValuedModel:
+    """Read the model that its ``save`` wrote."""
+    from core.methods._shared.values.stage import with_values
+    from core.methods.profiles.model import load
+
+    model: ProfilesModel = load(folder, NAME)
+    return with_values(model, folder, NAME, ProfilesParams)
+
+
+def carries(params: ProfilesParams) -> bool:
+    """Tell whether the edges of a release carry what the schema declares."""
+    return params.attribute_share > 0
+
+
+def values_plan(plan: PrivacyPlan) -> PrivacyPlan:
+    """Return the part of the plan that reads what edges carry."""
+    return of_values(plan)
+
+
+GENERATOR = Method(
+    module=__name__,
+    name=NAME,
+    title="Profiles of anonymous persons",
+    summary=(
         "Hides whole persons: histograms of persons, clipped sums over things, and what kinds of things "
         "persons prefer. For protected persons and things. (epsilon, delta), or pure epsilon at more noise."
-    )
-    assurance: Assurance = "proven"
-    Params = ProfilesParams
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    units = frozenset({Unit.NODE})
-    kinds = frozenset({GuaranteeKind.APPROXIMATE, GuaranteeKind.PURE})
-
-    def plan(self, params: ProfilesParams, public: PublicFacts) -> PrivacyPlan:
-        """Divide epsilon and delta among the reads of all relations, by their shares, as Gaussian noise.
-
-        Every relation of persons and things gets the same, one that gives classes its ``class_share`` beside.
-        A parameter that could change nothing is refused.
-        """
-        require_accepted(self, public)
-        for name in public.edge_types:
-            relation = public.schema.edge_type(name)
-            if relation.homogeneous:
-                raise errors.NotAccepted(
-                    f"profiles takes relations with one protected end, and {name!r} has two: name the others "
-                    "as edge_types, and ask projection for this one in a job of its own",
-                    field="edge_types",
-                )
-        pure = not public.delta_atto
-        require_heeded(params, idle_of(public.schema, public.edge_types, params, pure=pure))
-        if (idle := why_idle(public)) is not None:
-            require_heeded(params, [Idle((FIELD,), idle)])
-        return planned(self.name, public, params)
-
-    def planned_reads(
-        self, params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> list[PlannedRead]:
-        """Return the histograms of persons and the sums over things; see the protocol.
-
-        A sum's noise is that of persons of one edge; it grows with the root of the clip, which is paid for.
-        Second moments are left out: what they are divided by follows from what was paid for.
-        """
-        return planned_reads(plan)
-
-    def require_room(
-        self, params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> None:
-        """Check what is read of every thing, and that noise has a grid; see the protocol."""
-        from core.privacy.mechanisms.aggregation import scale_of
-
-        for purpose, noise in noises(plan).items():
-            relation = schema.edge_type(purpose.split(" of ", 1)[1])
-            # A value for each thing and one for none of them.
-            things = 1 + max(nodes[relation.source], nodes[relation.target])
-            limits.check_values(things, f"a read of {relation.name!r}", field="schema.node_types", mend=FEWER)
-            if isinstance(noise, Fraction):
-                scale_of(2 * noise**2)
-
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: ProfilesParams, progress: Progress
-    ) -> ProfilesModel | ValuedModel:
-        """Fit the model, at the plan's cost at most. O(edges log edges + things * periods)."""
-        from core.methods._shared.frame.model import same_columns
-        from core.methods.profiles.fit import Relation
-        from core.methods.profiles.model import ProfilesModel, frame_of
-        from core.privacy.entropy import noise_generator
-        from core.privacy.queries import Shape
-
-        reads, noise, rng = graph.people_and_things(), noises(plan), noise_generator()
-        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-        names = list(dict.fromkeys(purpose.split(" of ", 1)[1] for purpose in noise))
-        cells: dict[CellKey, Columns] = {}
-        bounds: dict[str, int] = {}
-        for done, name in enumerate(names):
-            progress("fit", done, len(names))
-            relation = graph.schema.edge_type(name)
-            shape = Shape(relation, counts[relation.source], counts[relation.target])
-            frame = frame_of(graph.schema, shape)
-            fitted = Relation(graph, reads, frame, noise, params, rng)
-            cells[name, None] = fitted.fitted()
-            bounds[name] = fitted.bound
-        progress("fit", len(names), len(names))
-        model = ProfilesModel(self.name, graph.schema, counts, params, same_columns(cells))
-        if not self.carries(params):
-            return model
-        from core.methods.profiles.values import valued
-
-        carried = {each.name for each in carrying(graph.schema, tuple(names))}
-        return valued(model, reads, noise, {name: bounds[name] for name in names if name in carried}, rng)
-
-    def load(self, folder: Path) -> ProfilesModel | ValuedModel:
-        """Read the model that its ``save`` wrote."""
-        from core.methods._shared.values.stage import with_values
-        from core.methods.profiles.model import load
-
-        model: ProfilesModel = load(folder, self.name)
-        return with_values(model, folder, self.name, self.Params)
-
-    def carries(self, params: ProfilesParams) -> bool:
-        """Tell whether the edges of a release carry what the schema declares."""
-        return params.attribute_share > 0
-
-    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
-        """Return the part of the plan that reads what edges carry."""
-        return of_values(plan)
-
-
-GENERATOR = Profiles()
+    ),
+    assurance="proven",
+    Params=ProfilesParams,
+    accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
+    units=frozenset({Unit.NODE}),
+    kinds=frozenset({GuaranteeKind.APPROXIMATE, GuaranteeKind.PURE}),
+    plan=plan,
+    planned_reads=reads_of,
+    require_room=require_room,
+    fit=fit_graph,
+    load=load,
+    carries=carries,
+    values_plan=values_plan,
+)

@@ -13,7 +13,7 @@ from core.graphs.schema import GraphSchema
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, load_stored
-from core.methods.base import Progress
+from core.methods.base import FittedModel, Progress
 from core.methods.profiles.draw import Drawing, Frame, persons_of
 from core.methods.profiles.params import ProfilesParams
 from core.methods.profiles.persons import active_bins, spread_over_steps
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ProfilesModel(StoredCells):
+class ProfilesModel(StoredCells, FittedModel):
     """Paid-for output only. Of every relation: ``degrees`` counts of persons by bin of degrees, ``activity``
     by first period and number of active steps, ``classes`` by class (the first entry: none); ``things`` what
     things have in each period; ``tastes`` (things, r) how tastes count. What a relation has not is empty."""

@@ -58,7 +58,7 @@ from core import errors
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
-from core.methods.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
+from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
 from core.methods.projection.params import HISTOGRAM, LEFT, MOST_TAKEN, ProjectionParams, plain
 from core.privacy.accounting.events import Pure, pure_nano_epsilon
 from core.privacy.accounting.persons import acquaintance
@@ -77,126 +77,119 @@ _PURPOSE = "people of "
 """How the plan names its relation: what is granted is granted for the whole graph."""
 
 
-class Projection:
-    """The method for one relation inside the protected node type."""
+NAME = "projection"
 
-    name = "projection"
-    title = "Degrees, groups and triangles of people"
-    summary = (
-        "Keyed edge projections whose loss is undone, of both sides and of periods; totals inside public "
-        "groups, and packed triangles: hides all edges of one person. Pure epsilon under unit node."
-    )
-    assurance: Assurance = "proven"
-    Params = ProjectionParams
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, several=False)
-    units = frozenset({Unit.NODE})
-    kinds = frozenset({GuaranteeKind.PURE})
 
-    def plan(self, params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
-        """Grant the whole graph epsilon once: one person has edges everywhere.
+def plan(params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
+    """Grant the whole graph epsilon once: one person has edges everywhere.
 
-        One relation inside the protected node type; others may stand beside it, and are left alone. Groups
-        are a public attribute of categories. A parameter that could change nothing is refused.
-        """
-        if public.unit in self.units and len(public.edge_types) > 1:
-            raise errors.NotAccepted(
-                "projection takes one relation: ask for each in a job of its own", field="edge_types"
-            )
-        require_accepted(self, public)
-        relation, kind = acquaintance(public.schema, public.edge_types[0])
-        require_heeded(params, _idle(params, relation, public.schema.steps))
-        if plain(relation):
-            grouped = group_attribute(kind, params.groups) is not None
-            require_heeded(params, _idle_among_plain(params, grouped))
-        if params.taken(plain(relation)) > MOST_TAKEN:
-            raise errors.NotAccepted(LEFT, field="edge_share")
-        if public.nano_epsilon < LEAST_NANO_EPSILON:
-            raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
-        if idle := why_idle(public):
-            require_heeded(params, [Idle((FIELD,), idle)])
-        granted = [(public.nano_epsilon, _PURPOSE + public.edge_types[0])]
-        if self.carries(params):
-            if not plain(relation):
-                raise errors.NotAccepted(
-                    "what edges of persons carry is read of undirected relations without time alone; leave "
-                    f"{FIELD} out",
-                    field=FIELD,
-                )
-            if kind.degree_bound is None:
-                raise errors.NotAccepted(
-                    "what edges of persons carry is read under a declared degree_bound alone: which edges a "
-                    f"projection keeps may change far away from a person; declare it, or leave {FIELD} out",
-                    field=FIELD,
-                )
-            spent = max(1, int(public.nano_epsilon * params.attribute_share))
-            granted = [(public.nano_epsilon - spent, granted[0][1]), (spent, PURPOSE)]
-        allotments = [
-            Allotment(WHOLE_GRAPH, None, Pure(nano, "discrete laplace"), purpose) for nano, purpose in granted
-        ]
-        return plan_of(self.name, public, allotments)
-
-    def planned_reads(
-        self, params: ProjectionParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> list[PlannedRead]:
-        """Return the tables of what edges carry; see the protocol.
-
-        A person moves them by what the declared bounds allow. Other reads are left out: how far a person
-        moves them follows from thresholds that are paid for.
-        """
-        spent = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments if each.purpose == PURPOSE)
-        if not spent:
-            return []
-        (name,) = (each.purpose.removeprefix(_PURPOSE) for each in plan.allotments if each.purpose != PURPOSE)
-        relation, kind = acquaintance(schema, name)
+    One relation inside the protected node type; others may stand beside it, and are left alone. Groups
+    are a public attribute of categories. A parameter that could change nothing is refused.
+    """
+    if public.unit is Unit.NODE and len(public.edge_types) > 1:
+        raise errors.NotAccepted(
+            "projection takes one relation: ask for each in a job of its own", field="edge_types"
+        )
+    require_accepted(GENERATOR, public)
+    relation, kind = acquaintance(public.schema, public.edge_types[0])
+    require_heeded(params, _idle(params, relation, public.schema.steps))
+    if plain(relation):
         grouped = group_attribute(kind, params.groups) is not None
-        numbers, each = divided(relation, spent)
-        person = 2 * (kind.degree_bound or 0)
-        records = person * (relation.records_per_slot or 1)
-        reads = []
-        for cost, moved, of in ((each, records, "value"), (numbers, person, "record")):
-            costs = (0,) if not cost else divide(cost, HISTOGRAM) if grouped else (cost,)
-            for query, part in zip((f"{of}_histogram", f"{of}s_by_classes"), costs, strict=False):
-                if part:
-                    reads.append(PlannedRead(name, query, (part,), moved=moved))
-        return reads
+        require_heeded(params, _idle_among_plain(params, grouped))
+    if params.taken(plain(relation)) > MOST_TAKEN:
+        raise errors.NotAccepted(LEFT, field="edge_share")
+    if public.nano_epsilon < LEAST_NANO_EPSILON:
+        raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
+    if idle := why_idle(public):
+        require_heeded(params, [Idle((FIELD,), idle)])
+    granted = [(public.nano_epsilon, _PURPOSE + public.edge_types[0])]
+    if carries(params):
+        if not plain(relation):
+            raise errors.NotAccepted(
+                "what edges of persons carry is read of undirected relations without time alone; leave "
+                f"{FIELD} out",
+                field=FIELD,
+            )
+        if kind.degree_bound is None:
+            raise errors.NotAccepted(
+                "what edges of persons carry is read under a declared degree_bound alone: which edges a "
+                f"projection keeps may change far away from a person; declare it, or leave {FIELD} out",
+                field=FIELD,
+            )
+        spent = max(1, int(public.nano_epsilon * params.attribute_share))
+        granted = [(public.nano_epsilon - spent, granted[0][1]), (spent, PURPOSE)]
+    allotments = [
+        Allotment(WHOLE_GRAPH, None, Pure(nano, "discrete laplace"), purpose) for nano, purpose in granted
+    ]
+    return plan_of(NAME, public, allotments)
 
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
-    ) -> PeopleModel | ValuedModel:
-        """Fit the model, at the plan's cost at most."""
-        from core.methods.projection import events, fit
-        from core.methods.projection.model import PeopleModel
 
-        progress("fit", 0, 1)
-        granted = {each.purpose: pure_nano_epsilon(each.event) or 0 for each in plan.allotments}
-        of_values = granted.pop(PURPOSE, 0)
-        ((purpose, nano_epsilon),) = granted.items()
-        name = purpose.removeprefix(_PURPOSE)
-        people = graph.people(name)
-        columns = (fit if plain(people.relation) else events).fit(people, nano_epsilon, params)
-        progress("fit", 1, 1)
-        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-        model = PeopleModel(self.name, graph.schema, counts, params, {(name, None): columns})
-        if not of_values:
-            return model
-        from core.methods.projection.values import valued
+def planned_reads(
+    params: ProjectionParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> list[PlannedRead]:
+    """Return the tables of what edges carry; see :class:`Method`.
 
-        return valued(model, people, of_values, group_attribute(people.kind, params.groups))
+    A person moves them by what the declared bounds allow. Other reads are left out: how far a person
+    moves them follows from thresholds that are paid for.
+    """
+    spent = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments if each.purpose == PURPOSE)
+    if not spent:
+        return []
+    (name,) = (each.purpose.removeprefix(_PURPOSE) for each in plan.allotments if each.purpose != PURPOSE)
+    relation, kind = acquaintance(schema, name)
+    grouped = group_attribute(kind, params.groups) is not None
+    numbers, each = divided(relation, spent)
+    person = 2 * (kind.degree_bound or 0)
+    records = person * (relation.records_per_slot or 1)
+    reads = []
+    for cost, moved, of in ((each, records, "value"), (numbers, person, "record")):
+        costs = (0,) if not cost else divide(cost, HISTOGRAM) if grouped else (cost,)
+        for query, part in zip((f"{of}_histogram", f"{of}s_by_classes"), costs, strict=False):
+            if part:
+                reads.append(PlannedRead(name, query, (part,), moved=moved))
+    return reads
 
-    def load(self, folder: Path) -> PeopleModel | ValuedModel:
-        """Read the model that its ``save`` wrote."""
-        from core.methods._shared.values.stage import with_values
-        from core.methods.projection.model import load
 
-        return with_values(load(folder, self.name), folder, self.name, self.Params)
+def fit_graph(
+    graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
+) -> PeopleModel | ValuedModel:
+    """Fit the model, at the plan's cost at most."""
+    from core.methods.projection import events, fit
+    from core.methods.projection.model import PeopleModel
 
-    def carries(self, params: ProjectionParams) -> bool:
-        """Tell whether the edges of a release carry what the schema declares."""
-        return params.attribute_share > 0
+    progress("fit", 0, 1)
+    granted = {each.purpose: pure_nano_epsilon(each.event) or 0 for each in plan.allotments}
+    of_values = granted.pop(PURPOSE, 0)
+    ((purpose, nano_epsilon),) = granted.items()
+    name = purpose.removeprefix(_PURPOSE)
+    people = graph.people(name)
+    columns = (fit if plain(people.relation) else events).fit(people, nano_epsilon, params)
+    progress("fit", 1, 1)
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+    model = PeopleModel(NAME, graph.schema, counts, params, {(name, None): columns})
+    if not of_values:
+        return model
+    from core.methods.projection.values import valued
 
-    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
-        """Return the part of the plan that reads what edges carry."""
-        return plan.only(PURPOSE)
+    return valued(model, people, of_values, group_attribute(people.kind, params.groups))
+
+
+def load(folder: Path) -> PeopleModel | ValuedModel:
+    """Read the model that its ``save`` wrote."""
+    from core.methods._shared.values.stage import with_values
+    from core.methods.projection.model import load
+
+    return with_values(load(folder, NAME), folder, NAME, ProjectionParams)
+
+
+def carries(params: ProjectionParams) -> bool:
+    """Tell whether the edges of a release carry what the schema declares."""
+    return params.attribute_share > 0
+
+
+def values_plan(plan: PrivacyPlan) -> PrivacyPlan:
+    """Return the part of the plan that reads what edges carry."""
+    return plan.only(PURPOSE)
 
 
 def _idle(params: ProjectionParams, relation: EdgeType, steps: int) -> Iterable[Idle]:
@@ -216,4 +209,23 @@ def _idle_among_plain(params: ProjectionParams, grouped: bool) -> Iterable[Idle]
         yield Idle(("proposals",), "nothing is rewired; a triangle_share above 0 asks for it")
 
 
-GENERATOR = Projection()
+GENERATOR = Method(
+    module=__name__,
+    name=NAME,
+    title="Degrees, groups and triangles of people",
+    summary=(
+        "Keyed edge projections whose loss is undone, of both sides and of periods; totals inside public "
+        "groups, and packed triangles: hides all edges of one person. Pure epsilon under unit node."
+    ),
+    assurance="proven",
+    Params=ProjectionParams,
+    accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, several=False),
+    units=frozenset({Unit.NODE}),
+    kinds=frozenset({GuaranteeKind.PURE}),
+    plan=plan,
+    planned_reads=planned_reads,
+    fit=fit_graph,
+    load=load,
+    carries=carries,
+    values_plan=values_plan,
+)

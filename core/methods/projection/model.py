@@ -8,7 +8,7 @@ from pathlib import Path
 from core.graphs.graph import Graph
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, edge_table, load_stored
-from core.methods.base import Progress
+from core.methods.base import FittedModel, Progress
 from core.methods.projection.deal import drawn
 from core.methods.projection.draw import draw
 from core.methods.projection.params import ProjectionParams, plain
@@ -16,7 +16,7 @@ from core.privacy.entropy import Generator as Rng
 
 
 @dataclass(frozen=True)
-class PeopleModel(StoredCells):
+class PeopleModel(StoredCells, FittedModel):
     """One cell, that of a relation and of all its steps together."""
 
     params: ProjectionParams

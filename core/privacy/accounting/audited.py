@@ -3,6 +3,10 @@
 Canary graphs are small, fixed and public. Two neighbours differ in the canary: the edge between node 0 and
 node 1 (node 0 on either side of a relation between two types), in every step in which the unit may hold it.
 Under unit node they differ in all edges of node 0, which others replace (see ``replaced``).
+
+Where a method is to carry what edges or nodes have, the canaries have it: the canary edge one value, all
+others another; every node one of two groups, that of node 0 replaced with its edges under unit node. A
+composition is audited on two relations, of which the second holds no canary.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import InvalidInput, NotAccepted
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
+from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.dp_sgd import MIN_NOISE_MULTIPLIER, DpSgd, noise_multiplier
 from core.privacy.accounting.events import (
@@ -30,7 +35,9 @@ from core.privacy.accounting.events import (
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
-EDGE = "edge"
+EDGE, BESIDE = "edge", "beside"
+VALUE, GROUP, KINDS = "kind", "group", ("usual", "other")
+"""What canary edges and nodes carry, where anything is to be carried: one of two categories."""
 NODES = 6
 STEPS = 2
 MAX_WINDOW = 16
@@ -89,21 +96,50 @@ class Mechanism:
     accountant: Accountant = Accountant.RENYI
 
 
-def canary_schema(unit: Unit, window: int | None, *, bipartite: bool = False) -> GraphSchema:
-    """Build the public shape of the canary graphs under a unit. InvalidInput where a window does not fit."""
+def canary_schema(
+    unit: Unit,
+    window: int | None,
+    *,
+    bipartite: bool = False,
+    values: bool = False,
+    rows: bool = False,
+    several: bool = False,
+) -> GraphSchema:
+    """Build the public shape of the canary graphs under a unit. InvalidInput where a window does not fit.
+
+    ``values``: every edge carries a VALUE; ``rows``: every node a protected GROUP; ``several``: a relation
+    BESIDE the canary's.
+    """
     if (unit is Unit.W_EVENT) != (window is not None):
         raise InvalidInput("a window belongs to unit w-event and to no other", field="window")
     if window is not None and not 1 <= window <= MAX_WINDOW:
         raise InvalidInput(f"an audited window has 1 to {MAX_WINDOW} steps", field="window")
     time = TimeGrid(count=window or STEPS) if unit.temporal else None
     names = ("left", "right") if bipartite else ("node",)
-    relation = EdgeType(name=EDGE, source=names[0], target=names[-1], temporal=unit.temporal)
+    carried = EdgeAttribute(
+        name=VALUE, kind=EdgeAttributeKind.CATEGORY, categories=KINDS, aggregate=Aggregate.MAX
+    )
+    group = Attribute(name=GROUP, protection=Protection.PROTECTED, categories=KINDS)
     return GraphSchema(
         node_types=tuple(
-            NodeType(name=name, count=NODES, protected=unit is Unit.NODE and name == names[0])
+            NodeType(
+                name=name,
+                count=NODES,
+                protected=unit is Unit.NODE and name == names[0],
+                attributes=(group,) if rows else (),
+            )
             for name in names
         ),
-        edge_types=(relation,),
+        edge_types=tuple(
+            EdgeType(
+                name=name,
+                source=names[0],
+                target=names[-1],
+                temporal=unit.temporal,
+                attributes=(carried,) if values else (),
+            )
+            for name in ((EDGE, BESIDE) if several else (EDGE,))
+        ),
         time=time,
     )
 

@@ -245,3 +245,17 @@ def gauge(uid: str, title: str, bound: float, level: str) -> Markup:
     plot.text(plot.x(0), 40, "50 % coin flip", "start")
     plot.text(plot.x(1), 40, "100 % certain", "end")
     return plot.svg(uid, title, f"At most {at_most(bound)} on a scale from 50 % to 100 %.")
+
+
+def posteriors(uid: str, title: str, description: str, series: Sequence[Sequence[float]]) -> Markup:
+    """Draw how likely a claim can become, over how likely it was: evenly spaced values from 0 to 1."""
+    plot = Plot(height=230, bottom=40)
+    ends = [(share / 4, f"{share * 25} %") for share in range(5)]
+    plot.left_axis(ends)
+    plot.bottom_axis(ends, "held likely before reading")
+    plot.path(f"M{n(plot.x(0))} {n(plot.y(0))}L{n(plot.x(1))} {n(plot.y(1))}", "guessing")
+    for number, values in enumerate(series):
+        last = len(values) - 1
+        data = "L".join(f"{n(plot.x(i / last))} {n(plot.y(value))}" for i, value in enumerate(values))
+        plot.path(f"M{data}", f"line learned-{number}")
+    return plot.svg(uid, title, description)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from markupsafe import Markup
 
 from core.privacy.accounting.guarantee import rounded_up
-from core.reports import precision
+from core.reports import precision, risk
 from core.reports.base import EXPOSED, Notice
 from core.reports.comparison import EdgeTypeComparison
 from core.reports.evidence import CuratorPart
@@ -134,6 +134,10 @@ def content_of(
         "reliance": wording.reliance(public.guarantee),
         "together": wording.together(public.guarantee),
         "gauge": _gauge(public),
+        "learned": risk.learned(public),
+        "priors": risk.PRIORS,
+        "rarest": risk.RAREST,
+        "learned_picture": _learned(public),
         "assurance": wording.ASSURANCE.get(public.guarantee.assurance, ""),
         "severe": severe,
         "exposed": EXPOSED,
@@ -179,6 +183,16 @@ def _gauge(public: PublicPart) -> Markup | None:
         if bounds
         else None
     )
+
+
+def _learned(public: PublicPart) -> Markup | None:
+    """Draw the bounds of :func:`core.reports.risk.learned` over every belief; None without a guarantee."""
+    rows = risk.learned(public)
+    beliefs = [step / 50 for step in range(51)]
+    series = [risk.at(beliefs, row.epsilon, row.delta) for row in rows]
+    title = "How likely a claim can become"
+    told = "Above the diagonal, which is to learn nothing: a line for each row of the table."
+    return charts.posteriors("learned", title, told, series) if rows else None
 
 
 def _relations(

@@ -10,10 +10,10 @@ from core.errors import InvalidInput, NotAccepted, UnknownMethod
 from core.graphs.schema import GraphSchema
 from core.ledger.amounts import delta_cost, epsilon_cost
 from core.methods import registry
-from core.methods.base import Generator, PublicFacts
+from core.methods._shared.composition.params import ComposedParams, written_out
+from core.methods.base import Method, PublicFacts
 from core.methods.room import require_room
 from core.privacy.accounting.audited import (
-    EDGE,
     MAX_WINDOW,
     MECHANISMS,
     AuditSpec,
@@ -26,7 +26,7 @@ from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params, keeps_to
 from core.settings import Settings
-from core.workflows.jobs.prepare import Amount, plain
+from core.workflows.jobs.request import Amount, plain
 
 MAX_EPSILON = 20
 """No number of runs that anyone waits for shows more."""
@@ -77,7 +77,7 @@ def planned(request: AuditRequest, settings: Settings) -> AuditSpec:
                 f"There is nothing named {request.method!r} to audit; known are: {known}.", field="method"
             ) from None
         params = checked_params(generator.Params, request.parameters)
-        schema, plans = _generator_plans(generator, params, request, nano, delta)
+        schema, params, plans = _generator_plans(generator, params, request, nano, delta)
     return AuditSpec(
         method=request.method,
         params=params.model_dump(mode="json"),
@@ -102,20 +102,35 @@ def _runs(request: AuditRequest, nano: int, settings: Settings) -> int:
 
 
 def _generator_plans(
-    generator: Generator, params: BaseModel, request: AuditRequest, nano: int, delta: int
-) -> tuple[GraphSchema, tuple[PrivacyPlan, PrivacyPlan]]:
-    """On the first canary graph that the method takes: nodes of one type, or of two."""
-    shapes = [canary_schema(request.unit, request.window, bipartite=two) for two in (False, True)]
+    generator: Method, params: BaseModel, request: AuditRequest, nano: int, delta: int
+) -> tuple[GraphSchema, BaseModel, tuple[PrivacyPlan, PrivacyPlan]]:
+    """On the first canary graph that the method takes: nodes of one type, or of two.
+
+    They carry what the parameters set epsilon aside for. Of a composition there are two relations, whose
+    structures are written out.
+    """
     refusal: NotAccepted | None = None
-    for schema in shapes if generator.accepts.bipartite else shapes[:1]:
+    for two in (False, True) if generator.accepts.bipartite else (False,):
+        schema = canary_schema(
+            request.unit,
+            request.window,
+            bipartite=two,
+            values=generator.carries(params),
+            rows=generator.carries_nodes(params),
+            several=isinstance(params, ComposedParams),
+        )
+        names = tuple(each.name for each in schema.edge_types)
         facts = [
-            PublicFacts(schema, request.unit, request.window, amount, delta, (EDGE,))
+            PublicFacts(schema, request.unit, request.window, amount, delta, names)
             for amount in (nano, 2 * nano)
         ]
         try:
-            plan, control = (generator.plan(params, each) for each in facts)
+            own = params
+            if isinstance(params, ComposedParams):
+                own = written_out(params, schema, request.unit, names)
+            plan, control = (generator.plan(own, each) for each in facts)
             nodes = {each.name: each.count or 0 for each in schema.node_types}
-            require_room(generator, params, plan, schema, nodes)
+            require_room(generator, own, plan, schema, nodes)
         except NotAccepted as error:
             refusal = refusal or error
             continue
@@ -126,6 +141,6 @@ def _generator_plans(
             )
         if not keeps_to(cost, nano, delta):
             raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")
-        return schema, (plan, control)
+        return schema, own, (plan, control)
     assert refusal is not None
     raise refusal

@@ -51,6 +51,11 @@ def marks_on(version: DatasetVersion, parts: Callable[[], Iterable[DatasetPart]]
     return tuple(map(Derived, marks))
 
 
+def stored_marks(session: Session, version: DatasetVersion) -> tuple[Derived, ...]:
+    """List the marks of a version for a release of it."""
+    return marks_on(version, lambda: repository.parts(session, [version.id]))
+
+
 def inherited(session: Session, dataset: Dataset) -> list[str]:
     """Mark a new version: a schema in use keeps its marks; nodes come with their upload."""
     earlier = repository.versions(session, [dataset.id]) if dataset.graph_schema is not None else []

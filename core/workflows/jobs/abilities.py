@@ -17,7 +17,7 @@ from core.evaluation.metric import LEARNED_NEEDS, Suite
 from core.jobs import repository
 from core.jobs.models import JobReason, JobState
 from core.methods import registry
-from core.methods.base import Generator
+from core.methods.base import Method
 from core.outbox.models import Topic
 from core.privacy.accounting.audited import MECHANISMS
 from core.workers import repository as workers
@@ -70,7 +70,7 @@ class OfWorkers:
             self._told, self._asked = workers.abilities(self._session), True
         return self._told is None or ability in self._told
 
-    def refusal(self, generator: Generator) -> WorkerMissing:
+    def refusal(self, generator: Method) -> WorkerMissing:
         """Say that no worker has the method, and what helps."""
         return self._missing(f"the method {generator.name}", "name another method")
 

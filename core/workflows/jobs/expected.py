@@ -12,7 +12,7 @@ from statistics import NormalDist
 from pydantic import BaseModel
 
 from core.graphs.schema import GraphSchema
-from core.methods.base import Generator, PlanningGenerator
+from core.methods.base import Method, no_reads
 from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
 from core.reports.precision import CONFIDENCE, planned
 from core.workflows.jobs.assumed import Assume, check_assumed
@@ -35,7 +35,7 @@ BY_PERIOD = frozenset({"value_total_within_95"})
 
 
 def told(
-    generator: Generator,
+    generator: Method,
     params: BaseModel,
     plan: PrivacyPlan,
     schema: GraphSchema,
@@ -49,7 +49,7 @@ def told(
     ``assume`` cannot be.
     """
     check_assumed(assume, schema, nodes, asked)
-    if not isinstance(generator, PlanningGenerator):
+    if generator.planned_reads is no_reads:
         return (), ()
     reads = list(generator.planned_reads(params, plan, schema, nodes))
     facts = Facts(schema, nodes, assume, noises_of(plan, schema, reads))

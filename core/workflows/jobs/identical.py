@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from core.errors import IdenticalRelease
 from core.jobs import idempotency, repository
 from core.publishing.spec import JobSpec
-from core.workflows.jobs.prepare import JobRequest
+from core.workflows.jobs.request import JobRequest
 
 
 def content_hash(spec: JobSpec) -> str:

@@ -24,17 +24,9 @@ from core.workflows.common.policies import Slug
 from core.workflows.common.schema_rules import check_cells
 from core.workflows.jobs.assumed import Assume
 from core.workflows.jobs.expected import told
-from core.workflows.jobs.prepare import (
-    Amount,
-    Ground,
-    JobRequest,
-    Method,
-    Prepared,
-    ground_of,
-    node_counts,
-    plain,
-    prepare,
-)
+from core.workflows.jobs.ground import Ground, ground_of
+from core.workflows.jobs.prepare import Prepared, prepare
+from core.workflows.jobs.request import Amount, AskedMethod, JobRequest, plain
 from core.workflows.jobs.submit import cost_of
 from graphveil.models.ledger import Budget
 from graphveil.models.plans import Menu, MenuItem, Refusal
@@ -47,7 +39,7 @@ class MenuEntry(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    method: Method = AUTO
+    method: AskedMethod = AUTO
     parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -161,14 +153,14 @@ def _item(
     try:
         if isinstance(planned, GraphveilError):
             raise planned
-        release, nodes = planned.spec.release, node_counts(ground.version, ground.schema)
+        release = planned.spec.release
         generator = registry.get(release.method)
         precision, expected = told(
             generator,
             planned.params,
             planned.plan,
             ground.schema,
-            nodes,
+            ground.nodes,
             asked.assume,
             release.edge_types,
         )
@@ -191,7 +183,7 @@ def _item(
     )
 
 
-def _shown(method: Method) -> str:
+def _shown(method: AskedMethod) -> str:
     """Write a method, or a map of relations to methods, in a line."""
     if isinstance(method, str):
         return method

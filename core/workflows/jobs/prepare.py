@@ -1,162 +1,45 @@
-"""A request, resolved against its dataset: parameters, relations, formats, plan and cost. No data is read."""
+"""A request, resolved against its dataset: parameters, relations, formats, plan and cost. No data is read.
+
+Four steps, each taken once: resolve, choose, price, permit.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-)
+from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.datasets import repository as datasets
-from core.datasets.models import Dataset, DatasetState, DatasetVersion
-from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
-from core.evaluation.metric import Suite
-from core.graphs.schema import MAX_TYPES, GraphSchema
+from core.datasets.models import Dataset, DatasetVersion
+from core.errors import InvalidInput, NotAccepted
+from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
 from core.ledger.kinds import Filter
-from core.ledger.models import BudgetAccount
-from core.methods._shared.composition.params import StructureChoice, methods_of
-from core.methods.base import (
-    Accelerator,
-    Generator,
-    LinkHidingGenerator,
-    PublicFacts,
-    accelerator_of,
-)
+from core.methods.base import Accelerator, Method, PublicFacts
 from core.methods.choice import AUTO, Choice
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
-from core.publishing import settle as settling
 from core.publishing.checks import ALWAYS_WRITTEN, protected_relations
+from core.publishing.settle import Settled, check_known
 from core.publishing.spec import InParts, JobSpec, Plain
 from core.settings import Settings
-from core.workflows.common import unpaid
-from core.workflows.common.declared import declared_schema
-from core.workflows.common.policies import (
-    Slug,
-    check_least,
-    check_quotas,
-    check_request,
-    policy_of,
-)
+from core.workflows.common.policies import check_least, policy_of
 from core.workflows.common.schema_rules import check_cells
-from core.workflows.datasets.derivations import marks_on
+from core.workflows.datasets.derivations import stored_marks
 from core.workflows.datasets.sensitive_links import require_named
-from core.workflows.jobs import repository
-from core.workflows.jobs.abilities import OfWorkers
-from core.workflows.jobs.assumed import Assume
+from core.workflows.jobs.ground import Ground, ground_of
+from core.workflows.jobs.permit import check_policy, check_unit
+from core.workflows.jobs.request import JobRequest
 from core.workflows.jobs.targets import PLANS, Limit, Search, Target, solve
-from core.workflows.ledger.quotas import drawn_on, quota_name
+from core.workflows.ledger.quotas import drawn_on
 from graphveil.models.plans import Solved
-
-Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
-
-
-def plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values, if they can be stored: parsers of JSON let numbers and texts pass that are none."""
-    try:
-        json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
-    except (TypeError, ValueError):
-        raise ValueError("only finite numbers and well-formed texts can be stored") from None
-    return values
-
-
-MethodName = Annotated[str, Field(min_length=1, max_length=64)]
-Method = (
-    MethodName | Annotated[dict[str, MethodName | StructureChoice], Field(min_length=1, max_length=MAX_TYPES)]
-)
-
-
-class JobRequest(BaseModel):
-    """What a caller asks for. ``epsilon`` and ``delta`` are exact as decimal strings."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
-    method: Method = Field(
-        default=AUTO,
-        description="A method's name; auto chooses a structure for each relation from public facts and says "
-        "why. Or a map: by a relation's name a method, alone or with its parameters, or auto; `*` stands for "
-        "all other relations.",
-    )
-    epsilon: Amount | None = Field(
-        default=None,
-        description="The epsilon of this release, from the dataset's budget; required without a `target`.",
-    )
-    target: Target | None = Field(
-        default=None,
-        description="What the release must tell at least, instead of an epsilon: the smallest epsilon that "
-        "meets it is found from public facts, and reserved.",
-    )
-    delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
-    parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
-        default_factory=dict, description="As the method's JSON Schema says."
-    )
-    edge_types: Annotated[list[str], Field(min_length=1, max_length=MAX_TYPES)] | None = Field(
-        default=None, description="Relations to synthesise; by default every protected one."
-    )
-    formats: Annotated[list[str], Field(max_length=16)] = Field(default_factory=lambda: [ALWAYS_WRITTEN])
-    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
-        default=None, description="For datasets marked public only: a known seed voids the guarantee."
-    )
-    suite: Suite = Field(
-        default=Suite.STANDARD,
-        description="How closely the release is compared with its original, for the curators' report.",
-    )
-    label: Annotated[str, Field(max_length=128)] | None = None
-    project: Slug | None = Field(
-        default=None, description="The project whose quota it draws on; the key says which team's."
-    )
-    repeat: bool = Field(
-        default=False,
-        description="Spend again on a release that stands already, or is under way. Otherwise a request with "
-        "the content of an earlier job is refused and names that job, whose release and further samples "
-        "cost nothing.",
-    )
-    comparison: bool = Field(
-        default=False,
-        description="One of several releases among which their comparison with the original decides; for "
-        "datasets marked public only.",
-    )
-    assume: Assume | None = Field(
-        default=None,
-        description="Sizes that relative predictions take for granted; declared bounds unless given.",
-    )
-
-    def content(self) -> dict[str, Any]:
-        """Return what was asked for; what came in later versions is there where it was given."""
-        later = {name for name in ("assume", "target") if getattr(self, name) is None}
-        content = self.model_dump(mode="json", exclude=later)
-        if self.target is not None:
-            del content["target"]["assume"]
-        assumed = self.assumed()
-        return content if assumed is None else {**content, "assume": assumed.model_dump(mode="json")}
-
-    def assumed(self) -> Assume | None:
-        """Return what is taken for granted, wherever it was written; InvalidInput where it differs."""
-        beside = None if self.target is None else self.target.assume
-        if None not in (self.assume, beside) and self.assume != beside:
-            raise InvalidInput(
-                "The target assumes something else than the request; say it once.", field="target.assume"
-            )
-        return self.assume if beside is None else beside
 
 
 @dataclass(frozen=True)
@@ -169,29 +52,13 @@ class Prepared:
     dataset: Dataset
     version: DatasetVersion
     graph_schema: GraphSchema
+    nodes: dict[str, int]
     spec: JobSpec
     choice: Choice | None
     params: BaseModel
     plan: PrivacyPlan
     solved: Solved | None
     accelerator: Accelerator
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What stands of a dataset when requests for it are planned, and what the workers have."""
-
-    dataset: Dataset
-    version: DatasetVersion
-    account: BudgetAccount
-    schema: GraphSchema
-    had: OfWorkers
-
-
-def ground_of(session: Session, principal: Principal, dataset_id: str) -> Ground:
-    """Load the dataset, share-locked, as :func:`ready_dataset` does, and its declared schema."""
-    dataset, version, account = ready_dataset(session, principal, dataset_id)
-    return Ground(dataset, version, account, declared_schema(session, version), OfWorkers(session))
 
 
 def prepare(
@@ -209,7 +76,28 @@ def prepare(
     KindNotAllowed, PolicyRefused, UnitMismatch, LinksNotNamed and WorkerMissing.
     """
     ground = ground or ground_of(session, principal, request.dataset_id)
-    dataset, version, account, schema = ground.dataset, ground.version, ground.account, ground.schema
+    facts = _resolve(request, settings, ground)
+    facts, settled, solved = _choose(session, principal, request, settings, ground, facts)
+    spec = _price(session, request, settings, ground, facts, settled)
+    _permit(session, principal, request, ground, spec, settled.plan)
+    gain = settled.generator.accelerated(settled.params, facts, ground.nodes)
+    return Prepared(
+        ground.dataset,
+        ground.version,
+        ground.schema,
+        ground.nodes,
+        spec,
+        settled.choice,
+        settled.params,
+        settled.plan,
+        solved,
+        gain,
+    )
+
+
+def _resolve(request: JobRequest, settings: Settings, ground: Ground) -> PublicFacts:
+    """Say what of the dataset is asked for, at what epsilon and delta; of a target the most epsilon."""
+    dataset, account, schema = ground.dataset, ground.account, ground.schema
     if request.seed is not None and not dataset.public:
         raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
     if dataset.in_parts:
@@ -220,13 +108,13 @@ def prepare(
             "reveals what no epsilon bounds.",
             field="comparison",
         )
-    settling.check_known(request.method)  # an unknown name is refused before anything else
+    check_known(request.method)  # an unknown name is refused before anything else
     ground.had.require_suite(request.suite)
     edge_types = protected_relations(schema, request.edge_types)
     check_cells(schema, edge_types, settings, field="edge_types")
     nano_epsilon, delta_atto = _epsilon_of(request), delta_cost(request.delta)
     check_delta(delta_atto, account.capacity_delta_atto)
-    facts = PublicFacts(
+    return PublicFacts(
         schema,
         Unit(account.unit),
         account.window,
@@ -236,62 +124,90 @@ def prepare(
         # A Rényi account adds up curves: plans that losses calibrate would cost it more.
         accountant=Accountant.RENYI if account.filter == Filter.RENYI else Accountant.PRIVACY_LOSS,
     )
+
+
+def _choose(
+    session: Session,
+    principal: Principal,
+    request: JobRequest,
+    settings: Settings,
+    ground: Ground,
+    facts: PublicFacts,
+) -> tuple[PublicFacts, Settled, Solved | None]:
+    """Find the epsilon of a target, then method, parameters, formats and plan."""
     solved = None
     if request.target is not None:
-        check_cells(schema, edge_types, settings, field="target", plans=PLANS)
+        check_cells(ground.schema, facts.edge_types, settings, field="target", plans=PLANS)
         search = _search(request, request.target, facts, ground)
-        nano_epsilon, solved = solve(search, _limit(session, principal, request, dataset))
+        nano_epsilon, solved = solve(search, _limit(session, principal, request, ground.dataset))
         facts = replace(facts, nano_epsilon=nano_epsilon)
-    settled = settling.settle(
-        request.method,
-        request.parameters,
-        request.formats,
-        facts,
-        node_counts(version, schema),
-        policy_of(dataset).methods,
-        in_parts=dataset.in_parts,
-        had=ground.had,
-    )
-    plan, generator, cost = settled.plan, settled.generator, settled.plan.cost()
-    check_unit(plan, account)
-    unbounded = cost.kind is GuaranteeKind.NONE
+    settled = ground.settle(request.method, request.parameters, request.formats, facts)
+    check_unit(settled.plan, ground.account)
+    return facts, settled, solved
+
+
+def _price(
+    session: Session,
+    request: JobRequest,
+    settings: Settings,
+    ground: Ground,
+    facts: PublicFacts,
+    settled: Settled,
+) -> JobSpec:
+    """Write the job, with what it takes from every dimension of the account."""
+    dataset, version, account = ground.dataset, ground.version, ground.account
     made: Callable[..., Plain | InParts] = Plain
     if dataset.in_parts:
         made = partial(InParts, shard_edges=settings.shard_edges)
-    spec = JobSpec(
+    kind = settled.plan.cost().kind
+    return JobSpec(
         release=made(
             job_id=ids.new_id(ids.JOB),
             dataset_id=dataset.id,
             dataset_version=version.id,
-            method=generator.name,
+            method=settled.generator.name,
             chosen_because=settled.chosen_because,
             params=settled.params.model_dump(mode="json"),
             unit=facts.unit,
             window=facts.window,
-            nano_epsilon=nano_epsilon,
-            delta_atto=delta_atto,
-            edge_types=edge_types,
+            nano_epsilon=facts.nano_epsilon,
+            delta_atto=facts.delta_atto,
+            edge_types=facts.edge_types,
             formats=settled.formats,
             seed=request.seed,
             # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
-            named_links=isinstance(generator, LinkHidingGenerator) and not dataset.public,
+            named_links=settled.generator.hides_links and not dataset.public,
             measurements=policy_of(dataset).measurements,
-            derived=marks_on(version, lambda: datasets.parts(session, [version.id])),
+            derived=stored_marks(session, version),
         ),
         # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the
         # graph.
-        amounts={} if unbounded else plan.spend(account.filter, tuple(account.orders or ())),
-        kind=cost.kind,
+        amounts=(
+            {}
+            if kind is GuaranteeKind.NONE
+            else settled.plan.spend(account.filter, tuple(account.orders or ()))
+        ),
+        kind=kind,
         label=request.label,
         suite=request.suite,
     )
-    check_policy(session, dataset, spec, team=principal.team, project=request.project)
-    if cost.nano_epsilon is not None:
-        check_least(dataset, cost.nano_epsilon)
+
+
+def _permit(
+    session: Session,
+    principal: Principal,
+    request: JobRequest,
+    ground: Ground,
+    spec: JobSpec,
+    plan: PrivacyPlan,
+) -> None:
+    """Return while the dataset's present policy allows the job, and what it needs has been named."""
+    check_policy(session, ground.dataset, spec, team=principal.team, project=request.project)
+    cost = plan.cost().nano_epsilon
+    if cost is not None:
+        check_least(ground.dataset, cost)
     if spec.release.named_links:
-        require_named(session, dataset, version)
-    gain = accelerator_of(generator, settled.params, facts, node_counts(version, schema))
-    return Prepared(dataset, version, schema, spec, settled.choice, settled.params, plan, solved, gain)
+        require_named(session, ground.dataset, ground.version)
 
 
 def _check_in_parts(request: JobRequest) -> None:
@@ -323,13 +239,11 @@ def _search(request: JobRequest, target: Target, facts: PublicFacts, ground: Gro
     What auto chooses follows from public facts and epsilon alone, so that the search is as public with it.
     """
 
-    def method(public: PublicFacts) -> tuple[Generator, BaseModel]:
-        named = request.method, request.parameters
-        return method_of(*named, public, ground.dataset, ground.version, ground.had)[1:]
+    def method(public: PublicFacts) -> tuple[Method, BaseModel]:
+        return ground.method_of(request.method, request.parameters, public)[1:]
 
-    nodes = node_counts(ground.version, ground.schema)
     varies = request.method == AUTO or not isinstance(request.method, str)
-    return Search(method, varies, facts, nodes, target, request.assumed())
+    return Search(method, varies, facts, ground.nodes, target, request.assumed())
 
 
 def _limit(session: Session, principal: Principal, request: JobRequest, dataset: Dataset) -> Limit:
@@ -346,84 +260,3 @@ def _limit(session: Session, principal: Principal, request: JobRequest, dataset:
 
 def _left(session: Session, account_id: str) -> int:
     return ledger.statement(session, account_id).remaining.nano_epsilon
-
-
-def method_of(
-    name: Method,
-    parameters: dict[str, Any],
-    facts: PublicFacts,
-    dataset: Dataset,
-    version: DatasetVersion,
-    had: OfWorkers,
-) -> tuple[Choice | None, Generator, BaseModel]:
-    """Return the named method, or what ``auto`` or a map stands for, and its parameters. No data is read.
-
-    Raises InvalidInput for parameters that are wrong; UnknownMethod;
-    NotAccepted where no method takes the request, of those that the dataset's policy allows; WorkerMissing.
-    """
-    nodes, allowed = node_counts(version, facts.schema), policy_of(dataset).methods
-    return settling.method_of(name, parameters, facts, nodes, allowed, in_parts=dataset.in_parts, had=had)
-
-
-def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
-    """Find the public size of every node universe: as declared, or as the version's node list has it."""
-    listed = version.node_counts or {}
-    return {kind.name: listed[kind.name] if kind.count is None else kind.count for kind in schema.node_types}
-
-
-def ready_dataset(
-    session: Session, principal: Principal, dataset_id: str
-) -> tuple[Dataset, DatasetVersion, BudgetAccount]:
-    """Load the dataset, its current version and its account. One round trip.
-
-    The dataset is shared-locked: it cannot be archived between this look and the job's insertion.
-    """
-    found = repository.drawn_on(session, dataset_id)
-    if found is None or found[0].tenant != principal.tenant:
-        raise NotFound("There is no such dataset.", id=dataset_id)
-    dataset, version, account = found
-    if version is None and dataset.current_version_id is not None:
-        # It changed while the look waited for the lock, and the join was with the version before.
-        version = datasets.existing_version(session, dataset.current_version_id)
-    if dataset.state != DatasetState.READY or version is None:
-        state = unpaid.dataset_state(principal, dataset)
-        raise DatasetNotReady(
-            f"The dataset is {state}; a job needs one that is ready.",
-            id=dataset_id,
-            state=state,
-            retry_after=unpaid.retry_after_seconds(principal, dataset),
-        )
-    return dataset, version, account
-
-
-def check_unit(plan: PrivacyPlan, account: BudgetAccount) -> None:
-    """Raise UnitMismatch unless the account counts what the plan protects."""
-    if (str(plan.unit), plan.window) != (account.unit, account.window):
-        raise UnitMismatch(
-            f"The plan protects {plan.unit}, the account {account.unit}; amounts of two units do not add up.",
-            account_id=account.id,
-            plan_unit=str(plan.unit),
-            account_unit=account.unit,
-        )
-
-
-def check_policy(
-    session: Session, dataset: Dataset, spec: JobSpec, *, team: str | None, project: str | None
-) -> None:
-    """Returns while the dataset's present policy allows such a job or stream; see ``policies.check_request``.
-
-    Quotas are looked at only where the policy asks for one. Raises KindNotAllowed, PolicyRefused.
-    """
-    release = spec.release
-    check_request(
-        dataset,
-        methods=methods_of(release.method, release.params, release.edge_types),
-        kind=spec.kind,
-        nano_epsilon=release.nano_epsilon,
-        project=project,
-        team=team,
-    )
-    policy = policy_of(dataset)
-    if policy.project_required or policy.team_required:
-        quotas = {quota_name(quota) for quota in ledger.quotas(session, dataset.account_id)}
-        check_quotas(dataset, quotas, project=project, team=team)

@@ -17,7 +17,6 @@ from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
 from core.methods import registry
-from core.methods.base import AcceleratedGenerator, Parameters
 from core.privacy.accounting.plan import GuaranteeKind
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
@@ -123,8 +122,8 @@ def _methods() -> tuple[Method, ...]:
             kinds=tuple(sorted(str(kind) for kind in generator.kinds)),
             accepts={name: bool(value) for name, value in vars(generator.accepts).items()},
             parameters=generator.Params.model_json_schema(),
-            accelerator=isinstance(generator, AcceleratedGenerator),
-            reads=generator.Params.READS if issubclass(generator.Params, Parameters) else (),
+            accelerator=generator.accelerator is not None,
+            reads=generator.Params.READS,
         )
         for generator in registry.generators().values()
     )

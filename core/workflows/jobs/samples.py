@@ -28,7 +28,6 @@ from core.jobs.models import Artifact, Job
 from core.ledger import service as ledger
 from core.methods import registry
 from core.methods._shared.composition.params import methods_of
-from core.methods.base import synthesised_by
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.publishing.checks import ALWAYS_WRITTEN, checked_formats, released_schema
@@ -126,7 +125,7 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
         methods=methods_of(source.method, paid.release.params, paid.release.edge_types),
         kind=paid.kind,
     )
-    synthesised = synthesised_by(generator, generator.Params.model_validate(paid.release.params))
+    synthesised = generator.synthesised(generator.Params.model_validate(paid.release.params))
     released = released_schema(_schema(session, source), paid.release.edge_types, **synthesised)
     drawn = dict(paid.release) | {
         "job_id": ids.new_id(ids.JOB),

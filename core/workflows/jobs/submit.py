@@ -15,7 +15,6 @@ from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
 from core.methods import registry
-from core.methods.base import carries_values
 from core.methods.shares import shares_of
 from core.outbox import service as outbox
 from core.outbox.models import Topic
@@ -33,7 +32,8 @@ from core.workflows.common.policies import needs_approval, policy_of
 from core.workflows.common.specs import new_job, reserve
 from core.workflows.jobs import accelerators, identical, turns
 from core.workflows.jobs.expected import told
-from core.workflows.jobs.prepare import JobRequest, node_counts, prepare
+from core.workflows.jobs.prepare import prepare
+from core.workflows.jobs.request import JobRequest
 from core.workflows.ledger.quotas import drawn_on
 from core.workflows.webhooks import announcements
 from graphveil.amounts import format_delta, format_epsilon
@@ -73,11 +73,11 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         slower = accelerators.warning(session, services.settings, prepared.accelerator)
     exposing = [EXPOSING] if spec.kind is GuaranteeKind.NONE else []
     schema, generator = prepared.graph_schema, registry.get(release.method)
-    nodes = node_counts(prepared.version, schema)
+    nodes = prepared.nodes
     precision, expected = told(
         generator, prepared.params, prepared.plan, schema, nodes, request.assumed(), release.edge_types
     )
-    synthesised = release.edge_types if carries_values(generator, prepared.params) else ()
+    synthesised = release.edge_types if generator.carries(prepared.params) else ()
     notices = (
         *lasting_relations(schema, release.unit, release.window, release.edge_types),
         *relations_left_out(schema, release.unit, release.edge_types),

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.errors import InvalidInput, NotAccepted, TargetNotMet
-from core.methods.base import Generator, PlanningGenerator, PublicFacts
+from core.methods.base import Method, PublicFacts, no_reads
 from core.privacy.accounting.events import MAX_NANO_EPSILON
 from core.workflows.jobs.assumed import Assume, check_assumed
 from core.workflows.jobs.expected import answers
@@ -85,7 +85,7 @@ class Search:
     ``varies`` says that another epsilon may take another method.
     """
 
-    method: Callable[[PublicFacts], tuple[Generator, BaseModel]]
+    method: Callable[[PublicFacts], tuple[Method, BaseModel]]
     varies: bool
     public: PublicFacts
     nodes: Mapping[str, int]
@@ -100,7 +100,7 @@ class Search:
         """
         schema, public = self.public.schema, replace(self.public, nano_epsilon=nano_epsilon)
         generator, params = self.method(public)
-        if not isinstance(generator, PlanningGenerator):
+        if generator.planned_reads is no_reads:
             raise InvalidInput(
                 f"{generator.name} tells nothing beforehand that a target could ask for; name a method "
                 "whose dry run has precision.",

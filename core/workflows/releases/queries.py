@@ -24,7 +24,7 @@ from core.ledger.kinds import EntryKind, Filter
 from core.ledger.models import LedgerEntry
 from core.privacy.accounting.plan import GuaranteeKind
 from core.reports.evidence import CuratorPart
-from core.reports.model import SCHEMA_VERSION, Charge, Report
+from core.reports.model import SCHEMA_VERSION, Charge, PublicPart, Report
 from core.reports.stored import curator_of, public_of
 from core.storage.sealed import unseal
 from core.workflows.common import unpaid
@@ -131,23 +131,48 @@ def edition(services: Services, principal: Principal, job_id: str) -> Edition:
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         job = published(session, services, principal, job_id)
-        artifact = repository.artifact(session, job.id, REPORT)
-        if artifact is None:
-            raise StorageError("the report is missing", job_id=job_id)
-        _require_charged(session, job, artifact)
-        key = _key(services, session, job, artifact)
-        charge = _charge(session, job, exact=Role.CURATOR in principal.roles)
-        released_on = _charge_entry(session, job).created_at.astimezone(UTC).date()
-        name = datasets.existing(session, job.dataset_id).name
+        report = stored_report(services, session, job, exact=Role.CURATOR in principal.roles)
         reads = reads_comparisons(session, principal, job.dataset_id)
         comparison = _comparison(services, session, job) if reads and is_compared(job) else None
     # The store is read when no transaction is open: a slow one must not use up the database's connections.
-    part = public_of(_whole(services, artifact, key))
-    named = part.provenance.model_copy(update={"dataset_name": name})
-    public = part.model_copy(update={"charge": charge, "provenance": named})
+    public, _ = opened_report(services, report)
     curator = None if comparison is None else _curator_part(services, comparison)
     status = None if comparison is None else comparison.status
-    return Edition(Report(public=public, curator=curator), status, released_on)
+    return Edition(Report(public=public, curator=curator), status, report.released_on)
+
+
+@dataclass(frozen=True)
+class StoredReport:
+    """A published job's public report where it lies, and what is told beside it when it is served."""
+
+    artifact: Artifact
+    key: bytes | None = field(repr=False)
+    charge: Charge
+    dataset_name: str
+    released_on: date
+
+
+def stored_report(services: Services, session: Session, job: Job, *, exact: bool) -> StoredReport:
+    """Find the job's public report, which its charge names. ``exact``: with the charge's exact time."""
+    artifact = repository.artifact(session, job.id, REPORT)
+    if artifact is None:
+        raise StorageError("the report is missing", job_id=job.id)
+    _require_charged(session, job, artifact)
+    return StoredReport(
+        artifact,
+        _key(services, session, job, artifact),
+        _charge(session, job, exact=exact),
+        datasets.existing(session, job.dataset_id).name,
+        charge_entry(session, job).created_at.astimezone(UTC).date(),
+    )
+
+
+def opened_report(services: Services, stored: StoredReport) -> tuple[PublicPart, bytes]:
+    """Read the public part as it is served, and its bytes as they were charged."""
+    raw = _whole(services, stored.artifact, stored.key)
+    part = public_of(raw)
+    named = part.provenance.model_copy(update={"dataset_name": stored.dataset_name})
+    return part.model_copy(update={"charge": stored.charge, "provenance": named}), raw
 
 
 def _view(row: Artifact) -> View:
@@ -185,7 +210,8 @@ def published(session: Session, services: Services, principal: Principal, job_id
     return job
 
 
-def _charge_entry(session: Session, job: Job) -> LedgerEntry:
+def charge_entry(session: Session, job: Job) -> LedgerEntry:
+    """Load the entry that charged the published job."""
     entry = ledger.terminal_of(session, job.reservation_id)
     if entry is None or entry.kind != EntryKind.CHARGE:
         raise StorageError("the release has no charge", job_id=job.id)
@@ -195,7 +221,7 @@ def _charge_entry(session: Session, job: Job) -> LedgerEntry:
 def _require_charged(session: Session, job: Job, artifact: Artifact) -> None:
     if artifact.role == ArtifactRole.CURATOR:
         return  # made after the release, for those who hold the original
-    if _charge_entry(session, job).digests.get(artifact.name) != artifact.sha256:
+    if charge_entry(session, job).digests.get(artifact.name) != artifact.sha256:
         raise StorageError("no charge names this file", job_id=job.id)
 
 
@@ -221,7 +247,7 @@ def _whole(services: Services, artifact: Artifact, key: bytes | None) -> bytes:
 
 def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
     """Say what the release cost, and what the account holds now. An exact time would tell how long it ran."""
-    entry = _charge_entry(session, job)
+    entry = charge_entry(session, job)
     statement = ledger.statement(session, job.account_id)
     spec = spec_of(job)
     bounded = spec.kind is not GuaranteeKind.NONE
@@ -233,6 +259,10 @@ def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
         remaining={"epsilon": left.nano_epsilon, "delta": left.delta_atto},
         charged_epsilon=format_epsilon(spec.charged_nano_epsilon) if bounded else None,
         remaining_epsilon=format_epsilon(left.nano_epsilon),
+        spent_epsilon=statement.charged.epsilon,
+        spent_delta=statement.charged.delta,
+        capacity_epsilon=statement.capacity.epsilon,
+        capacity_delta=statement.capacity.delta,
         exposed=statement.exposed,
         charged_at=entry.created_at.isoformat() if exact else None,
     )

@@ -26,7 +26,6 @@ from core.jobs import repository as jobs
 from core.jobs.models import RELEASES, Artifact, JobReason
 from core.ledger import service as ledger
 from core.methods import registry
-from core.methods.base import carries_values
 from core.publishing.checks import checked_params
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
@@ -77,7 +76,7 @@ def fetch_snapshot(services: Services, work: JobWork, folder: Path) -> SnapshotT
         schema = GraphSchema.model_validate(version.graph_schema)
     release = work.spec.release
     generator = registry.get(release.method)
-    values = carries_values(generator, checked_params(generator.Params, release.params))
+    values = generator.carries(checked_params(generator.Params, release.params))
     return SnapshotTask(
         None if row.object_key is None else {"format": row.format, "options": row.options},
         tick_schema(schema, release.edge_types, row.step, values=values),

@@ -15,7 +15,6 @@ from core.identity.service import Principal, require, require_own
 from core.jobs import idempotency
 from core.logging import get_logger
 from core.methods import registry
-from core.methods.base import carries_values
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params
 from core.publishing.values import value_notices
@@ -26,7 +25,7 @@ from core.streams.models import StreamState
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.jobs.expected import told
-from core.workflows.jobs.prepare import node_counts
+from core.workflows.jobs.ground import node_counts
 from core.workflows.streams.requests import StreamRequest
 from core.workflows.streams.terms import stream_terms, window_preview
 from graphveil.amounts import format_epsilon
@@ -85,7 +84,7 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
     generator = registry.get(stream.method)
     params = checked_params(generator.Params, stream.params)
     precision, expected = told(generator, params, terms.plan, own, nodes, request.assume, stream.edge_types)
-    synthesised = stream.edge_types if carries_values(generator, params) else ()
+    synthesised = stream.edge_types if generator.carries(params) else ()
     notices = (
         *lasting_relations(schema, Unit.W_EVENT, stream.window, stream.edge_types),
         *values_left_out(schema, stream.edge_types, synthesised=synthesised),

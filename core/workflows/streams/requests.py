@@ -10,7 +10,7 @@ from core.evaluation.metric import Suite
 from core.streams.models import MissingSteps
 from core.workflows.common.policies import Slug
 from core.workflows.jobs.assumed import Assume
-from core.workflows.jobs.prepare import Amount, Method, plain
+from core.workflows.jobs.request import Amount, AskedMethod, plain
 
 
 class StreamRequest(BaseModel):
@@ -19,7 +19,7 @@ class StreamRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
-    method: Method = Field(
+    method: AskedMethod = Field(
         default="auto", description="As of a job: a name, auto, or a map of relations to methods."
     )
     epsilon: Amount = Field(description="The epsilon of every window of steps, from the dataset's budget.")

@@ -33,7 +33,7 @@ from core.workflows.common.sweeps import each
 from core.workflows.datasets.ingest_work import fingerprint_key
 from core.workflows.datasets.upload import Counted, check_file, discard, too_large
 from core.workflows.jobs import turns
-from core.workflows.jobs.prepare import ready_dataset
+from core.workflows.jobs.ground import ready_dataset
 from core.workflows.streams.queries import views
 from core.workflows.streams.tick_jobs import add_tick, check_windows
 from graphveil.models.streams import Snapshot as View

@@ -15,14 +15,14 @@ from core import ids
 from core.datasets.models import Dataset, DatasetVersion
 from core.errors import BudgetExceeded, InvalidInput, NotAccepted
 from core.evaluation.metric import Suite
-from core.graphs.schema import Derived, GraphSchema
+from core.graphs.schema import GraphSchema
 from core.graphs.schema.snapshots import tick_schema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import epsilon_cost
 from core.ledger.models import BudgetAccount
 from core.methods import registry
-from core.methods.base import Generator, PublicFacts
+from core.methods.base import Method, PublicFacts
 from core.methods.room import require_room
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import PrivacyPlan
@@ -33,14 +33,10 @@ from core.publishing.spec import JobSpec, Place, Tick
 from core.streams.models import Stream, StreamState
 from core.streams.service import MAX_STEP
 from core.workflows.common.policies import Policy, check_least, check_stream, policy_of
+from core.workflows.datasets.derivations import stored_marks
 from core.workflows.jobs.abilities import OfWorkers
-from core.workflows.jobs.prepare import (
-    check_policy,
-    check_unit,
-    method_of,
-    node_counts,
-    ready_dataset,
-)
+from core.workflows.jobs.ground import Ground, ready_dataset
+from core.workflows.jobs.permit import check_policy, check_unit
 from core.workflows.streams.requests import StreamRequest
 from graphveil.models.ledger import Budget
 
@@ -87,10 +83,9 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     if first > MAX_STEP:
         raise InvalidInput(f"A stream's steps are numbered from 0 to {MAX_STEP}.", field="first_step")
     facts = _facts(schema, _candidates(schema, request.edge_types), window, nano_epsilon, first)
-    had = OfWorkers(session)
-    had.require_suite(request.suite)
-    named = request.method, request.parameters
-    choice, generator, params = method_of(*named, facts, dataset, version, had)
+    ground = Ground(dataset, version, account, schema, OfWorkers(session))
+    ground.had.require_suite(request.suite)
+    choice, generator, params = ground.method_of(request.method, request.parameters, facts)
     if request.edge_types is None and choice is None:
         taken = _taken(generator, params, schema, facts)
         facts = _facts(schema, taken, window, nano_epsilon, first)
@@ -119,10 +114,10 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
         team=principal.team,
         project=request.project,
     )
-    spec, plan = tick_spec(stream, version, account, first, policy_of(dataset))
+    spec, plan = tick_spec(session, stream, version, account, first, policy_of(dataset))
     check_unit(plan, account)
     check_cost(plan, facts)
-    require_room(generator, params, plan, facts.schema, node_counts(version, schema))
+    require_room(generator, params, plan, facts.schema, ground.nodes)
     check_terms(session, dataset, spec, team=principal.team, project=request.project)
     by_step = _by_step(generator, params, schema, facts, account)
     stream.tick_nano_epsilon = max(by_step.values())
@@ -163,7 +158,12 @@ def window_preview(session: Session, stream: Stream, by_step: Mapping[str, int])
 
 
 def tick_spec(
-    stream: Stream, version: DatasetVersion, account: BudgetAccount, step: int, policy: Policy
+    session: Session,
+    stream: Stream,
+    version: DatasetVersion,
+    account: BudgetAccount,
+    step: int,
+    policy: Policy,
 ) -> tuple[JobSpec, PrivacyPlan]:
     """Plan what one step of the stream does and costs; a function of its terms, the policy and the step."""
     release = Tick(
@@ -178,7 +178,7 @@ def tick_spec(
         nano_epsilon=stream.nano_epsilon,
         edge_types=tuple(stream.edge_types),
         measurements=policy.measurements,
-        derived=tuple(map(Derived, version.derived)),
+        derived=stored_marks(session, version),
         tick=Place(stream_id=stream.id, step=step),
     )
     generator = registry.get(stream.method)
@@ -237,9 +237,7 @@ def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]
     return chosen(tuple(fit), asked, "protected relation with time named")
 
 
-def _taken(
-    generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts
-) -> tuple[str, ...]:
+def _taken(generator: Method, params: BaseModel, schema: GraphSchema, facts: PublicFacts) -> tuple[str, ...]:
     """Those of the relations that the method takes, all where it takes them together.
 
     Raises the last refusal where it takes none.
@@ -263,7 +261,7 @@ def _taken(
 
 
 def _by_step(
-    generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts, account: BudgetAccount
+    generator: Method, params: BaseModel, schema: GraphSchema, facts: PublicFacts, account: BudgetAccount
 ) -> dict[str, int]:
     """Compute what each of the first steps costs, by its dimension: all that share a window with the
     last step of the first one.

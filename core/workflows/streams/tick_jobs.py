@@ -28,7 +28,7 @@ def add_tick(session: Session, principal: Principal, stream: Stream, step: int, 
     version = datasets.existing_version(session, stream.version_id)
     dataset = datasets.existing(session, stream.dataset_id)
     account = accounts.account(session, stream.account_id)
-    spec, plan = tick_spec(stream, version, account, step, policy_of(dataset))
+    spec, plan = tick_spec(session, stream, version, account, step, policy_of(dataset))
     team, project = stream.team, stream.project
     check_terms(session, dataset, spec, team=team, project=project)
     job = new_job(principal, dataset, spec, plan.to_json(), plan.digest())

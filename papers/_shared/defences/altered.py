@@ -15,7 +15,7 @@ from core.graphs.graph import Graph
 from core.graphs.views.sensitive import SensitiveLinks, drawn_share, stored_links, write_sensitive
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.methods._shared.matching.pairs import pack
-from core.methods.base import Parameters, Progress, Training
+from core.methods.base import FittedModel, Parameters, Progress, Training
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import noise_generator
 from papers._shared.defences.visible import REASON, Altered, DefenceParams, Visible, merged
@@ -37,7 +37,7 @@ WEIGHTED = "weighted"
 
 
 @dataclass(frozen=True)
-class AlteredModel(StoredCells):
+class AlteredModel(StoredCells, FittedModel):
     """Cells have the columns ``key`` (int64), ``weight`` (float32) and ``direction`` (uint8).
 
     ``hidden``: the links that were taken for sensitive, for the curators' comparison; a sample needs none.
@@ -54,6 +54,10 @@ class AlteredModel(StoredCells):
         Losses and AUCs are functions of the list; an AUC is a fraction whose denominator tells its length.
         """
         return Training() if self.named else self.told
+
+    def hidden_links(self) -> SensitiveLinks:
+        """Return the links that were taken for sensitive."""
+        return self.hidden
 
     def edge_weights(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return keys and weights of every relation where they are what is published; else nothing."""

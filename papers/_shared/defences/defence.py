@@ -8,14 +8,14 @@ directions, and no method puts one back.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
-    Assurance,
     GraphKinds,
+    Method,
     Progress,
     PublicFacts,
     require_accepted,
@@ -30,40 +30,54 @@ if TYPE_CHECKING:
     from papers._shared.defences.altered import AlteredModel
 
 
-class Defence(ABC):
-    """Base of the defences, for relations without time inside one node type, each by itself.
+def defence(
+    module: str,
+    name: str,
+    title: str,
+    summary: str,
+    Params: type[DefenceParams],
+    altered: Callable[[Visible, Any, Rng, Progress], Altered],
+    **answers: Any,
+) -> Method:
+    """Make a defence, for relations without time inside one node type, each by itself.
 
     A directed relation is treated as the pairs that it joins in either direction. A pair that is kept keeps
-    its directions, a pair that is added points either way by a coin.
+    its directions, a pair that is added points either way by a coin. ``altered(visible, params, rng,
+    progress)`` chooses the pairs to publish of one relation; it imports what it needs, and its steps are
+    fixed in number.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    summary: ClassVar[str]
-    Params: ClassVar[type[DefenceParams]]
-    assurance: Assurance = "experimental"
-    accepts = GraphKinds(static=True, heterogeneous=True, attributed=True, directed=True)
-    units = frozenset({Unit.EDGE})
-    kinds = frozenset({GuaranteeKind.NONE})
-    hides_links: ClassVar[bool] = True
-
-    @abstractmethod
-    def altered(self, visible: Visible, params: Any, rng: Rng, progress: Progress) -> Altered:
-        """Choose the pairs to publish of one relation. Imports what it needs; steps are fixed in number."""
-
-    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
+    def plan(params: Any, public: PublicFacts) -> PrivacyPlan:
         """Plan one unprotected access to the whole graph; the sensitive links are a part of it."""
-        require_accepted(self, public)
-        return unprotected_plan(self.name, public, REASON)
+        require_accepted(made, public)
+        return unprotected_plan(name, public, REASON)
 
-    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> AlteredModel:
+    def fit(graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> AlteredModel:
         """Alter every relation that is not public and of this sort, and keep it as pairs with weights."""
         from papers._shared.defences.altered import fit_altered
 
-        return fit_altered(self.name, self.altered, graph, params, progress)
+        return fit_altered(name, altered, graph, params, progress)
 
-    def load(self, folder: Path) -> AlteredModel:
+    def load(folder: Path) -> AlteredModel:
         """Read the model that its ``save`` wrote."""
         from papers._shared.defences.altered import load_altered
 
-        return load_altered(folder, self.name, self.Params)
+        return load_altered(folder, name, Params)
+
+    made = Method(
+        module=module,
+        name=name,
+        title=title,
+        summary=summary,
+        assurance="experimental",
+        Params=Params,
+        accepts=GraphKinds(static=True, heterogeneous=True, attributed=True, directed=True),
+        units=frozenset({Unit.EDGE}),
+        kinds=frozenset({GuaranteeKind.NONE}),
+        plan=plan,
+        fit=fit,
+        load=load,
+        hides_links=True,
+        **answers,
+    )
+    return made

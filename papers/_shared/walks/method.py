@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from core import errors
 from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
     Accelerator,
-    Assurance,
     GraphKinds,
+    Method,
     Progress,
     PublicFacts,
     require_accepted,
@@ -30,26 +31,45 @@ MOST_CELLS = 1_000
 REASON = "It learns from random walks of the original graph and keeps its true numbers of edges."
 
 
+@dataclass(frozen=True)
 class WalkMethod:
-    """Base of the methods. ``typed``: labels say relation and direction, and cells keep their numbers."""
+    """The methods, by what they differ in.
 
+    ``typed``: labels say relation and direction, and cells keep their numbers.
+    """
+
+    module: str
     name: str
     title: str
     summary: str
-    typed: ClassVar[bool]
+    typed: bool
     Params: type[WalkParams]
-    needs: ClassVar[tuple[str, ...]] = ("torch",)
-    assurance: Assurance = "experimental"
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    units = frozenset({Unit.EDGE, Unit.EVENT})
-    kinds = frozenset({GuaranteeKind.NONE})
+
+    def method(self) -> Method:
+        """Make the method."""
+        return Method(
+            module=self.module,
+            name=self.name,
+            title=self.title,
+            summary=self.summary,
+            needs=("torch",),
+            assurance="experimental",
+            Params=self.Params,
+            accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
+            units=frozenset({Unit.EDGE, Unit.EVENT}),
+            kinds=frozenset({GuaranteeKind.NONE}),
+            plan=self.plan,
+            fit=self.fit,
+            load=self.load,
+            accelerator=self.accelerator,
+        )
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Plan one unprotected access to the whole graph; at most 1,000 cells (relations times steps).
 
         Walks go over every relation that is not public, whichever are asked for: all of them count.
         """
-        require_accepted(self, public)
+        require_accepted(self.method(), public)
         walked = (relation.name for relation in public.schema.edge_types if not relation.public)
         cells = sum(len(public.schema.steps_of(name)) for name in walked)
         if cells > MOST_CELLS:

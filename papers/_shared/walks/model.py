@@ -15,7 +15,7 @@ from core.graphs.graph import Graph
 from core.learning.devices import seeded
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, edge_table, load_stored
-from core.methods.base import Progress, Training
+from core.methods.base import FittedModel, Progress, Training
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import noise_generator
 from papers._shared import tensor_files
@@ -44,7 +44,7 @@ MISSING = 0.1
 
 
 @dataclass(frozen=True)
-class WalkModel(StoredCells):
+class WalkModel(StoredCells, FittedModel):
     """``cells``: the true number of edges of each. ``weights``: of network and candidates, by name."""
 
     params: WalkParams

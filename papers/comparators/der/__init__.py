@@ -36,45 +36,50 @@ from core.methods._shared.frame.plan import divide
 from papers.comparators.der.params import DERParams
 
 
-class DER(PerCell):
-    """Noisy order, noisy quadtree, uniform regions."""
+def idle(params: DERParams) -> Iterable[Idle]:
+    """Name the parameters that the others leave without effect."""
+    if params.order == "given":
+        yield Idle(("order_share",), "order=given pays for no order; order=noisy_degree does")
 
-    name = "der"
-    title = "DER"
-    summary = (
+
+def most_groups(params: DERParams, nodes: int) -> int:
+    """Return how often the finest level cuts either side."""
+    from papers.comparators.der.tree import depth_of
+
+    return int(2 ** depth_of(nodes, params))
+
+
+def cell_reads(params: DERParams, nano_epsilon: int) -> dict[str, int]:
+    """Return what every cell pays at least for its number of edges, and for the degrees of its order."""
+    count, rest = divide(nano_epsilon, params.count_share)
+    if params.order == "given":
+        return {"edge_count": count}
+    return {
+        "edge_count": count,
+        "degrees": divide(rest, params.order_share / (1 - params.count_share))[0],
+    }
+
+
+def parts() -> Parts:
+    """Pay for order and tree, and place edges in its regions."""
+    from papers.comparators.der.draw import draw
+    from papers.comparators.der.tree import fit
+
+    return Parts(fit, draw)
+
+
+GENERATOR = PerCell(
+    module=__name__,
+    name="der",
+    title="DER",
+    summary=(
         "A noisy quadtree over the adjacency matrix, nodes in noisy-degree order; dense regions are cut "
         "further, and edges placed at random inside regions. Pure epsilon under every unit but node."
-    )
-    mechanism = "laplace"
-    Params = DERParams
-
-    def idle(self, params: DERParams) -> Iterable[Idle]:
-        """Name the parameters that the others leave without effect."""
-        if params.order == "given":
-            yield Idle(("order_share",), "order=given pays for no order; order=noisy_degree does")
-
-    def most_groups(self, params: DERParams, nodes: int) -> int:
-        """Return how often the finest level cuts either side."""
-        from papers.comparators.der.tree import depth_of
-
-        return int(2 ** depth_of(nodes, params))
-
-    def cell_reads(self, params: DERParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what every cell pays at least for its number of edges, and for the degrees of its order."""
-        count, rest = divide(nano_epsilon, params.count_share)
-        if params.order == "given":
-            return {"edge_count": count}
-        return {
-            "edge_count": count,
-            "degrees": divide(rest, params.order_share / (1 - params.count_share))[0],
-        }
-
-    def parts(self) -> Parts:
-        """Pay for order and tree, and place edges in its regions."""
-        from papers.comparators.der.draw import draw
-        from papers.comparators.der.tree import fit
-
-        return Parts(fit, draw)
-
-
-GENERATOR = DER()
+    ),
+    mechanism="laplace",
+    Params=DERParams,
+    idle=idle,
+    most_groups=most_groups,
+    cell_reads=cell_reads,
+    parts=parts,
+).method()

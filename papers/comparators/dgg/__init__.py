@@ -30,28 +30,29 @@ from core.methods._shared.frame.plan import divide
 from papers.comparators.dgg.params import DGGParams
 
 
-class DGG(PerCell):
-    """Noisy degrees, affinity blocks, and a degree-exact matching of the rest."""
+def cell_reads(params: DGGParams, nano_epsilon: int) -> dict[str, int]:
+    """Return what the count and the degrees of every cell cost."""
+    count, degrees = divide(nano_epsilon, params.count_share)
+    return {"edge_count": count, "degrees": degrees}
 
-    name = "dgg"
-    title = "DGG"
-    summary = (
+
+def parts() -> Parts:
+    """Pay for degrees, and draw by blocks and matching."""
+    from papers.comparators.dgg.draw import draw, fit
+
+    return Parts(fit, draw)
+
+
+GENERATOR = PerCell(
+    module=__name__,
+    name="dgg",
+    title="DGG",
+    summary=(
         "Noisy degrees per snapshot, rebuilt with affinity blocks of like degree (BTER). Pure epsilon under "
         "every unit but node."
-    )
-    mechanism = "laplace"
-    Params = DGGParams
-
-    def cell_reads(self, params: DGGParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what the count and the degrees of every cell cost."""
-        count, degrees = divide(nano_epsilon, params.count_share)
-        return {"edge_count": count, "degrees": degrees}
-
-    def parts(self) -> Parts:
-        """Pay for degrees, and draw by blocks and matching."""
-        from papers.comparators.dgg.draw import draw, fit
-
-        return Parts(fit, draw)
-
-
-GENERATOR = DGG()
+    ),
+    mechanism="laplace",
+    Params=DGGParams,
+    cell_reads=cell_reads,
+    parts=parts,
+).method()

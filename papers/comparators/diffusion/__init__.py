@@ -33,15 +33,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from core import errors
 from core.graphs.schema.node_bins import synthesised_in
 from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
     Accelerator,
-    Assurance,
     GraphKinds,
+    Method,
     Progress,
     PublicFacts,
     require_accepted,
@@ -57,61 +57,71 @@ if TYPE_CHECKING:
 USEFUL_NODES = 4_000
 
 
-class Diffusion:
-    """Removal of edges, learned backwards."""
+NAME = "diffusion"
 
-    name = "diffusion"
-    title = "Diffusion"
-    summary = (
+
+def plan(params: DiffusionParams, public: PublicFacts) -> PrivacyPlan:
+    """Plan one unprotected access to the whole graph. Asking for node attributes is refused where the
+    schema declares none that may be synthesised."""
+    require_accepted(GENERATOR, public)
+    if params.node_attributes and not synthesised_in(public.schema, public.edge_types):
+        raise errors.NotAccepted(
+            "node_attributes has no effect: no node type at an end of the relations declares a protected "
+            "attribute with categories or bounds; declare one, or leave it out",
+            field="node_attributes",
+        )
+    return unprotected_plan(NAME, public, REASON)
+
+
+def accelerator(params: DiffusionParams, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
+    """Useful from 4,000 nodes on."""
+    return Accelerator.USEFUL if sum(nodes.values()) >= USEFUL_NODES else Accelerator.NONE
+
+
+def carries_nodes(params: DiffusionParams) -> bool:
+    """Tell whether nodes of a release carry what protected attributes the schema declares."""
+    return params.node_attributes
+
+
+def node_values_plan(plan: PrivacyPlan) -> PrivacyPlan:
+    """Return the part of the plan that reads node attributes: all of it."""
+    return plan
+
+
+def fit_graph(
+    graph: PrivateGraph, plan: PrivacyPlan, params: DiffusionParams, progress: Progress
+) -> DiffusionModel:
+    """Train the denoisers on the raw graph."""
+    from papers.comparators.diffusion.fit import fit_diffusion
+
+    return fit_diffusion(NAME, graph, params, progress)
+
+
+def load(folder: Path) -> DiffusionModel:
+    """Read the model that its ``save`` wrote."""
+    from papers.comparators.diffusion.model import load
+
+    return load(folder, NAME, DiffusionParams)
+
+
+GENERATOR = Method(
+    module=__name__,
+    name=NAME,
+    title="Diffusion",
+    summary=(
         "A discrete diffusion model of the original graph and its node attributes: what is reached without "
         "privacy. Guarantee none."
-    )
-    needs: ClassVar[tuple[str, ...]] = ("torch",)
-    assurance: Assurance = "experimental"
-    Params = DiffusionParams
-    accepts = GraphKinds(static=True, heterogeneous=True, attributed=True)
-    units = frozenset({Unit.EDGE})
-    kinds = frozenset({GuaranteeKind.NONE})
-
-    def plan(self, params: DiffusionParams, public: PublicFacts) -> PrivacyPlan:
-        """Plan one unprotected access to the whole graph. Asking for node attributes is refused where the
-        schema declares none that may be synthesised."""
-        require_accepted(self, public)
-        if params.node_attributes and not synthesised_in(public.schema, public.edge_types):
-            raise errors.NotAccepted(
-                "node_attributes has no effect: no node type at an end of the relations declares a protected "
-                "attribute with categories or bounds; declare one, or leave it out",
-                field="node_attributes",
-            )
-        return unprotected_plan(self.name, public, REASON)
-
-    def accelerator(
-        self, params: DiffusionParams, public: PublicFacts, nodes: Mapping[str, int]
-    ) -> Accelerator:
-        """Useful from 4,000 nodes on."""
-        return Accelerator.USEFUL if sum(nodes.values()) >= USEFUL_NODES else Accelerator.NONE
-
-    def carries_nodes(self, params: DiffusionParams) -> bool:
-        """Tell whether nodes of a release carry what protected attributes the schema declares."""
-        return params.node_attributes
-
-    def node_values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
-        """Return the part of the plan that reads node attributes: all of it."""
-        return plan
-
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: DiffusionParams, progress: Progress
-    ) -> DiffusionModel:
-        """Train the denoisers on the raw graph."""
-        from papers.comparators.diffusion.fit import fit_diffusion
-
-        return fit_diffusion(self.name, graph, params, progress)
-
-    def load(self, folder: Path) -> DiffusionModel:
-        """Read the model that its ``save`` wrote."""
-        from papers.comparators.diffusion.model import load
-
-        return load(folder, self.name, self.Params)
-
-
-GENERATOR = Diffusion()
+    ),
+    needs=("torch",),
+    assurance="experimental",
+    Params=DiffusionParams,
+    accepts=GraphKinds(static=True, heterogeneous=True, attributed=True),
+    units=frozenset({Unit.EDGE}),
+    kinds=frozenset({GuaranteeKind.NONE}),
+    plan=plan,
+    accelerator=accelerator,
+    carries_nodes=carries_nodes,
+    node_values_plan=node_values_plan,
+    fit=fit_graph,
+    load=load,
+)

@@ -16,7 +16,7 @@ from core.graphs.schema.node_bins import node_bins, synthesised
 from core.learning.devices import one_thread
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.methods._shared.node_values.stage import with_values
-from core.methods.base import Parameters, Progress, Training
+from core.methods.base import FittedModel, Parameters, Progress, Training
 from core.privacy.entropy import Generator as Rng
 from papers._shared import tensor_files
 from papers.comparators.diffusion.attributes import ValueDenoiser, dealt, one_hot
@@ -36,7 +36,7 @@ def families(schema: GraphSchema, names: tuple[str, ...]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class DiffusionModel(StoredCells):
+class DiffusionModel(StoredCells, FittedModel):
     """Cells have the columns ``degrees`` and ``groups`` (int64), every node's. Made without a guarantee.
 
     ``weights``: by "edges.<family>.<name>" and "values.<node type or family>.<name>" the networks, by

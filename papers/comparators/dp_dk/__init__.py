@@ -38,43 +38,48 @@ from core.methods._shared.frame.plan import divide
 from papers.comparators.dp_dk.params import DKParams
 
 
-class DK(PerCell):
-    """Sorted degrees with isotonic regression, or degrees with a matrix over noisy degree classes."""
+def idle(params: DKParams) -> Iterable[Idle]:
+    """Name the parameters that the others leave without effect."""
+    if params.order == 1:
+        why = "order=1 reads no pairs of degrees; order=2 does"
+        yield Idle(("matrix_share", "class_ratio"), why)
 
-    name = "dp_dk"
-    title = "dK-1 and dK-2"
-    summary = (
+
+def most_groups(params: DKParams, nodes: int) -> int:
+    """Return the number of degree classes; order 1 has none."""
+    from papers.comparators.dp_dk.draw import thresholds
+
+    return 1 if params.order == 1 else 1 + len(thresholds(nodes, params.class_ratio))
+
+
+def cell_reads(params: DKParams, nano_epsilon: int) -> dict[str, int]:
+    """Return what every cell pays for its counts, degrees and pairs of degree classes."""
+    if params.order == 1:
+        count, degrees = divide(nano_epsilon, params.count_share)
+        return {"edge_count": count, "sorted_degrees": degrees}
+    count, matrix, degrees = divide(nano_epsilon, params.count_share, params.matrix_share)
+    return {"edge_count": count, "degrees": degrees, "group_matrix": matrix}
+
+
+def parts() -> Parts:
+    """Pay for degrees and their pairs, and match ends by them."""
+    from papers.comparators.dp_dk.draw import draw, fit
+
+    return Parts(fit, draw)
+
+
+GENERATOR = PerCell(
+    module=__name__,
+    name="dp_dk",
+    title="dK-1 and dK-2",
+    summary=(
         "Noisy degree sequence (order 1), or noisy degrees and edge counts between classes of noisy degree "
         "(order 2), per snapshot. Pure epsilon under every unit but node."
-    )
-    mechanism = "laplace"
-    Params = DKParams
-
-    def idle(self, params: DKParams) -> Iterable[Idle]:
-        """Name the parameters that the others leave without effect."""
-        if params.order == 1:
-            why = "order=1 reads no pairs of degrees; order=2 does"
-            yield Idle(("matrix_share", "class_ratio"), why)
-
-    def most_groups(self, params: DKParams, nodes: int) -> int:
-        """Return the number of degree classes; order 1 has none."""
-        from papers.comparators.dp_dk.draw import thresholds
-
-        return 1 if params.order == 1 else 1 + len(thresholds(nodes, params.class_ratio))
-
-    def cell_reads(self, params: DKParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what every cell pays for its counts, degrees and pairs of degree classes."""
-        if params.order == 1:
-            count, degrees = divide(nano_epsilon, params.count_share)
-            return {"edge_count": count, "sorted_degrees": degrees}
-        count, matrix, degrees = divide(nano_epsilon, params.count_share, params.matrix_share)
-        return {"edge_count": count, "degrees": degrees, "group_matrix": matrix}
-
-    def parts(self) -> Parts:
-        """Pay for degrees and their pairs, and match ends by them."""
-        from papers.comparators.dp_dk.draw import draw, fit
-
-        return Parts(fit, draw)
-
-
-GENERATOR = DK()
+    ),
+    mechanism="laplace",
+    Params=DKParams,
+    idle=idle,
+    most_groups=most_groups,
+    cell_reads=cell_reads,
+    parts=parts,
+).method()

@@ -33,35 +33,33 @@ Facebook, four times the epsilon changes neither.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.frame.plan import divide
 from papers.comparators.ldpgen.params import LDPGenParams
 
 
-class LDPGen(PerCell):
-    """The protocol for static graphs, and the same on each snapshot of a stream."""
-
-    name = "ldpgen"
-    title = "LDPGen"
-    summary = (
-        "Every node reports noisy edge counts towards groups, twice or more, as in the local model; "
-        "groups by k-means. Pure epsilon under every unit but node."
-    )
-    mechanism = "laplace"
-    Params = LDPGenParams
-    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
-
-    def cell_reads(self, params: LDPGenParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what every report of a cell's nodes costs at least."""
-        return {"group_degrees": min(divide(nano_epsilon, *[1 / params.reports] * (params.reports - 1)))}
-
-    def parts(self) -> Parts:
-        """Collect reports, and draw from the last of them."""
-        from papers.comparators.ldpgen.reports import draw, fit
-
-        return Parts(fit, draw)
+def cell_reads(params: LDPGenParams, nano_epsilon: int) -> dict[str, int]:
+    """Return what every report of a cell's nodes costs at least."""
+    return {"group_degrees": min(divide(nano_epsilon, *[1 / params.reports] * (params.reports - 1)))}
 
 
-GENERATOR = LDPGen()
+def parts() -> Parts:
+    """Collect reports, and draw from the last of them."""
+    from papers.comparators.ldpgen.reports import draw, fit
+
+    return Parts(fit, draw)
+
+
+GENERATOR = PerCell(
+    module=__name__,
+    name="ldpgen",
+    title="LDPGen",
+    summary=(
+        "Every node reports noisy edge counts towards groups, twice or more, as in the local model; groups "
+        "by k-means. Pure epsilon under every unit but node."
+    ),
+    mechanism="laplace",
+    Params=LDPGenParams,
+    cell_reads=cell_reads,
+    parts=parts,
+).method(needs=("sklearn",))

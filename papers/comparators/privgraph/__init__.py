@@ -49,36 +49,39 @@ if TYPE_CHECKING:
     from core.privacy.accounting.plan import PrivacyPlan
 
 
-class PrivGraph(PerCell):
-    """The paper's method for static graphs, and the same on each snapshot of a stream."""
+def require_room(
+    params: PrivGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> None:
+    """Check the degrees inside communities; see :class:`Method`."""
+    CELLS.require_room(params, plan, schema, nodes)
+    for name in {each.edge_type for each in plan.allotments}:
+        require_nodes(schema, name, nodes)
 
-    name = "privgraph"
-    title = "PrivGraph"
-    summary = (
+
+def most_groups(params: PrivGraphParams, nodes: int) -> int:
+    """Return the number of super-nodes, which communities do not exceed."""
+    return min(-(-nodes // params.super_node_size), params.max_super_nodes)
+
+
+def parts() -> Parts:
+    """Pay for partition and counts, and draw from them."""
+    from papers.comparators.privgraph.snapshot import draw, fit
+
+    return Parts(fit, draw)
+
+
+CELLS = PerCell(
+    module=__name__,
+    name="privgraph",
+    title="PrivGraph",
+    summary=(
         "A private partition into communities, degrees inside them and edge counts between them; every "
         "snapshot on its own. Pure epsilon under edge, event or w-event privacy."
-    )
-    mechanism = "laplace and exponential"
-    Params = PrivGraphParams
-    units = frozenset({Unit.EDGE, Unit.EVENT, Unit.W_EVENT})
-
-    def require_room(
-        self, params: PrivGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> None:
-        """Check the degrees inside communities; see the protocol."""
-        super().require_room(params, plan, schema, nodes)
-        for name in {each.edge_type for each in self.structure_of(plan).allotments}:
-            require_nodes(schema, name, nodes)
-
-    def most_groups(self, params: PrivGraphParams, nodes: int) -> int:
-        """Return the number of super-nodes, which communities do not exceed."""
-        return min(-(-nodes // params.super_node_size), params.max_super_nodes)
-
-    def parts(self) -> Parts:
-        """Pay for partition and counts, and draw from them."""
-        from papers.comparators.privgraph.snapshot import draw, fit
-
-        return Parts(fit, draw)
-
-
-GENERATOR = PrivGraph()
+    ),
+    mechanism="laplace and exponential",
+    Params=PrivGraphParams,
+    units=frozenset({Unit.EDGE, Unit.EVENT, Unit.W_EVENT}),
+    most_groups=most_groups,
+    parts=parts,
+)
+GENERATOR = CELLS.method(require_room=require_room)

@@ -32,32 +32,35 @@ from core.methods._shared.frame.plan import divide
 from papers.comparators.privhrg.params import PrivHRGParams
 
 
-class PrivHRG(PerCell):
-    """A dendrogram fitted to noisy counts, then a noisy number of edges for each of its nodes."""
+def most_groups(params: PrivHRGParams, nodes: int) -> int:
+    """Return the number of leaves."""
+    return min(params.leaves, nodes)
 
-    name = "privhrg"
-    title = "PrivHRG"
-    summary = (
+
+def cell_reads(params: PrivHRGParams, nano_epsilon: int) -> dict[str, int]:
+    """Return what every cell pays for the edges between leaves, and for those of dendrogram nodes."""
+    _, evidence, rest = divide(nano_epsilon, params.adjust_share, params.evidence_share)
+    return {"group_matrix": evidence, "pair_classes": rest}
+
+
+def parts() -> Parts:
+    """Pay for evidence and counts, and draw uniformly at each dendrogram node."""
+    from papers.comparators.privhrg.draw import draw, fit
+
+    return Parts(fit, draw)
+
+
+GENERATOR = PerCell(
+    module=__name__,
+    name="privhrg",
+    title="PrivHRG",
+    summary=(
         "Hierarchical random graph: a dendrogram over groups fitted to noisy counts, and noisy edge counts "
         "for its nodes, per snapshot. Pure epsilon under every unit but node."
-    )
-    mechanism = "laplace and exponential"
-    Params = PrivHRGParams
-
-    def most_groups(self, params: PrivHRGParams, nodes: int) -> int:
-        """Return the number of leaves."""
-        return min(params.leaves, nodes)
-
-    def cell_reads(self, params: PrivHRGParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what every cell pays for the edges between leaves, and for those of dendrogram nodes."""
-        _, evidence, rest = divide(nano_epsilon, params.adjust_share, params.evidence_share)
-        return {"group_matrix": evidence, "pair_classes": rest}
-
-    def parts(self) -> Parts:
-        """Pay for evidence and counts, and draw uniformly at each dendrogram node."""
-        from papers.comparators.privhrg.draw import draw, fit
-
-        return Parts(fit, draw)
-
-
-GENERATOR = PrivHRG()
+    ),
+    mechanism="laplace and exponential",
+    Params=PrivHRGParams,
+    most_groups=most_groups,
+    cell_reads=cell_reads,
+    parts=parts,
+).method()

@@ -23,8 +23,7 @@ from core.errors import NotAccepted
 from core.graphs.graph import Graph
 from core.methods import edgerand, registry, tmf
 from core.methods._shared.degrees import counts
-from core.methods._shared.frame.percell import PerCell
-from core.methods.base import PublicFacts, StreamGenerator, no_progress
+from core.methods.base import PublicFacts, no_progress
 from core.methods.keyframe import step as keyframe_step
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import GuaranteeKind
@@ -64,10 +63,9 @@ TEMPORAL = {
     if GuaranteeKind.PURE in generator.kinds and generator.units & {Unit.EVENT, Unit.W_EVENT}
     if name not in ELSEWHERE
 }
+STATEFUL = "composed", "keyframe", "psgraph"
 LIVE = {
-    name: generator
-    for name, generator in TEMPORAL.items()
-    if isinstance(generator, StreamGenerator) and not isinstance(generator, PerCell)
+    name: generator for name, generator in TEMPORAL.items() if generator.step is not None and name in STATEFUL
 }
 """The methods that hand something on from one tick to the next."""
 

@@ -48,97 +48,88 @@ if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
 REASON = "THEPUFF's published perturbation takes its probabilities from exact edge counts."
+NAME = "thepuff_perturb"
 
 
-class ThepuffPerturb(PerCell):
-    """Balanced flips in every cell; or the published ones."""
+def plan(params: ThepuffPerturbParams, public: PublicFacts) -> PrivacyPlan:
+    """Grant every cell (relation and step) the same epsilon; variant paper is one unprotected access.
 
-    name = "thepuff_perturb"
-    title = "THEPUFF's perturbation"
-    summary = (
-        "Flips every possible edge, balanced so that the density is kept, as THEPUFF perturbs the graph that "
-        "it learns from. Pure epsilon under every unit but node; or as published, without a guarantee."
-    )
-    mechanism = "laplace and randomised response"
-    Params = ThepuffPerturbParams
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.NONE})
+    EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
+    PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon. A parameter that the other
+    variant alone looks at is refused.
+    """
+    if params.variant == "paper":
+        require_accepted(CELLS.edges, public)
+        require_heeded(params, idle(params))
+        return unprotected_plan(NAME, public, REASON)
+    return CELLS.plan(params, public)
 
-    def plan(self, params: ThepuffPerturbParams, public: PublicFacts) -> PrivacyPlan:
-        """Divide as :class:`PerCell` has it; variant paper is one unprotected access.
 
-        A parameter that the other variant alone looks at is refused.
-        """
-        if params.variant == "paper":
-            require_accepted(self, public)
-            require_heeded(params, self.idle(params))
-            return unprotected_plan(self.name, public, REASON)
-        return super().plan(params, public)
+def claim(params: ThepuffPerturbParams, public: PublicFacts) -> Claimed | None:
+    """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
+    return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
 
-    def claim(self, params: ThepuffPerturbParams, public: PublicFacts) -> Claimed | None:
-        """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
-        return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
 
-    def cell_reads(self, params: ThepuffPerturbParams, nano_epsilon: int) -> dict[str, int]:
-        """Return what the number of edges of every cell costs; variant paper pays for nothing."""
-        if params.variant == "paper":
-            return {}
-        return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
+def cell_reads(params: ThepuffPerturbParams, nano_epsilon: int) -> dict[str, int]:
+    """Return what the number of edges of every cell costs; variant paper pays for nothing."""
+    if params.variant == "paper":
+        return {}
+    return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
 
-    def true_shares(
-        self, params: ThepuffPerturbParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Mapping[str, tuple[float, float]]:
-        """Compute the expected share of true edges: 1 - p_drop, as about as many come as go; variant sound.
 
-        At the declared bound on edges or a guess. Nothing is said of variant paper, which has no guarantee
-        and keeps 1 - exp(-eps_minus).
-        """
-        from core.methods._shared.flips.true_edges import kept_shares
-        from core.privacy.mechanisms.randomised_response import Flips
+def true_shares(
+    params: ThepuffPerturbParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Mapping[str, tuple[float, float]]:
+    """Compute the expected share of true edges: 1 - p_drop, as about as many come as go; variant sound.
 
-        def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
-            return Flips.balanced(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
+    At the declared bound on edges or a guess. Nothing is said of variant paper, which has no guarantee
+    and keeps 1 - exp(-eps_minus).
+    """
+    from core.methods._shared.flips.true_edges import kept_shares
+    from core.privacy.mechanisms.randomised_response import Flips
 
-        return (
-            {}
-            if params.variant == "paper"
-            else kept_shares(self.structure_of(plan), schema, nodes, flips_for)
-        )
+    def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
+        return Flips.balanced(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
 
-    def idle(self, params: ThepuffPerturbParams) -> Iterable[Idle]:
-        """Name the parameters that the others leave without effect."""
-        if params.variant == "paper":
-            yield Idle(("count_share",), "variant=paper takes exact counts; variant=sound spends it")
-            yield Idle(("attribute_share",), "variant=paper releases bare edges; variant=sound spends it")
-        else:
-            yield Idle(("epsilon_minus",), "it is of variant=paper; the request's epsilon counts here")
+    return {} if params.variant == "paper" else kept_shares(plan, schema, nodes, flips_for)
 
-    def parts(self) -> Parts:
-        """Flip at fit; nothing is left to draw."""
-        return Parts(_flipped, same_edges)
 
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: ThepuffPerturbParams, progress: Progress
-    ) -> FittedModel:
-        """Perturb the graph, at the plan's cost. O(edges in and out)."""
-        if params.variant == "sound":
-            model: FittedModel = super().fit(graph, plan, params, progress)
-            return model
-        from papers.thepuff.perturb.published import perturbed_model
+def idle(params: ThepuffPerturbParams) -> Iterable[Idle]:
+    """Name the parameters that the others leave without effect."""
+    if params.variant == "paper":
+        yield Idle(("count_share",), "variant=paper takes exact counts; variant=sound spends it")
+        yield Idle(("attribute_share",), "variant=paper releases bare edges; variant=sound spends it")
+    else:
+        yield Idle(("epsilon_minus",), "it is of variant=paper; the request's epsilon counts here")
 
-        return perturbed_model(self.name, graph.unprotected(REASON), params, progress)
 
-    def load(self, folder: Path) -> FittedModel:
-        """Read the model that its ``save`` wrote."""
-        from core.methods._shared.frame.model import CellsModel
-        from papers.thepuff.perturb.published import as_published
+def parts() -> Parts:
+    """Flip at fit; nothing is left to draw."""
+    return Parts(_flipped, same_edges)
 
-        model: FittedModel = super().load(folder)
-        if isinstance(model, CellsModel):
-            params = model.params
-            if isinstance(params, ThepuffPerturbParams) and params.variant == "paper":
-                return as_published(model)
-        return model
+
+def fit(
+    graph: PrivateGraph, plan: PrivacyPlan, params: ThepuffPerturbParams, progress: Progress
+) -> FittedModel:
+    """Perturb the graph, at the plan's cost. O(edges in and out)."""
+    if params.variant == "sound":
+        return CELLS.fit(graph, plan, params, progress)
+    from papers.thepuff.perturb.published import perturbed_model
+
+    return perturbed_model(NAME, graph.unprotected(REASON), params, progress)
+
+
+def load(folder: Path) -> FittedModel:
+    """Read the model that its ``save`` wrote."""
+    from core.methods._shared.frame.model import CellsModel
+    from papers.thepuff.perturb.published import as_published
+
+    model = CELLS.load(folder)
+    if isinstance(model, CellsModel):
+        params = model.params
+        if isinstance(params, ThepuffPerturbParams) and params.variant == "paper":
+            return as_published(model)
+    return model
 
 
 def _flipped(
@@ -150,4 +141,20 @@ def _flipped(
     return drawn_edges(cell, balanced(cell, nano_epsilon, params.count_share).ends)
 
 
-GENERATOR = ThepuffPerturb()
+CELLS = PerCell(
+    module=__name__,
+    name=NAME,
+    title="THEPUFF's perturbation",
+    summary=(
+        "Flips every possible edge, balanced so that the density is kept, as THEPUFF perturbs the graph "
+        "that it learns from. Pure epsilon under every unit but node; or as published, without a guarantee."
+    ),
+    mechanism="laplace and randomised response",
+    Params=ThepuffPerturbParams,
+    accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
+    kinds=frozenset({GuaranteeKind.PURE, GuaranteeKind.NONE}),
+    cell_reads=cell_reads,
+    idle=idle,
+    parts=parts,
+)
+GENERATOR = CELLS.method(plan=plan, claim=claim, true_shares=true_shares, fit=fit, load=load)

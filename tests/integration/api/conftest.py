@@ -57,6 +57,14 @@ def quiet_stdout() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def patient_with_redis() -> Iterator[None]:
+    """On a busy machine Redis may be slow: that must not look as if it were away."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("api.http.limits.REDIS_TIMEOUT_SECONDS", PATIENCE_SECONDS)
+        yield
+
+
 @pytest.fixture(scope="session")
 def api_settings(
     postgres_cluster: postgres.PostgresCluster, redis_url: str, tmp_path_factory: pytest.TempPathFactory
@@ -79,6 +87,7 @@ def api_settings(
         key_cache_seconds=0.2,
         rate_limit_attempts_per_minute=100_000,  # all tests call from one address, many without a key
         rate_limit_open_per_minute=0,
+        head_signing_key=secrets.token_hex(32),
     )
     postgres_cluster.drop(name)
 

@@ -79,6 +79,36 @@ def test_an_audit_is_asked_for_run_and_read(tenant: Tenant, stranger: Tenant, wo
     assert stranger.call("GET", f"/audits/{queued['id']}").json()["type"] == "/problems/not-found"
 
 
+CARRYING = {
+    "structures": {
+        "edge": {"method": "dcsbm"},
+        "*": {"method": "anchored", "parameters": {"evidence": "none"}},
+    },
+    "attribute_share": 0.25,
+    "node_attribute_share": 0.1,
+}
+
+
+def test_a_composition_is_audited_on_two_relations(tenant: Tenant):
+    """On canaries whose edges carry a value and whose nodes a protected attribute."""
+    asked = ask(tenant, method="composed", runs=100, parameters=CARRYING)
+    assert asked.status_code == 202, asked.text
+    told = asked.json()["parameters"]["structures"]
+    assert {name: each["method"] for name, each in told.items()} == {"edge": "dcsbm", "beside": "anchored"}
+    unknown = ask(tenant, method="composed", parameters={"structures": {"knows": {"method": "dcsbm"}}})
+    assert (unknown.status_code, unknown.json()["type"]) == (422, "/problems/not-accepted")
+    assert unknown.json()["errors"][0]["field"] == "parameters.structures"
+
+
+@pytest.mark.audits
+def test_an_audit_of_all_that_a_composition_carries_ends(tenant: Tenant, worker_process: WorkerProcess):
+    asked = ask(tenant, method="composed", runs=100, parameters=CARRYING)
+    assert take(worker_process, Topic.AUDIT, asked.json()["id"], lambda: False)
+    done = tenant.call("GET", asked.headers["Location"]).json()
+    assert (done["state"], done["reason"]) == ("done", None)
+    assert done["result"]["verdict"] in ("passed", "inconclusive")
+
+
 def test_a_list_comes_page_by_page(tenant: Tenant):
     ids = [ask(tenant).json()["id"] for _ in range(3)]
     first = tenant.call("GET", "/audits?limit=2").json()

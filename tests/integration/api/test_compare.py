@@ -78,7 +78,7 @@ def test_two_methods_at_two_epsilons_from_price_to_page(compare: Compare):
     assert compare.jobs() == []  # the answer was no
 
     with working(compare.tenant):
-        shown = compare(dataset_id, "--runs", "1", "--yes", "--timeout", "120")
+        shown = compare(dataset_id, "--runs", "1", "--yes", "--timeout", f"{PATIENCE_SECONDS:.0f}")
     for words in ("Transitivity", "psgraph", "edgerand:form=symmetric", "original", "lower is closer"):
         assert words in shown.stdout
     assert len(compare.jobs()) == 4

@@ -31,6 +31,7 @@ from graphveil import Graphveil
 from graphveil.cli.app import app
 from graphveil.cli.console import ENDED_BADLY, TIMED_OUT
 from tests.integration.api.conftest import Tenant
+from tests.support.faults import until
 from tests.support.inline import taken
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import queued_job, ready_dataset
@@ -179,10 +180,8 @@ def test_a_process_that_is_to_stop_ends_its_streams_and_takes_no_time_for_them(
         assert next(frames) == {"retry": "1000"}
         assert next(frames)["data"]["state"] == "queued"
         rest = aside.submit(lambda: told(frames))
-        began = time.monotonic()
         stop(url)
         assert rest.result(timeout=PATIENCE_SECONDS) == []
-        assert time.monotonic() - began < PATIENCE_SECONDS
 
 
 def test_only_curators_are_told_exact_times(url: str, house: Tenant, published_job: str) -> None:
@@ -228,10 +227,7 @@ def test_streams_have_a_limit_for_each_tenant_and_for_all(
             full = refused(url, third, job_id)
             assert (full.status_code, full.json()["type"]) == (503, "/problems/event-streams-full")
             assert full.headers["retry-after"]
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while refused_status(url, third, job_id) == 503 and time.monotonic() < deadline:
-            time.sleep(0.05)  # the caller who left made room
-        assert refused_status(url, third, job_id) == 200
+        until(lambda: refused_status(url, third, job_id) == 200, what="the room that the caller left")
 
 
 def refused_status(url: str, who: Tenant, job_id: str) -> int:
@@ -256,7 +252,8 @@ def test_waiting_streams_hold_no_connection_of_the_database_and_no_thread(
             )
             for _ in range(80)
         ]
-        assert api_services.db.engine.pool.checkedout() <= 1  # type: ignore[attr-defined]
+        pool: Any = api_services.db.engine.pool
+        until(lambda: pool.checkedout() <= 1, what="the end of every look but one")
         plain = client.get(f"{url}/jobs/{job_id}", headers={"Authorization": headers["Authorization"]})
         assert plain.status_code == 200
         tenant.call("POST", f"/jobs/{job_id}/cancel")
@@ -326,8 +323,7 @@ def test_the_client_waits_over_a_stream_and_sees_every_step(url: str, tenant: Te
             timeout_seconds=PATIENCE_SECONDS,
             on_progress=lambda job, step: seen.append((job.state, step and step.stage)),
         )
-        while not seen:
-            time.sleep(0.01)
+        until(lambda: seen or waiting.done(), what="the first step")
         assert taken(tenant.services.settings, Topic.RUN, job_id)
         job = waiting.result()
     assert job.state == "published"

@@ -14,6 +14,7 @@ import pytest
 from core.identity.models import Role
 from core.outbox.models import Topic
 from tests.integration.api.conftest import EDGES, Tenant
+from tests.support.patience import PATIENCE_SECONDS
 
 ROLES = (Role.CURATOR, Role.REQUESTER)
 GENERATORS = ("openapi-python-client==0.29.1", "datamodel-code-generator==0.89.0")
@@ -87,9 +88,9 @@ print(len(files.items))
 def generators(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment that has the generators, and what their clients need."""
     at = tmp_path_factory.mktemp("generators")
-    subprocess.run([sys.executable, "-m", "venv", at], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", at], check=True, timeout=PATIENCE_SECONDS)
     install = [at / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, *GENERATORS], check=True, timeout=300)
+    subprocess.run([*install, *GENERATORS], check=True, timeout=2 * PATIENCE_SECONDS)
     return at
 
 
@@ -111,13 +112,15 @@ def test_a_generated_client_takes_a_graph_to_its_release(
         env=tools,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=2 * PATIENCE_SECONDS,
     )
     assert made.returncode == 0, made.stdout + made.stderr
 
     def run(script: str, *arguments: str) -> str:
         command = [generators / "bin" / "python", "-c", script, address, tenant.token(*ROLES), *arguments]
-        done = subprocess.run(command, cwd=generators, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            command, cwd=generators, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -137,7 +140,7 @@ def test_generated_models_take_an_answer(generators: Path, document: Path, house
     subprocess.run(
         [*command, "--output", generators / "shapes.py", "--output-model-type", "pydantic_v2.BaseModel"],
         check=True,
-        timeout=300,
+        timeout=2 * PATIENCE_SECONDS,
     )
     answer = house.call("GET", "/methods").text
     script = "import sys, shapes; print(len(shapes.Methods.model_validate_json(sys.stdin.read()).items))"
@@ -147,6 +150,6 @@ def test_generated_models_take_an_answer(generators: Path, document: Path, house
         input=answer,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     assert read.stdout.strip() == str(len(json.loads(answer)["items"])), read.stderr

@@ -63,15 +63,15 @@ class Api:
         found = [line for line in self.metrics().splitlines() if line.startswith(labels)]
         return sum(float(line.removeprefix(labels)) for line in found)
 
-    def settled(self) -> float:
-        """How many good answers of ``/healthz`` were counted, once none is counted any more.
+    def settled(self, route: str = "/healthz") -> float:
+        """How many good answers of the route were counted, once none is counted any more.
 
         An answer is counted after it was sent, so that its caller may be ahead of the count.
         """
         readings: list[float] = []
 
         def same() -> bool:
-            readings.append(self.counted())
+            readings.append(self.counted(route))
             return len(readings) >= SAME and len(set(readings[-SAME:])) == 1
 
         until(same)
@@ -154,10 +154,10 @@ def test_probes_are_answered_when_the_public_port_is_full(single: Api):
 
 def test_the_process_serves_keeps_metrics_apart_and_ends_when_told(single: Api):
     until(single.answers)
-    before = single.counted("/readyz")
+    before = single.settled("/readyz")
     until(lambda: httpx.get(f"{single.url}/readyz").json()["ready"] is True)
     assert httpx.get(f"{single.url}/metrics").status_code == 404
-    assert single.counted("/readyz") == before + 1
+    assert single.settled("/readyz") == before + 1
     assert 'graphveil_http_requests_total{code="503",method="POST",route="/jobs"} 0.0' in single.metrics()
     assert "graphveil_build_info{version=" in single.metrics()
     assert len(single.pids()) == 1

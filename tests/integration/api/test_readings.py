@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from core.identity.models import Role
 from core.outbox.models import Topic
 from tests.integration.api.conftest import Tenant
-from tests.support.console import Steward
+from tests.support.console import Steward, csrf_in
 
 SECRET = "Zauberlehrling"
 CONFIRM = '<button class="main">Confirm the schema'
@@ -185,3 +185,61 @@ def every_question(dataset_id: str, schema: dict[str, Any] | None) -> list[tuple
 def words_in(text: str) -> list[str]:
     """What only the file says: a cell, or a column's name."""
     return [word for word in (SECRET, "blip", "crux", "dorn", "fend") if word in text]
+
+
+def test_the_console_says_how_a_file_is_written(tenant: Tenant, at_console: Callable[..., Steward]):
+    """Letters, delimiter, decimal mark, the order of dates: as it is sent, and once it was read."""
+    dataset_id = tenant.register(graph_schema=None)["id"]
+    steward, at = at_console(tenant), f"/console/datasets/{dataset_id}/upload"
+    days = [f"0{number % 9 + 1}/0{number % 8 + 1}/2024" for number in range(40)]
+    rows = "".join(f"José{number % 5};Zoë{number % 7};{number},5;{day}\n" for number, day in enumerate(days))
+    content = ("source;target;weight;time\n" + rows).encode("latin-1")
+    page = steward.get(at).text
+    for name in ("encoding", "delimiter", "header", "decimal", "dates"):
+        assert f'<select id="f-{name}" name="{name}"><option value="">' in page
+    fields = {"part": "edges", "format": "csv", "encoding": "latin-1", "delimiter": "", "dates": "mdy"}
+    sent = steward.client.post(
+        at, data={"csrf": csrf_in(page), **fields}, files={"file": ("edges.csv", content)}
+    )
+    assert sent.status_code == 303, sent.text
+    version = tenant.call("GET", f"/datasets/{dataset_id}").json()["version"]["id"]
+    tenant.work(Topic.INGEST, version)
+
+    def dialect() -> dict[str, Any]:
+        (reading,) = tenant.call("GET", f"/datasets/{dataset_id}").json()["version"]["readings"]
+        return dict(reading["dialect"])
+
+    assert dialect() == dialect() | {"encoding": "latin-1", "delimiter": ";", "decimal": ","}
+    page = steward.get(f"/console/datasets/{dataset_id}/schema").text
+    assert "<option selected>latin-1</option>" in page
+    assert '<option value="mdy" selected>the month</option>' in page
+    chosen = {f"role-{place}": role for place, role in enumerate(("source", "target", "value", "time"), 1)}
+    again = steward.post(
+        f"/console/datasets/{dataset_id}/reading",
+        **{"part": "edges", "encoding": "windows-1252", "dates": "dmy", "decimal": ",", **chosen},
+    )
+    assert again.status_code == 303, again.text
+    tenant.work(Topic.INGEST, version)
+    assert dialect()["encoding"] == "windows-1252"
+    assert (
+        '<option value="dmy" selected>the day</option>'
+        in steward.get(f"/console/datasets/{dataset_id}/schema").text
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "letters", "content"),
+    [
+        ("csv", "latin-1", "source,target\nJos\u00e9,Ana\nAna,Zo\u00eb\n"),
+        ("pajek", "latin-1", '*Vertices 3\n1 "Jos\u00e9"\n2 "Ana"\n3 "Zo\u00eb"\n*Edges\n1 2\n2 3\n'),
+    ],
+)
+def test_letters_are_said_by_name(tenant: Tenant, form: str, letters: str, content: str):
+    dataset_id = tenant.register(graph_schema=None)["id"]
+    query = f"part=edges&format={form}&encoding={letters}"
+    received = tenant.upload(dataset_id, content.encode(letters), query)
+    assert received.status_code == 200, received.text
+    tenant.work(Topic.INGEST, received.json()["id"])
+    dataset = tenant.call("GET", f"/datasets/{dataset_id}").json()
+    assert dataset["state"] == "proposed", dataset["version"]["findings"]
+    assert dataset["version"]["ingest_report"]["nodes"] == {"node": 3}

@@ -15,7 +15,8 @@ from core.workflows.datasets import queries
 from core.workflows.datasets.register import confirm_schema
 from core.workflows.operations.archive import archive_dataset
 from tests.integration.datasets.conftest import Curator
-from tests.support.releases import queued_job
+from tests.support.releases import job_row, queued_job
+from tests.support.streams import open_stream, send
 
 STREAM = b"source,target,time\n0,1,14\n1,2,15\n2,0,27\n"
 
@@ -140,17 +141,35 @@ def test_a_documents_nodes_are_marked_until_a_list_takes_their_place(curator: Cu
     assert marks(curator, listed) == []
 
 
+def as_before_marks(curator: Curator, dataset: Dataset, document: bytes) -> None:
+    """A document that was accepted when the nodes that it lists were not marked yet."""
+    version = curator.send(dataset, document, format="node_link")
+    assert curator.validate(version).state == "ready"
+    with curator.services.db.transaction() as session:
+        row = session.get_one(DatasetVersion, version.id)
+        row.derived, row.ingest_report = [], {k: v for k, v in row.ingest_report.items() if k != "readings"}
+
+
 def test_a_document_that_was_accepted_before_marks_is_marked_all_the_same(
     curator: Curator, services: Services, principal: Principal
 ) -> None:
     dataset = curator.register(name="document", graph_schema=GraphSchema(), unit="edge")
     document = b'{"nodes": [{"id": "0"}, {"id": "1"}], "links": [{"source": "0", "target": "1"}]}'
-    version = curator.send(dataset, document, format="node_link")
-    assert curator.validate(version).state == "ready"
-    with services.db.transaction() as session:
-        row = session.get_one(DatasetVersion, version.id)
-        row.derived, row.ingest_report = [], {k: v for k, v in row.ingest_report.items() if k != "readings"}
+    as_before_marks(curator, dataset, document)
     shown = queries.get_dataset(services, principal, dataset.id).version
     assert shown is not None
     assert [each.part for each in shown.read_off] == ["node_list"]
     assert queued_job(services, principal, dataset.id).spec["release"]["derived"] == ["node_list"]
+
+
+def test_the_snapshots_of_a_stream_on_such_a_document_are_marked_too(
+    curator: Curator, services: Services, principal: Principal
+) -> None:
+    listed = on().model_copy(update={"node_types": (NodeType(),)})
+    dataset = stream(curator, "document", listed)
+    document = b"""{"nodes": [{"id": "0"}, {"id": "1"}, {"id": "2"}],
+        "links": [{"source": "0", "target": "1", "time": 14}]}"""
+    as_before_marks(curator, dataset, document)
+    opened = open_stream(services, principal, dataset.id, epsilon="1")
+    view, _ = send(services, principal, opened, 0, b"source,target\n0,1\n")
+    assert job_row(services, view.job_id).spec["release"]["derived"] == ["node_list"]

@@ -20,6 +20,7 @@ from core.workflows.datasets import queries
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
 from core.workflows.streams.lifecycle import StreamRequest, create_stream
 from tests.integration.datasets.conftest import Curator
+from tests.support.methods import MadeUp
 
 HAS = EdgeType(name="has", source="patient", target="diagnosis")
 EDGES = b"source,target\n0,1\n0,2\n1,0\n2,1\n"
@@ -83,7 +84,7 @@ def test_a_method_that_hides_edges_names_those_that_hide_nodes_and_charges_nothi
     assert entries(curator, dataset.account_id) == ["grant"]
 
 
-class Gaussian:
+class Gaussian(MadeUp):
     """One Gaussian read of the whole graph, at the delta that is asked for."""
 
     name, title, summary, assurance = "read", "Read", "A test's method.", "experimental"

@@ -20,6 +20,7 @@ from core.workflows.datasets.ingest import recover_uploads
 from core.workflows.operations.archive import archive_dataset
 from graphveil.models.datasets import Version
 from tests.integration.datasets.conftest import EDGES, Curator
+from tests.support.patience import PATIENCE_SECONDS
 
 
 def stored_bytes(curator: Curator) -> bytes:
@@ -158,13 +159,17 @@ def test_a_stale_upload_is_swept_and_its_sender_told(curator: Curator) -> None:
 
 
 def test_an_upload_outlives_its_lease_while_bytes_arrive(curator: Curator) -> None:
-    settings = curator.services.settings.model_copy(update={"lease_seconds": 0.4, "heartbeat_seconds": 0.05})
+    settings = curator.services.settings.model_copy(
+        update={"lease_seconds": PATIENCE_SECONDS, "heartbeat_seconds": 1e-9}
+    )
     hasty = Curator(replace(curator.services, settings=settings), curator.principal)
     dataset = hasty.register()
 
     def slow() -> Iterator[bytes]:
         for byte in EDGES:
-            threading.Event().wait(0.02)
+            with hasty.services.db.transaction() as session:  # more than half of the lease goes by
+                left = DatasetVersion.upload_expires_at - timedelta(seconds=0.6 * PATIENCE_SECONDS)
+                session.execute(update(DatasetVersion).values(upload_expires_at=left))
             assert recover_uploads(hasty.services, 10) == 0
             yield bytes([byte])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -13,6 +12,7 @@ from sqlalchemy import text
 
 from core.db import session as pools
 from core.db.session import Database
+from tests.support.patience import PATIENCE_SECONDS
 
 SIZE = 4
 
@@ -24,22 +24,20 @@ def pool(database_url: str) -> Iterator[Database]:
     opened.dispose()
 
 
-def backend(database: Database, *, seconds: float = 0.0) -> int:
-    """The server's process behind a transaction that took that long."""
+def backend(database: Database, meeting: Barrier | None = None) -> int:
+    """The server's process behind a transaction, which lasts until it has met the others."""
     with database.transaction() as session:
-        return session.execute(text("SELECT pg_backend_pid(), pg_sleep(:s)"), {"s": seconds}).one()[0]
+        pid = session.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        if meeting is not None:
+            meeting.wait(PATIENCE_SECONDS)
+        return pid
 
 
 def at_once(database: Database, count: int) -> set[int]:
-    """The processes behind that many transactions that begin together."""
-    ready = Barrier(count)
-
-    def one(_: int) -> int:
-        ready.wait()
-        return backend(database, seconds=0.02)
-
+    """The processes behind that many transactions, of which ``SIZE`` at a time are under way together."""
+    meeting = Barrier(SIZE)
     with ThreadPoolExecutor(count) as threads:
-        return set(threads.map(one, range(count)))
+        return set(threads.map(lambda _: backend(database, meeting), range(count)))
 
 
 def test_a_burst_waits_for_the_connections_there_are_and_closes_none(pool: Database):
@@ -65,10 +63,10 @@ def test_connections_that_the_server_ended_are_not_used(
 def test_only_a_rested_connection_is_asked(pool: Database):
     backend(pool)
     with mock.patch.object(pool.engine.dialect, "do_ping", wraps=pool.engine.dialect.do_ping) as asked:
-        backend(pool)
+        with mock.patch.object(pools, "RESTED_SECONDS", PATIENCE_SECONDS):
+            backend(pool)
         assert asked.call_count == 0
-        with mock.patch.object(pools, "RESTED_SECONDS", 0.01):
-            time.sleep(0.02)
+        with mock.patch.object(pools, "RESTED_SECONDS", 0.0):
             backend(pool)
         assert asked.call_count == 1
 

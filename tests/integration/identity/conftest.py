@@ -11,6 +11,8 @@ from core.settings import Settings
 from tests.support import issuer
 from tests.support.issuer import AUDIENCE
 
+LONGEST_SECONDS = 60.0  # that a fetch from an issuer may take by the settings
+
 
 class Clock:
     """A monotonic clock that goes on when a test says so."""
@@ -46,6 +48,7 @@ def trusting(idp: issuer.Issuer) -> Callable[..., Settings]:
 
     def make(**changes: Any) -> Settings:
         named = {f"oidc_{name}": value for name, value in changes.items()}
-        return Settings(**{"oidc_issuer": idp.url, "oidc_audience": AUDIENCE, **named})
+        patient = {"oidc_timeout_seconds": LONGEST_SECONDS}
+        return Settings(**{"oidc_issuer": idp.url, "oidc_audience": AUDIENCE, **patient, **named})
 
     return make

@@ -11,7 +11,6 @@ from core.datasets.models import Dataset
 from core.identity.service import Principal
 from core.jobs.models import Job, JobEvent, JobReason, Stop
 from core.ledger import service as ledger
-from core.methods import registry
 from core.methods.base import Accelerator
 from core.outbox.models import OutboxMessage, Topic
 from core.workers import repository as workers
@@ -21,6 +20,7 @@ from core.workflows.jobs import accelerators, queries, turns
 from core.workflows.jobs.submit import JobRequest, plan_job
 from core.workflows.releases import publish
 from tests.support.inline import taken
+from tests.support.methods import answering
 from tests.support.releases import job_row, ready_dataset
 from tests.support.releases import queued_job as queued_by
 from tests.support.streams import with_settings
@@ -40,8 +40,7 @@ def dataset(services: Services, principal: Principal) -> Dataset:
 def gains(monkeypatch: pytest.MonkeyPatch) -> dict[str, Accelerator]:
     """What a GPU is to the jobs of the tests' method; a test sets it."""
     said = {"to": Accelerator.USEFUL}
-    method = type(registry.get(METHOD))
-    monkeypatch.setattr(method, "accelerator", lambda *_: said["to"], raising=False)
+    answering(monkeypatch, METHOD, accelerator=lambda *_: said["to"])
     return said
 
 

@@ -17,7 +17,7 @@ from core.reports.html.render import render
 from core.reports.markdown import markdown
 from core.workflows.common.context import Services
 from core.workflows.jobs import queries as job_queries
-from core.workflows.jobs.prepare import node_counts
+from core.workflows.jobs.ground import node_counts
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
 from core.workflows.releases import queries as release_queries
 from tests.support.inline import taken

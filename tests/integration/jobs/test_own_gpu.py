@@ -21,6 +21,7 @@ from core.workflows.common.context import Services
 from tests.support.drivers import LOST, NO_PERMISSION, UUIDS, PlayedDriver, played
 from tests.support.faults import until
 from tests.support.inline import children_inline
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, violations
 from worker import own_gpu, preflight
 from worker.limits import child_environment
@@ -38,7 +39,9 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> PlayedDriver:
 @pytest.fixture
 def told(settings: Settings) -> Settings:
     """The settings of a worker that is told of the first GPU."""
-    return settings.model_copy(update={"gpu": "0", "heartbeat_seconds": 0.05, "lease_seconds": 5.0})
+    return settings.model_copy(
+        update={"gpu": "0", "heartbeat_seconds": 0.05, "lease_seconds": PATIENCE_SECONDS}
+    )
 
 
 @pytest.fixture

@@ -44,6 +44,7 @@ from core.workflows.jobs.samples import SampleRequest, submit_sample
 from core.workflows.operations.archive import archive_dataset
 from core.workflows.releases import publish
 from tests.support.inline import taken
+from tests.support.methods import MadeUp
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
 
 
@@ -264,7 +265,7 @@ def test_a_lost_worker_is_replaced_and_the_sample_is_charged_nothing(services, p
     assert spent(services, job) == ("1", "0")
 
 
-class Raw:
+class Raw(MadeUp):
     """Reads the raw graph, and gives out a random half of its edges."""
 
     name, title, summary, assurance = "raw", "Raw", "A test's generator.", "experimental"

@@ -35,6 +35,7 @@ from core.identity.service import Principal
 from core.jobs import repository as jobs
 from core.jobs.models import Job
 from core.ledger import service as ledger
+from core.methods import registry
 from core.methods.base import PublicFacts
 from core.privacy.accounting.plan import PrivacyPlan
 from core.workflows.common.context import Services
@@ -53,7 +54,7 @@ from core.workflows.streams.lifecycle import (
     plan_stream,
 )
 from core.workflows.streams.queries import get_snapshot, list_snapshots
-from papers.psgraph import PSGraph
+from tests.support.methods import answering
 from tests.support.releases import job_row, ready_dataset, stored_keys, violations
 from tests.support.streams import (
     ledger_spent,
@@ -124,13 +125,13 @@ def test_a_method_whose_steps_pass_epsilon_together_opens_no_stream(
     services: Services, dataset_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No step alone is too dear, nor is the first window; the second one is."""
-    true = PSGraph.plan
+    true = registry.get("psgraph").plan
 
-    def plan(self: PSGraph, params: Any, public: PublicFacts) -> PrivacyPlan:
+    def plan(params: Any, public: PublicFacts) -> PrivacyPlan:
         dear = public.tick in (2, 3)
-        return true(self, params, replace(public, nano_epsilon=public.nano_epsilon * (4 if dear else 1) // 2))
+        return true(params, replace(public, nano_epsilon=public.nano_epsilon * (4 if dear else 1) // 2))
 
-    monkeypatch.setattr(PSGraph, "plan", plan)
+    answering(monkeypatch, "psgraph", plan=plan)
     with pytest.raises(NotAccepted, match="window") as refused:
         create_stream(
             services, READER, StreamRequest(dataset_id=dataset_id, epsilon="3", method="psgraph"), "k"
@@ -144,12 +145,12 @@ def test_a_plan_that_grew_since_the_opening_passes_no_window_of_the_stream(
     """The account has room for it; what the stream promised has not."""
     stream = open_stream(services, principal, dataset_id, epsilon="1.5")
     send(services, principal, stream, 0)
-    true = PSGraph.plan
+    true = registry.get("psgraph").plan
 
-    def dearer(self: PSGraph, params: Any, public: PublicFacts) -> PrivacyPlan:
-        return true(self, params, replace(public, nano_epsilon=public.nano_epsilon * 5 // 4))
+    def dearer(params: Any, public: PublicFacts) -> PrivacyPlan:
+        return true(params, replace(public, nano_epsilon=public.nano_epsilon * 5 // 4))
 
-    monkeypatch.setattr(PSGraph, "plan", dearer)
+    answering(monkeypatch, "psgraph", plan=dearer)
     send(services, principal, stream, 1)
     with pytest.raises(BudgetExceeded, match=r"opened for 1\.5") as refused:
         send(services, principal, stream, 2)

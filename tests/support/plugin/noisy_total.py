@@ -19,18 +19,9 @@ if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateCell
 
 
-class NoisyTotal(PerCell):
-    """As many random edges as a noisy count says."""
-
-    name = "noisy_total"
-    title = "Noisy total"
-    summary = "A noisy number of edges, joined at random."
-    mechanism = "laplace"
-    Params = ValueParameters
-
-    def parts(self) -> Parts:
-        """Return the read, and the draw."""
-        return Parts(_counted, _joined)
+def parts() -> Parts:
+    """Return the read, and the draw."""
+    return Parts(_counted, _joined)
 
 
 def _counted(cell: PrivateCell, nodes: int, nano_epsilon: int, params: ValueParameters, rng: Rng) -> Columns:
@@ -51,4 +42,12 @@ def _joined(columns: Columns, nodes: int, params: ValueParameters, rng: Rng) -> 
     return np.sort(low[chosen] * nodes + high[chosen])
 
 
-GENERATOR = NoisyTotal()
+GENERATOR = PerCell(
+    module=__name__,
+    name="noisy_total",
+    title="Noisy total",
+    summary="A noisy number of edges, joined at random.",
+    mechanism="laplace",
+    Params=ValueParameters,
+    parts=parts,
+).method()

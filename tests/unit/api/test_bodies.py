@@ -20,14 +20,16 @@ from api.http import bodies, problems
 from api.http.streaming import UploadSlots
 from core.errors import GraphveilError, InvalidInput, RequestTimeout, TooManyUploads, UploadsFull
 from core.settings import Settings
+from tests.support.serving import Leaping
 
 LIMIT = 1000
 SETTINGS = Settings(max_request_bytes=LIMIT, body_seconds=0.3)
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    """Pauses are as long as they say, and take no time: what a busy machine adds to them is none of them."""
+    return "asyncio", {"loop_factory": Leaping}
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,7 +73,7 @@ async def test_a_body_that_does_not_come_is_a_problem():
         await asyncio.sleep(5)
 
     async with served() as http:
-        answer = await asyncio.wait_for(http.post("/", content=late()), 3)
+        answer = await asyncio.wait_for(http.post("/", content=late()), 1)
     assert (answer.status_code, answer.json()["type"]) == (408, "/problems/request-timeout")
     assert answer.headers["Connection"] == "close"
 
@@ -174,7 +176,7 @@ def test_the_depth_is_that_of_the_parsed_value(value: Any, ascii_only: bool, lim
 def test_looking_takes_one_pass(text: str):
     body, began = b"[" * 40 + text.encode(), time.process_time()
     bodies.check_depth(body, 32)  # none of them closes what it opens: the parser refuses
-    assert time.process_time() - began < 1.0
+    assert time.process_time() - began < 60.0  # days, where each of them is looked at again
 
 
 def slots(**limits: Any) -> UploadSlots:

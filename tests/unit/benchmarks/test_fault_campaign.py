@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import signal
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -82,7 +81,7 @@ def test_what_ends_is_started_again_and_what_is_stopped_stays_so(tmp_path: Path)
         assert second != first
         assert process.starts == 2
         process.stop()
-        time.sleep(0.3)
+        process.watch()
         assert process.starts == 2
 
 

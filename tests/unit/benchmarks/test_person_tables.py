@@ -76,7 +76,7 @@ def test_a_table_tells_how_far_runs_lie_apart():
     figures = [{"degree TV": tv, "cpu_seconds": 1.25, "peak_megabytes": 300.0} for tv in (0.05, 0.07)]
     lines = [line | {"run": run, "figures": each} for run, each in enumerate(figures)]
     assert "| projection | 1 | .060 ± .010 | 1.2 | 300 | 2 |" in "\n".join(person_tables.tables(lines))
-    assert [person_tables._mean([value]) for value in (10.026, -0.001, None)] == ["10.026", "-.001", ""]
+    assert [person_tables.mean_of([value]) for value in (10.026, -0.001, None)] == ["10.026", "-.001", ""]
 
 
 def test_a_release_carries_the_originals_public_relations():

@@ -138,8 +138,8 @@ def test_methods_and_candidates_are_named_as_tables_show_them():
     assert {"dcsbm", "dgg", "psgraph", "anchored"} <= set(structural())
     assert not {"dpggan", "dice", "thepuff"} & set(structural())
     assert named("dgg").label == "dgg"
-    found = named('dcsbm:{"preset": "balanced"}')
-    assert (found.label, found.parameters) == ('dcsbm:{"preset": "balanced"}', {"preset": "balanced"})
+    found = named('dcsbm:{"preset": "small"}')
+    assert (found.label, found.parameters) == ('dcsbm:{"preset": "small"}', {"preset": "small"})
     assert candidate('few={"proposals": 15}', "dcsbm").label == "few"
     with pytest.raises(ValueError, match="proposal"):
         named('dcsbm:{"proposal": 15}')

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from api.show.pages import DOCS
-from core.checks import signed_heads
+from core.checks import evidence_keys, signed_heads
 from core.settings import Settings
 from core.version import package_version, version_of
 from deploy.local.processes import COMMANDS
@@ -81,6 +81,17 @@ def test_every_variable_is_a_setting_and_none_is_a_secret():
             assert secret.upper() in declared, secret
 
 
+def test_who_signs_what():
+    holders = {
+        secret: {name for name in OURS if secret in names(SERVICES[name]["secrets"])}
+        for secret in ("graphveil_head_signing_key", "graphveil_evidence_signing_key")
+    }
+    assert holders == {
+        "graphveil_head_signing_key": {"verifier"},
+        "graphveil_evidence_signing_key": {"api"},
+    }
+
+
 def test_secrets_are_used_declared_and_made(tmp_path: Path):
     script = tmp_path / "secrets.sh"
     script.write_bytes((ROOT / "deploy" / "compose" / "secrets.sh").read_bytes())
@@ -112,6 +123,7 @@ def test_made_secrets_are_settings_that_fit_together(tmp_path: Path, monkeypatch
         assert len(bytes.fromhex(key.get_secret_value())) == 32
     seed = found.head_signing_key.get_secret_value()
     assert found.head_public_keys == signed_heads.key_text(signed_heads.signing_key(seed).public_key())
+    assert found.evidence_signing_key.get_secret_value() == evidence_keys.seed_of(seed)
     password = (folder / "postgres_app_password").read_text()
     assert found.database_url == f"postgresql+psycopg://graphveil_app:{password}@postgres/graphveil"
     password = (folder / "redis_password").read_text()

@@ -23,7 +23,7 @@ from core.graphs.schema import (
     NodeType,
     TimeGrid,
 )
-from core.graphs.schema.edge_attributes import EdgeAttribute, EdgeAttributeKind, Multiplicity
+from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind, Multiplicity
 from core.graphs.stored.whole import read_graph
 from core.graphs.uploads.batches import ListsNodes
 from core.graphs.views.convert import to_networkx
@@ -55,7 +55,14 @@ def edges(count: int, *, grid: TimeGrid | None = None, values: bool = False) -> 
     return EdgeTable(place % (N - 1), place % (N - 1) + 1, step, values=carried)
 
 
-def plain(name: str, *, directed: bool = False, grid: TimeGrid | None = None, values: bool = False) -> Graph:
+def plain(
+    name: str,
+    *,
+    directed: bool = False,
+    grid: TimeGrid | None = None,
+    values: bool = False,
+    count: int = N - 1,
+) -> Graph:
     schema = GraphSchema(
         node_types=(NodeType(count=N),),
         edge_types=(
@@ -68,7 +75,7 @@ def plain(name: str, *, directed: bool = False, grid: TimeGrid | None = None, va
         ),
         time=grid,
     )
-    return Graph.build(schema, {}, {"edge": edges(N - 1, grid=grid, values=values)})
+    return Graph.build(schema, {}, {"edge": edges(count, grid=grid, values=values)})
 
 
 def named() -> Graph:
@@ -109,7 +116,70 @@ def collected() -> Graph:
     return Graph.build(schema, {}, {each.name: edges(6) for each in schema.edge_types})
 
 
+def odd() -> Graph:
+    """Names, categories and numbers that formats write in ways of their own; a grid in nanoseconds."""
+    texts = ("true", "TRUE", "=1+1", "'", '"', "a b", "1,5", "NA", "None", "5%")
+    attributes = (
+        EdgeAttribute(
+            name="said", kind=EdgeAttributeKind.CATEGORY, categories=texts, aggregate=Aggregate.LAST
+        ),
+        EdgeAttribute(
+            name="known",
+            kind=EdgeAttributeKind.CATEGORY,
+            categories=("false", "true"),
+            aggregate=Aggregate.LAST,
+        ),
+        EdgeAttribute(
+            name="exact", kind=EdgeAttributeKind.NUMBER, bounds=(-1e15, 1e15), aggregate=Aggregate.LAST
+        ),
+        EdgeAttribute(
+            name="large",
+            kind=EdgeAttributeKind.INTEGER,
+            bounds=(-(2**31) + 2, 2**31 - 2),
+            aggregate=Aggregate.LAST,
+        ),
+    )
+    grid = TimeGrid(start=17 * 10**17, width=600 * 10**9, count=9)
+    schema = GraphSchema(
+        node_types=(NodeType(count=N),),
+        edge_types=(
+            EdgeType(name="works_at", shown="works at", temporal=True, attributes=attributes),
+            EdgeType(name="knows", shown="http://x.org/knows#1", directed=True),
+            EdgeType(name="none", shown="Größe, 1"),
+        ),
+        time=grid,
+    )
+    place = np.arange(8, dtype=np.int64)
+    numbers = np.array([0.1 + 0.2, 1e-300, -1e15, 123456789.125, 5e-324, 1 / 3, -0.0, 2.5])
+    carried = {
+        "said": place % len(texts),
+        "known": place % 2,
+        "exact": numbers,
+        "large": (place - 4) * (2**29 - 1),
+    }
+    held = {
+        "works_at": EdgeTable(place, place + 1, place % grid.count, values=EdgeValues(carried)),
+        "knows": EdgeTable(place[:3] + 1, place[:3]),
+        "none": EdgeTable(place[:0], place[:0]),
+    }
+    return Graph.build(schema, {}, held)
+
+
+def weighted() -> Graph:
+    """One relation with a weight alone, as matrices and Pajek hold it."""
+    attributes = (
+        EdgeAttribute(name="weight", kind=EdgeAttributeKind.NUMBER, bounds=(-5, 5), aggregate=Aggregate.MAX),
+    )
+    schema = GraphSchema(node_types=(NodeType(count=N),), edge_types=(EdgeType(attributes=attributes),))
+    place = np.arange(8, dtype=np.int64)
+    values = EdgeValues({"weight": np.array([0.0, -1.5, 0.1 + 0.2, 1e-30, 5.0, -5.0, 1 / 3, 2.0])})
+    return Graph.build(schema, {}, {"edge": EdgeTable(place, place + 1, values=values)})
+
+
 KINDS = {
+    "odd names and values": odd(),
+    "weighted": weighted(),
+    "empty": plain("empty", count=0),
     "static": plain("static"),
     "directed": plain("directed", directed=True),
     **{name: plain(name, grid=grid) for name, grid in GRIDS.items()},

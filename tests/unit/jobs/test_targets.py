@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from core.errors import InvalidInput, TargetNotMet
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
-from core.methods.base import Generator, PublicFacts
+from core.methods.base import Method, PublicFacts
 from core.privacy.units import Unit
 from core.workflows.jobs.assumed import Assume
 from core.workflows.jobs.questions import QUESTIONS
@@ -141,7 +141,7 @@ def test_every_question_can_be_a_target() -> None:
 
 
 def test_the_smallest_epsilon_is_found_past_a_method_that_tells_nothing() -> None:
-    def method(public: PublicFacts) -> tuple[Generator, BaseModel]:
+    def method(public: PublicFacts) -> tuple[Method, BaseModel]:
         between = NANO // 2 <= public.nano_epsilon < 4 * NANO
         generator = registry.get("projection" if between else "dgg")
         return generator, generator.Params()

@@ -17,7 +17,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared.composition.params import ComposedParams, methods_of
 from core.methods._shared.composition.parts import facts_of, parts_in, plan_of_part
-from core.methods.base import PublicFacts, no_progress, synthesised_by
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
@@ -50,7 +50,7 @@ def test_auto_takes_every_schema_and_carries_all_that_it_declares():
         cost = found.plan.cost()
         assert (cost.nano_epsilon or 0) <= facts.nano_epsilon, shape
         assert cost.delta_atto <= facts.delta_atto, shape
-        assert synthesised_by(found.generator, found.params) == shape.carries_all, shape
+        assert found.generator.synthesised(found.params) == shape.carries_all, shape
         carried[shape.unit] += 1
     assert carried == {Unit.EDGE: 480, Unit.EVENT: 480, Unit.W_EVENT: 480, Unit.PAIR: 480}
 
@@ -61,7 +61,7 @@ def test_under_unit_node_auto_takes_every_schema_and_says_what_is_left_out():
         if shape.unit is not Unit.NODE:
             continue
         facts, found = settled(shape)
-        cost, carried = found.plan.cost(), synthesised_by(found.generator, found.params)
+        cost, carried = found.plan.cost(), found.generator.synthesised(found.params)
         assert (cost.nano_epsilon or 0) <= facts.nano_epsilon, shape
         assert cost.delta_atto <= facts.delta_atto, shape
         reason = found.chosen_because or ""
@@ -79,7 +79,7 @@ def checked_release(shape: Shape, folder: Path) -> None:
     model = generator.fit(PrivateGraph(graph_of(facts), meter), found.plan, params, no_progress)
     assert guarantee_of(found.plan, meter.transcript, facts.delta_atto).epsilon <= 1
     drawn = model.sample(public_generator(5), no_progress)
-    carried = synthesised_by(generator, params)
+    carried = generator.synthesised(params)
     for relation in facts.schema.edge_types:
         table = drawn.edges[relation.name]
         if not carried["values"]:
@@ -163,8 +163,8 @@ def test_a_map_names_the_structure_of_each_relation():
 def test_what_is_carried_can_be_left_out_or_weighed():
     facts = two_relations()
     assert asked("auto", facts).params.node_attribute_share == 0.1
-    assert not synthesised_by(*_made(asked("auto", facts, carry=False)))["node_values"]
-    assert not synthesised_by(*_made(asked("auto", facts, node_attribute_share=0)))["node_values"]
+    assert not _carried(*_made(asked("auto", facts, carry=False)))["node_values"]
+    assert not _carried(*_made(asked("auto", facts, node_attribute_share=0)))["node_values"]
     assert asked("auto", facts, node_attribute_share=0.3).params.node_attribute_share == 0.3
     with pytest.raises(InvalidInput, match="preset is a method's"):
         asked("auto", facts, preset="small")
@@ -346,3 +346,8 @@ def test_each_structure_pays_for_its_own_values_under_unit_node():
     params = found.params.model_copy(update={"attribute_share": 0.2})
     with pytest.raises(NotAccepted, match="each structure pays for what its edges carry"):
         found.generator.plan(params, facts)
+
+
+def _carried(generator: Any, params: Any) -> dict[str, bool]:
+    found: dict[str, bool] = generator.synthesised(params)
+    return found

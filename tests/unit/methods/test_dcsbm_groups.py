@@ -8,6 +8,7 @@ from core.errors import NotAccepted
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.methods.dcsbm import GENERATOR
+from core.methods.dcsbm.params import RETIRED
 from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.entropy import public_generator
 from core.privacy.reads.public_groups import public_groups
@@ -59,7 +60,7 @@ def test_without_noise_edges_between_groups_come_back():
     assert np.abs(blocks_of(synthetic) - blocks_of(graph)).max() <= 1
 
 
-@pytest.mark.parametrize("given", [{"count_share": 0}, {"preset": "balanced"}, {"clustering_share": 0}])
+@pytest.mark.parametrize("given", [{"count_share": 0}, {**RETIRED["balanced"]}, {"clustering_share": 0}])
 def test_other_parameters_go_with_groups(given):
     _, meter = fit(GENERATOR, named(), 1, groups="department", **given)
     assert sum(pure_nano_epsilon(entry.event) for entry in meter.transcript) == NANO

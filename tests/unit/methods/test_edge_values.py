@@ -18,7 +18,7 @@ from core.methods import registry
 from core.methods._shared.values import bins
 from core.methods._shared.values.draw import drawn_values
 from core.methods._shared.values.fit import paid
-from core.methods.base import PublicFacts, ValuesGenerator, carries_values, no_progress
+from core.methods.base import PublicFacts, never, no_progress
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
@@ -31,7 +31,7 @@ DCSBM, ANCHORED, KEYFRAME = (registry.get(name) for name in ("dcsbm", "anchored"
 CARRYING = [
     name
     for name, each in sorted(registry.generators().items())
-    if isinstance(each, ValuesGenerator) and Unit.W_EVENT in each.units
+    if each.carries is not never and Unit.W_EVENT in each.units
 ]
 NODES = 120
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
@@ -195,7 +195,7 @@ def test_a_method_of_key_frames_takes_the_stage_for_a_finished_grid(unit: Unit, 
 def test_without_a_share_nothing_changes():
     of = graph(STARS)
     params = DCSBM.Params()
-    assert not carries_values(DCSBM, params)
+    assert not DCSBM.carries(params)
     model, meter = fit(of, 1, 0)
     assert [each.purpose for each in meter.plan.allotments] == ["dcsbm step"]
     assert model.sample(public_generator(1), no_progress).edges["rates"].values is None

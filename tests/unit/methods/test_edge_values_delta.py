@@ -16,7 +16,7 @@ from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Prote
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods import registry
 from core.methods.anchored import allotted
-from core.methods.base import LearnedModel, PublicFacts, carries_values, no_progress
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import parts
 from core.privacy.accounting.guarantee import guarantee_of
@@ -132,7 +132,7 @@ def spent(entries: Any) -> tuple[dict[Any, int], dict[Any, Counter[Any]]]:
 def test_what_is_spent_is_what_was_planned(method: str, params: dict[str, Any], form: str, tmp_path: Path):
     of, generator = graph_of(form), registry.get(method)
     chosen = generator.Params(**params, attribute_share=0.25)
-    assert carries_values(generator, chosen)
+    assert generator.carries(chosen)
     plan = generator.plan(chosen, facts(of, 4 * NANO))
     meter = Meter(plan, MemoryRecorder())
     model = generator.fit(PrivateGraph(of, meter), plan, chosen, no_progress)
@@ -163,8 +163,7 @@ def test_what_is_spent_is_what_was_planned(method: str, params: dict[str, Any], 
     table = one.edges["rates"]
     assert set(table.values.columns) == {"stars", "sort"}
     assert table.values.count == table.count > 0
-    if isinstance(model.structure, LearnedModel):
-        assert model.training() == model.structure.training() == back.training()
+    assert model.training() == model.structure.training() == back.training()
 
 
 @pytest.mark.parametrize(("method", "params"), PURE)

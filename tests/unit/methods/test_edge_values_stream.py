@@ -20,7 +20,7 @@ from core.methods._shared.values.bins import Division
 from core.methods._shared.values.draw import drawn_values
 from core.methods._shared.values.fit import paid_step
 from core.methods._shared.values.memory import Memory, Nodes, Pairs, remembered
-from core.methods.base import PublicFacts, StreamGenerator, no_progress
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
@@ -33,7 +33,7 @@ NANO = 10**9
 NODES, WINDOW = 60, 2
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
 SORT = EdgeAttribute(name="sort", kind="category", categories=("a", "b", "c"), aggregate="max")
-STREAMED = [name for name, each in sorted(registry.generators().items()) if isinstance(each, StreamGenerator)]
+STREAMED = [name for name, each in sorted(registry.generators().items()) if each.step is not None]
 PLAIN: dict[str, dict[str, Any]] = {
     "keyframe": {},
     "dcsbm": {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1},

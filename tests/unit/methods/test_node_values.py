@@ -25,7 +25,7 @@ from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods import registry
 from core.methods._shared.node_values.blocks import joined, order_of, square
 from core.methods._shared.node_values.fit import cap_for, dealt, node_classes
-from core.methods.base import PublicFacts, carries_node_values, no_progress
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import rows_of
@@ -107,7 +107,7 @@ def test_a_row_costs_what_was_asked_for_and_an_edge_no_more():
 
 def test_without_a_share_nothing_changes():
     of = graph(PARTY)
-    assert not carries_node_values(DCSBM, DCSBM.Params())
+    assert not DCSBM.carries_nodes(DCSBM.Params())
     model, meter = fit(of, 1, node_attribute_share=0)
     assert [each.purpose for each in meter.plan.allotments] == ["dcsbm step"]
     assert not model.sample(public_generator(1), no_progress).nodes["node"].attributes

@@ -9,7 +9,7 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared.flips.true_edges import chances, posterior_share, true_share
-from core.methods.base import EvidenceGenerator, PublicFacts, no_progress
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms.randomised_response import Flips
@@ -58,11 +58,8 @@ def told(method, epsilon, **params):
     generator = registry.get(method)
     chosen = generator.Params(**params)
     plan = generator.plan(chosen, PublicFacts(schema, Unit.EDGE, None, int(epsilon * NANO), 0, ("has",)))
-    if isinstance(generator, EvidenceGenerator):
-        return generator.true_shares(chosen, plan, schema, SIZES), true_edge_notices(
-            generator, chosen, plan, schema, SIZES
-        )
-    return {}, true_edge_notices(generator, chosen, plan, schema, SIZES)
+    shares = generator.true_shares(chosen, plan, schema, SIZES)
+    return shares, true_edge_notices(generator, chosen, plan, schema, SIZES)
 
 
 def test_a_plan_says_how_many_true_edges_a_release_may_repeat():
@@ -96,6 +93,23 @@ def test_flips_repeat_what_they_keep(form):
     assert low == high
     assert f"has {low:.0%}." in notice.text
     assert low < told("edgerand", 6, form=form)[0]["has"][0]
+
+
+def test_a_composition_says_so_of_the_relations_that_follow_bits_of_pairs():
+    kinds = tuple(NodeType(name=name, count=count) for name, count in SIZES.items())
+    bare = RELATION.model_copy(update={"name": "about"})
+    schema = GraphSchema(node_types=kinds, edge_types=(RELATION, bare))
+    generator = registry.get("composed")
+    structures = {
+        "has": {"method": "anchored"},
+        "*": {"method": "anchored", "parameters": {"evidence": "none"}},
+    }
+    chosen = generator.Params(structures=structures)
+    plan = generator.plan(chosen, PublicFacts(schema, Unit.EDGE, None, 4 * NANO, 0, ("has", "about")))
+    (notice,) = true_edge_notices(generator, chosen, plan, schema, SIZES)
+    alone, _ = told("anchored", 4)
+    low, high = alone["has"]
+    assert f"has {low:.0%} to {high:.0%}. By epsilon" in notice.text  # as alone, and of no other relation
 
 
 NODES, EDGES = 400, 800

@@ -114,7 +114,7 @@ def test_a_fit_makes_the_same_reads_at_the_same_cost_and_noise(tmp_path, monkeyp
     meters = [Meter(plan, MemoryRecorder()) for _ in range(2)]
     one = generator.fit(PrivateGraph(whole, meters[0]), plan, params, no_progress)
     before, drawn = drawn, []
-    other = generator.fit_parts(PrivateParts(parted, meters[1]), plan, params, no_progress)
+    other = generator.sharding.fit_parts(PrivateParts(parted, meters[1]), plan, params, no_progress)
     assert len(before) == len(drawn) == 4
     for here, there in zip(before, drawn, strict=True):
         assert np.array_equal(here[0], there[0])
@@ -139,7 +139,7 @@ def test_public_groups_are_labels(tmp_path):
     universe = {"node": NodeTable(60, None, {"town": np.arange(60) % 3})}
     parted = write_parted(schema, universe, [(pairs[:, 0], pairs[:, 1])], len(pairs), tmp_path / "g", 50)
     generator, params, plan = plan_of(schema, groups="town")
-    model = generator.fit_parts(
+    model = generator.sharding.fit_parts(
         PrivateParts(parted, Meter(plan, MemoryRecorder())), plan, params, no_progress
     )
     labels = model.cells["edge", None]["labels"]
@@ -160,7 +160,7 @@ def test_public_groups_are_labels(tmp_path):
 def test_what_needs_edges_together_is_refused_before_anything_is_read(tmp_path, params, field):
     generator = registry.get("dcsbm")
     with pytest.raises(NotAccepted) as refused:
-        generator.require_shards(generator.Params(**{**COUNTS, **params}))
+        generator.sharding.require(generator.Params(**{**COUNTS, **params}))
     assert refused.value.members["field"] == field
 
 

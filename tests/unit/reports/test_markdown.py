@@ -101,6 +101,7 @@ def test_every_edition_has_its_sections_and_its_banner(name: str):
     common = [
         "At a glance",
         "Guarantee",
+        *(["What somebody can learn of one unit"] if part.guarantee.kind != "none" else []),
         "What the guarantee does not cover",
         "What it cost",
         "Predicted precision",

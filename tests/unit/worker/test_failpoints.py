@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -31,25 +30,16 @@ def test_nothing_is_armed_by_default() -> None:
 
 
 def test_an_unknown_point_is_refused_and_disarms_nothing() -> None:
-    failpoints.arm("after_claim:pause=0")
+    failpoints.arm("after_claim:stop")
     with pytest.raises(InvalidInput):
         failpoints.arm("nowhere")
-    failpoints.reach("after_claim")
+    assert failpoints._armed == {"after_claim": "stop"}
 
 
-@pytest.mark.parametrize(
-    "action", ["stop=1", "pause", "pause=", "pause=-1", "pause=nan", "pause=inf", "kill"]
-)
+@pytest.mark.parametrize("action", ["stop=1", "pause", "pause=5", "kill"])
 def test_an_unknown_action_is_refused(action: str) -> None:
     with pytest.raises(InvalidInput):
         failpoints.arm(f"after_claim:{action}")
-
-
-def test_a_pause_holds_the_process() -> None:
-    failpoints.arm("after_claim:pause=0.05")
-    started = time.monotonic()
-    failpoints.reach("after_claim")
-    assert time.monotonic() - started >= 0.05
 
 
 def test_a_named_point_kills_the_process() -> None:

@@ -15,6 +15,7 @@ import pytest
 from core.settings import Settings
 from tests.support.children import FAILS, served_by
 from tests.support.drivers import UUIDS
+from tests.support.patience import PATIENCE_SECONDS
 from worker import landlock, sandbox
 from worker.lease_heartbeat import LeaseHeartbeat
 from worker.own_gpu import Gpu
@@ -22,7 +23,7 @@ from worker.supervisor import Ending, Orders, no_reads, supervise
 
 pytestmark = pytest.mark.faults
 
-SETTINGS = Settings(job_wall_seconds=60, grace_seconds=0.1, sample_seconds=0.05)
+SETTINGS = Settings(job_wall_seconds=PATIENCE_SECONDS, grace_seconds=0.1, sample_seconds=0.05)
 PLAYED = "/dev/ptmx"
 """A device that answers ioctl on every machine; here in the place of a GPU's."""
 
@@ -46,7 +47,7 @@ def run(folder: Path, program: str, held: Held | None) -> tuple[Ending, str]:
     orders = Orders(record=no_reads, progress=lambda *_: None, draining=lambda: False)
     with (
         served_by("import os, sys, time\nfrom pathlib import Path\n" + textwrap.dedent(program)),
-        LeaseHeartbeat(lambda: False, every_seconds=0.05, lease_seconds=1.0) as pulse,
+        LeaseHeartbeat(lambda: False, every_seconds=0.05, lease_seconds=PATIENCE_SECONDS) as pulse,
     ):
         ending = supervise("release", folder, SETTINGS, pulse, orders, held)  # type: ignore[arg-type]
     return ending, (folder / "output").read_text().strip()

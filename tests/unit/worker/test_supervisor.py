@@ -14,10 +14,11 @@ from sqlalchemy.exc import DataError, OperationalError, StatementError
 from core.errors import InvalidInput, LeaseLost
 from core.settings import Settings
 from tests.support.children import served_by
+from tests.support.patience import PATIENCE_SECONDS
 from worker.lease_heartbeat import LeaseHeartbeat
 from worker.supervisor import Ending, Orders, no_reads, supervise
 
-SETTINGS = Settings(job_wall_seconds=30, grace_seconds=0.1, sample_seconds=0.05)
+SETTINGS = Settings(job_wall_seconds=PATIENCE_SECONDS, grace_seconds=0.1, sample_seconds=0.05)
 
 PRELUDE = """
 import json, os, sys, time
@@ -39,6 +40,7 @@ def run(tmp_path: Path) -> Callable[..., tuple[Ending, list[Any]]]:
         progress: Callable[[str, int, int], None] | None = None,
         opening: Callable[[], None] = no_reads,
         draining: Callable[[], bool] = lambda: False,
+        lease_seconds: float = PATIENCE_SECONDS,
         **limits: float,
     ) -> tuple[Ending, list[Any]]:
         seen: list[Any] = []
@@ -51,7 +53,7 @@ def run(tmp_path: Path) -> Callable[..., tuple[Ending, list[Any]]]:
         work = PRELUDE + textwrap.dedent(program)
         with (
             served_by(work),
-            LeaseHeartbeat(beat, every_seconds=0.05, lease_seconds=1.0) as pulse,
+            LeaseHeartbeat(beat, every_seconds=0.05, lease_seconds=lease_seconds) as pulse,
         ):
             ending = supervise("release", tmp_path, SETTINGS.model_copy(update=limits), pulse, orders)
         return ending, seen
@@ -156,7 +158,7 @@ def test_a_database_that_stays_away_for_a_lease_loses_it(run: Run) -> None:
     def beat() -> bool:
         raise OperationalError("SELECT 1", {}, Exception("down"))
 
-    assert run("time.sleep(60)", beat=beat)[0] is Ending.LOST
+    assert run("time.sleep(60)", beat=beat, lease_seconds=1.0)[0] is Ending.LOST
 
 
 STOPPED = [
@@ -249,16 +251,18 @@ def test_a_draining_worker_gives_the_child_a_grace_and_then_kills_it(run: Run) -
 
 
 def test_a_child_that_finishes_within_the_grace_counts(run: Run) -> None:
-    assert run("time.sleep(0.2)", draining=lambda: True, grace_seconds=20)[0] is Ending.FINISHED
+    assert run("time.sleep(0.2)", draining=lambda: True, grace_seconds=PATIENCE_SECONDS)[0] is Ending.FINISHED
 
 
 def test_grandchildren_die_with_the_child(run: Run, tmp_path: Path) -> None:
     program = """
     import subprocess
     p = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    Path("grandchild").write_text(str(p.pid))
+    Path("written").write_text(str(p.pid))
+    Path("written").rename("grandchild")
     time.sleep(60)
     """
-    assert run(program, job_wall_seconds=1.0)[0] is Ending.TIME
-    stat = Path(f"/proc/{(tmp_path / 'grandchild').read_text()}/stat")
+    grandchild = tmp_path / "grandchild"
+    assert run(program, draining=grandchild.exists)[0] is Ending.DRAINED
+    stat = Path(f"/proc/{grandchild.read_text()}/stat")
     assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"

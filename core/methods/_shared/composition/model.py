@@ -16,10 +16,10 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods._shared.node_values.ends import Ends
-from core.methods._shared.node_values.stage import CarriesNodeValues, Mixing
 from core.methods.base import (
     FittedModel,
-    Generator,
+    Method,
+    Mixing,
     Progress,
     StreamState,
     no_progress,
@@ -35,17 +35,17 @@ class Fitted:
     """The model of some relations, and the method that fitted it."""
 
     relations: tuple[str, ...]
-    generator: Generator
+    generator: Method
     model: FittedModel
 
     @property
     def mixing(self) -> Mixing | None:
         """How the model takes groups of nodes; None where its method does not."""
-        return self.generator.mixing() if isinstance(self.generator, CarriesNodeValues) else None
+        return None if self.generator.mixing is None else self.generator.mixing()
 
 
 @dataclass(frozen=True)
-class ComposedModel:
+class ComposedModel(FittedModel):
     """Paid-for output only, part by part; ``nodes`` are the sizes of the universes."""
 
     schema: GraphSchema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -14,7 +15,7 @@ from core.methods._shared.node_values import share as node_share
 from core.methods._shared.node_values.share import NodeValueParameters
 from core.methods._shared.values import share as value_share
 from core.methods._shared.values.share import ValueParameters
-from core.methods.base import Generator
+from core.methods.base import Method
 from core.privacy.units import Unit
 
 NAME = "composed"
@@ -34,11 +35,11 @@ class StructureChoice(BaseModel):
     parameters: dict[str, Any] = Field(default_factory=dict, description="As the method's JSON Schema says.")
 
     @property
-    def generator(self) -> Generator:
+    def generator(self) -> Method:
         """The method of that name; raises UnknownMethod."""
         return registry.get(self.method)
 
-    @property
+    @cached_property
     def params(self) -> Any:
         """The method's parameters, all of them."""
         return self.generator.Params.model_validate(self.parameters)
@@ -79,15 +80,20 @@ def written_out(params: ComposedParams, schema: GraphSchema, unit: Unit, edge_ty
 
     So nothing of a stored job follows from a default. Raises NotAccepted for a name that is none of them.
     """
-    unknown = next((each for each in params.structures if each not in (*edge_types, REST)), None)
-    if unknown is not None:
-        raise NotAccepted(
-            f"{unknown!r} is no relation that is asked for; there are {', '.join(edge_types)}, and {REST} "
-            "for the rest",
-            field="parameters.structures",
-        )
+    for name in params.structures:
+        require_asked_for(name, edge_types, "parameters.structures")
     structures = {name: params.structure(schema.edge_type(name), unit) for name in edge_types}
     return params.model_copy(update={"structures": structures})
+
+
+def require_asked_for(name: str, edge_types: Iterable[str], field: str) -> None:
+    """Raise NotAccepted for a structure whose name is no relation of the request."""
+    if name not in (*edge_types, REST):
+        raise NotAccepted(
+            f"{name!r} is no relation that is asked for; there are {', '.join(edge_types)}, and {REST} "
+            "for the rest",
+            field=field,
+        )
 
 
 def _whole(name: str, choice: StructureChoice) -> StructureChoice:

@@ -13,7 +13,7 @@ from core import errors
 from core.graphs.schema import GraphSchema
 from core.methods._shared.composition.params import ComposedParams
 from core.methods._shared.frame.plan import cell_nano_epsilon, parts_of_window, step_nano_epsilon
-from core.methods.base import Generator, PublicFacts
+from core.methods.base import Method, PublicFacts
 from core.privacy.accounting.events import MAX_TEXT, pure_nano_epsilon
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import Unit
@@ -31,7 +31,7 @@ class Part:
     """Relations that one method draws, and that method's parameters."""
 
     relations: tuple[str, ...]
-    generator: Generator
+    generator: Method
     params: Any
 
 

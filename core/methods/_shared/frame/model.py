@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.declared import drawn_graph
-from core.methods.base import Parameters, Progress
+from core.methods.base import FittedModel, Parameters, Progress
 from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
@@ -79,7 +79,7 @@ class StoredCells:
 
 
 @dataclass(frozen=True)
-class CellsModel(StoredCells):
+class CellsModel(StoredCells, FittedModel):
     """Paid-for output only: columns, and how each cell is drawn from its own."""
 
     draw: Draw

@@ -6,20 +6,22 @@ them. Plan, loop, model and files are the same for all such methods.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import cell_plan
-from core.methods._shared.frame.stages import StagedStream
-from core.methods._shared.values.stage import CarriesValues
+from core.methods._shared.frame.stages import Stage, staged
+from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
     Assurance,
+    FittedModel,
     GraphKinds,
+    Method,
     Parameters,
     Progress,
     PublicFacts,
@@ -28,7 +30,7 @@ from core.methods.base import (
 from core.methods.room import require_groups
 from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
-from core.privacy.units import EDGE_WISE
+from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,14 +38,17 @@ if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns, Draw
     from core.methods._shared.frame.model import CellsModel
-    from core.methods.base import FittedModel
     from core.privacy.accounting.plan import CellKey
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import CountedSession
     from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
     Fit = Callable[[PrivateCell, int, int, Any, Rng], Columns]
-    Pay = Callable[[CellKey, int, Rng], Columns]
+    Pay = Callable[[Any, CellKey, int, Any, Rng], Columns]
+
+
+UNDIRECTED = GraphKinds(static=True, temporal=True, heterogeneous=True)
+"""Undirected relations inside one node type, with time or without."""
 
 
 @dataclass(frozen=True)
@@ -81,26 +86,86 @@ def reads_of_cells(
     ]
 
 
-class CellStructure(ABC):
-    """The edges of such a method; for undirected relations inside one node type, unless it says otherwise."""
+def nothing_idle(params: Any) -> Iterable[Idle]:
+    """Leave every parameter its effect."""
+    return ()
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    summary: ClassVar[str]
-    mechanism: ClassVar[str]
-    Params: ClassVar[type[Parameters]]
+
+def no_query(params: Any, nano_epsilon: int) -> Mapping[str, int]:
+    """Name no query that every cell pays for."""
+    return {}
+
+
+def one_group(params: Any, nodes: int) -> int:
+    """Count edges between no groups of nodes."""
+    return 1
+
+
+def each_alone(fit: Callable[..., FittedModel]) -> Callable[..., tuple[FittedModel, None]]:
+    """Fit each snapshot of a live stream by ``fit``; nothing is carried from one to the next."""
+
+    def step(
+        graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
+    ) -> tuple[FittedModel, None]:
+        return fit(graph, plan, params, progress), None
+
+    return step
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerCell:
+    """Such a method; for undirected relations inside one node type, unless it says otherwise.
+
+    ``parts()``: its two functions; imports what they need. ``pay(graph, key, nano_epsilon, params, rng)``
+    pays for the columns of one cell, of a method that looks at public columns too.
+    ``idle(params)``: the parameters that the others leave without effect.
+    ``cell_reads(params, nano_epsilon)``: what every cell of that epsilon pays for a query at least, by its
+    name, in nano-epsilon.
+    ``most_groups(params, nodes)``: between how many groups of nodes edges are counted at most, as parameters
+    and sizes say.
+    """
+
+    module: str
+    name: str
+    title: str
+    summary: str
+    mechanism: str
+    Params: type[Parameters]
+    parts: Callable[[], Parts]
     assurance: Assurance = "proven"
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True)
-    units = EDGE_WISE
-    kinds = frozenset({GuaranteeKind.PURE})
+    accepts: GraphKinds = UNDIRECTED
+    units: frozenset[Unit] = EDGE_WISE
+    kinds: frozenset[GuaranteeKind] = frozenset({GuaranteeKind.PURE})
+    pay: Pay | None = None
+    idle: Callable[[Any], Iterable[Idle]] = nothing_idle
+    cell_reads: Callable[[Any, int], Mapping[str, int]] = no_query
+    most_groups: Callable[[Any, int], int] = one_group
 
-    @abstractmethod
-    def parts(self) -> Parts:
-        """Return the method's two functions; imports what they need."""
+    def method(self, *stages: Stage, **answers: Any) -> Method:
+        """Make the method: its edges with other ``answers``, what edges carry, and further stages."""
+        edges = replace(self.edges, **answers)
+        return staged(replace(edges, step=each_alone(edges.fit)), VALUES, *stages)
 
-    def idle(self, params: Any) -> Iterable[Idle]:
-        """Name the parameters that the others leave without effect."""
-        return ()
+    @cached_property
+    def edges(self) -> Method:
+        """The method of bare edges."""
+        return Method(
+            module=self.module,
+            name=self.name,
+            title=self.title,
+            summary=self.summary,
+            assurance=self.assurance,
+            Params=self.Params,
+            accepts=self.accepts,
+            units=self.units,
+            kinds=self.kinds,
+            plan=self.plan,
+            fit=self.fit,
+            load=self.load,
+            planned_reads=self.planned_reads,
+            require_room=self.require_room,
+            step=each_alone(self.fit),
+        )
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Grant every cell (relation and step) the same epsilon; nothing else is read of edges.
@@ -109,38 +174,26 @@ class CellStructure(ABC):
         PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon.
         A parameter that could change nothing is refused.
         """
-        require_accepted(self, public)
+        require_accepted(self.edges, public)
         require_heeded(params, self.idle(params))
         return cell_plan(self.name, public, self.mechanism, f"{self.name} step")
-
-    def cell_reads(self, params: Any, nano_epsilon: int) -> Mapping[str, int]:
-        """Return what every cell of that epsilon pays for a query at least, by its name, in nano-epsilon."""
-        return {}
-
-    def most_groups(self, params: Any, nodes: int) -> int:
-        """Return between how many groups of nodes edges are counted at most, as parameters and sizes say."""
-        return 1
 
     def require_room(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
-        """Check the counts between groups of every relation; see the protocol."""
+        """Check the counts between groups of every relation; see :class:`Method`."""
         for name in {each.edge_type for each in plan.allotments}:
             require_groups(name, self.most_groups(params, nodes[schema.edge_type(name).source]))
 
     def planned_reads(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Sequence[PlannedRead]:
-        """Return the reads of :meth:`cell_reads`, a line for each relation; see the protocol."""
+        """Return the reads of :meth:`cell_reads`, a line for each relation; see :class:`Method`."""
         return reads_of_cells(plan, lambda nano_epsilon: self.cell_reads(params, nano_epsilon))
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> FittedModel:
         """Fit the model, at the plan's cost at most; every cell by itself."""
-
-        def pay(key: CellKey, nano_epsilon: int, rng: Rng) -> Columns:
-            return self.paid(graph, key, nano_epsilon, params, rng)
-
-        return self.fitted(graph, plan, params, progress, pay)
+        return self.fitted(graph, plan, params, progress, self.pay or self._paid)
 
     def fitted(
         self, graph: CountedSession, plan: PrivacyPlan, params: Any, progress: Progress, pay: Pay
@@ -154,28 +207,17 @@ class CellStructure(ABC):
         for done, allotment in enumerate(plan.allotments):
             progress("fit", done, len(plan.allotments))
             key = allotment.edge_type, allotment.step
-            cells[key] = pay(key, pure_nano_epsilon(allotment.event) or 0, rng)
+            cells[key] = pay(graph, key, pure_nano_epsilon(allotment.event) or 0, params, rng)
         progress("fit", len(plan.allotments), len(plan.allotments))
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
         return CellsModel(self.name, graph.schema, counts, params, cells, self.parts().draw)
 
-    def paid(self, graph: PrivateGraph, key: CellKey, nano_epsilon: int, params: Any, rng: Rng) -> Columns:
-        """Pay for the columns of one cell; a method that looks at public columns too does so here."""
+    def _paid(self, graph: Any, key: CellKey, nano_epsilon: int, params: Any, rng: Rng) -> Columns:
         nodes = graph.node_count(graph.schema.edge_type(key[0]).source)
         return self.parts().fit(graph.cell(*key), nodes, nano_epsilon, params, rng)
-
-    def step(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
-    ) -> tuple[FittedModel, None]:
-        """Fit one snapshot of a live stream; nothing is carried from one to the next."""
-        return self.fit(graph, plan, params, progress), None
 
     def load(self, folder: Path) -> FittedModel:
         """Read the model that its ``save`` wrote."""
         from core.methods._shared.frame.model import load_cells
 
         return load_cells(folder, self.name, self.Params, self.parts().draw)
-
-
-class PerCell(StagedStream, CarriesValues, CellStructure):
-    """Base of such generators: their edges, and what edges carry where a share is set aside for it."""

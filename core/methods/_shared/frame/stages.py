@@ -1,60 +1,29 @@
 """Stages: what a method draws beside bare edges, each paid for with its own share of an edge's epsilon.
 
 A stage says what its share is called, what it adds to the plan, and what is paid for once the structure's
-model is fitted. :class:`Staged` stands before a method's own class and wraps it in all stages that are asked
-for: the first named is the outermost, so that it takes its share of epsilon first and pays last.
+model is fitted. :func:`staged` makes of a method of edges one with stages: the first named is the outermost,
+so that it takes its share of epsilon first and pays last.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from core import errors
 from core.methods._shared.frame.heeded import Idle, require_heeded
-from core.privacy.accounting.plan import GuaranteeKind
+from core.methods.base import Accelerator, FittedModel, Method, Progress, PublicFacts, StreamState
+from core.privacy.accounting.plan import Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.model import StoredCells
-    from core.methods.base import (
-        Accelerator,
-        FittedModel,
-        Parameters,
-        Progress,
-        PublicFacts,
-        StreamState,
-    )
-    from core.privacy.accounting.plan import Allotment, PlannedRead, PrivacyPlan
     from core.privacy.session.private_graph import PrivateGraph
-
-    class Structure:
-        """A method's own class, which draws edges."""
-
-        name: ClassVar[str]
-        Params: ClassVar[type[Parameters]]
-
-        def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan: ...
-        def planned_reads(
-            self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-        ) -> Sequence[PlannedRead]: ...
-        def true_shares(
-            self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-        ) -> Mapping[str, tuple[float, float]]: ...
-        def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator: ...
-
-        fit: Callable[..., Any]
-
-        def step(
-            self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
-        ) -> tuple[Any, Any]: ...
-        def load(self, folder: Path) -> Any: ...
-else:
-    Structure = object
 
 
 class Share(Protocol):
@@ -106,6 +75,14 @@ class Stage(ABC):
         self.share.require_synthesised(public)
 
     @abstractmethod
+    def described(self, method: Method) -> Method:
+        """Let the method say what the stage adds to a release."""
+
+    def plan_of(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that it pays for."""
+        return plan.only(self.purpose)
+
+    @abstractmethod
     def paid(
         self,
         method: str,
@@ -138,11 +115,11 @@ class Stage(ABC):
         """Put the structure's model, read from a folder, and what the stage stored together again."""
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
-        """List the reads that every fit of such a plan, of its own alone, makes; see the protocol."""
+        """List the reads that every fit of such a plan, of its own alone, makes; see :class:`Method`."""
         return ()
 
     def require_room(self, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]) -> None:
-        """Raise NotAccepted where a read of its own ``plan`` is more than may be read; see the protocol."""
+        """Raise NotAccepted where a read of its own ``plan`` is more than may be read."""
         return
 
     def asked(self, params: Any) -> bool:
@@ -151,7 +128,7 @@ class Stage(ABC):
 
     def spends(self, params: Any, public: PublicFacts) -> int:
         """Return what a unit of edges may spend on it, in nano-epsilon; at least 1, and not all."""
-        return max(1, int(public.nano_epsilon * getattr(params, self.field)))
+        return spent_on(public, getattr(params, self.field))
 
     def planned(self, structure: PrivacyPlan, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Add what it reads to the plan of the structure, which was made of what it leaves of epsilon.
@@ -187,100 +164,88 @@ class Stage(ABC):
             )
 
 
-class Staged(Structure):
-    """Stands before a method's own class; ``stages``: the outermost first."""
+def staged(edges: Method, *stages: Stage) -> Method:
+    """Make of a method of edges one that draws what ``stages`` pay for too, the outermost first."""
+    whole = Staged(edges, stages)
 
-    stages: ClassVar[tuple[Stage, ...]] = ()
+    @wraps(edges.plan)
+    def plan(params: Any, public: PublicFacts) -> PrivacyPlan:
+        return whole.plan(params, public)
+
+    accelerator = None
+    if edges.accelerator is not None:
+
+        @wraps(edges.accelerator)
+        def accelerator(params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
+            return edges.accelerated(params, whole.facts(params, public)[-1], nodes)
+
+    made = replace(
+        edges,
+        plan=plan,
+        fit=whole.fit,
+        load=whole.load,
+        planned_reads=whole.planned_reads,
+        require_room=whole.require_room,
+        true_shares=whole.true_shares,
+        accelerator=accelerator,
+        step=None if edges.step is None else whole.step,
+    )
+    for stage in stages:
+        made = stage.described(made)
+    return made
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A method of edges, and what is paid for beside them."""
+
+    edges: Method
+    stages: tuple[Stage, ...]
+
+    def asked(self, params: Any) -> list[Stage]:
+        """List the stages that the parameters set shares aside for, in the order in which they pay."""
+        return [each for each in reversed(self.stages) if each.asked(params)]
+
+    def facts(self, params: Any, public: PublicFacts) -> list[PublicFacts]:
+        """Return what each stage that is asked for is planned with, and last what the edges are."""
+        facts = [public]
+        for stage in reversed(self.asked(params)):
+            facts.append(beside(facts[-1], stage.spends(params, facts[-1])))
+        return facts
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """Plan the method with what the stages' shares leave of epsilon, and what they read with those."""
-        *facts, own = self._facts(params, public)
-        plan = super().plan(params, own)
-        asked = [each for each in self.stages if each.asked(params)]
-        for stage in reversed(asked):
+        """Plan the edges with what the stages' shares leave of epsilon, and what they read with those."""
+        *facts, own = self.facts(params, public)
+        plan = self.edges.plan(params, own)
+        for stage in self.asked(params):
             plan = stage.planned(plan, params, facts.pop())
         return plan
-
-    def _facts(self, params: Any, public: PublicFacts) -> list[PublicFacts]:
-        """Return what each stage that is asked for is planned with, and last what the structure is."""
-        facts = [public]
-        for stage in self.stages:
-            if stage.asked(params):
-                last, spent = facts[-1], stage.spends(params, facts[-1])
-                beside = last.beside_nano_epsilon + spent
-                facts.append(
-                    replace(last, nano_epsilon=last.nano_epsilon - spent, beside_nano_epsilon=beside)
-                )
-        return facts
 
     def planned_reads(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Sequence[PlannedRead]:
         """Return the reads of the edges themselves, from what the plan leaves for them, and the stages'."""
-        of_edges = getattr(super(), "planned_reads", None)
-        reads = [] if of_edges is None else [*of_edges(params, self.structure_of(plan), schema, nodes)]
-        for stage in reversed(self.stages):
-            if stage.asked(params):
-                reads += stage.planned_reads(plan.only(stage.purpose), schema)
+        reads = [*self.edges.planned_reads(params, self._of_edges(plan), schema, nodes)]
+        for stage in self.asked(params):
+            reads += stage.planned_reads(stage.plan_of(plan), schema)
         return reads
 
     def require_room(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
-        """Ask the method's own class, of what the plan leaves for edges, and the stages."""
-        of_edges = getattr(super(), "require_room", None)
-        if of_edges is not None:
-            of_edges(params, self.structure_of(plan), schema, nodes)
-        for stage in self.stages:
-            if stage.asked(params):
-                stage.require_room(plan.only(stage.purpose), schema, nodes)
+        """Ask the method of edges, of what the plan leaves for them, and the stages."""
+        self.edges.require_room(params, self._of_edges(plan), schema, nodes)
+        for stage in reversed(self.asked(params)):
+            stage.require_room(stage.plan_of(plan), schema, nodes)
 
     def true_shares(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """Compute them of what the plan leaves for edges: what stages read says nothing of pairs.
+        """Compute them of what the plan leaves for edges: what stages read says nothing of pairs."""
+        return self.edges.true_shares(params, self._of_edges(plan), schema, nodes)
 
-        Empty for a method that follows no bits of pairs.
-        """
-        of_edges = getattr(super(), "true_shares", None)
-        return {} if of_edges is None else of_edges(params, self.structure_of(plan), schema, nodes)
-
-    def structure_of(self, plan: PrivacyPlan) -> PrivacyPlan:
-        """Return the part of the plan that reads edges alone."""
+    def _of_edges(self, plan: PrivacyPlan) -> PrivacyPlan:
         return plan.without(*(each.purpose for each in self.stages))
-
-    def edges_of(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress, **kept: Any
-    ) -> Any:
-        """Fit the edges alone. ``kept``: what else the method's own ``fit`` takes."""
-        return super().fit(graph, self.structure_of(plan), params, progress, **kept)
-
-    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
-        """Fit the method, then pay for each stage that is asked for, at the plan's cost at most."""
-        model = self.edges_of(graph, plan, params, progress)
-        for stage in reversed(self.stages):
-            if stage.asked(params):
-                model = stage.paid(self.name, model, graph, plan.only(stage.purpose), params, progress)
-        return model
-
-    def load(self, folder: Path) -> Any:
-        """Read the model that its ``save`` wrote."""
-        model = super().load(folder)
-        for stage in reversed(self.stages):
-            if (folder / stage.folder).exists():
-                from core.methods._shared.frame.model import load_stored
-
-                stored = load_stored(folder / stage.folder, self.name, self.Params)
-                model = stage.restored(model, stored)
-        return model
-
-
-class StagedTraining(Staged):
-    """The same for a method that trains: stands before the class that has the stages."""
-
-    def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
-        """What it is to the structure, by what the stages leave of epsilon."""
-        return super().accelerator(params, self._facts(params, public)[-1], nodes)
 
     def fit(
         self,
@@ -290,48 +255,66 @@ class StagedTraining(Staged):
         progress: Progress,
         checkpoint: Path | None = None,
     ) -> Any:
-        """Fit the method, and pay for its stages; ``checkpoint`` keeps what ``resume`` goes on from.
+        """Fit the edges, then pay for each stage that is asked for, at the plan's cost at most.
 
-        NotAccepted with both: stages pay after the training, and going on reads nothing.
+        ``checkpoint``, of a method that trains, keeps what ``resume`` goes on from. NotAccepted beside
+        stages: they pay after the training, and going on reads nothing.
         """
-        asked = [stage for stage in self.stages if stage.asked(params)]
-        if asked and checkpoint is not None:
-            raise errors.NotAccepted(
-                f"{asked[0].subject} read once the edges are learned, and a fit that goes on reads nothing: "
-                f"leave out {asked[0].field}, or the checkpoint",
-                field="checkpoint",
-            )
+        asked = self.asked(params)
         if checkpoint is not None:
-            return self.edges_of(graph, plan, params, progress, checkpoint=checkpoint)
-        return super().fit(graph, plan, params, progress)
-
-
-class StagedStream(Staged):
-    """The same for a method that publishes live streams: stands before the class that has the stages."""
+            if asked:
+                raise errors.NotAccepted(
+                    f"{asked[-1].subject} read once the edges are learned, and a fit that goes on reads "
+                    f"nothing: leave out {asked[-1].field}, or the checkpoint",
+                    field="checkpoint",
+                )
+            return self.edges.fit(graph, self._of_edges(plan), params, progress, checkpoint=checkpoint)
+        model = self.edges.fit(graph, self._of_edges(plan), params, progress)
+        for stage in asked:
+            model = stage.paid(self.edges.name, model, graph, stage.plan_of(plan), params, progress)
+        return model
 
     def step(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Any, StreamState | None]:
         """Fit one snapshot, then pay for each stage that is asked for, at the plan's cost at most."""
+        assert self.edges.step is not None
         alone = params.model_copy(update={each.field: 0 for each in self.stages})
-        model, left = super().step(graph, self.structure_of(plan), alone, state, progress)
+        model, left = self.edges.step(graph, self._of_edges(plan), alone, state, progress)
         parts: dict[str, StreamState] = {}
-        for stage in reversed(self.stages):
-            if not stage.asked(params):
-                continue
+        for stage in self.asked(params):
             before = None if state is None else state / stage.folder
-            model, own = stage.stepped(
-                self.name,
-                model,
-                graph,
-                plan.only(stage.purpose),
-                params,
-                before if before is not None and before.is_dir() else None,
-                progress,
-            )
+            held = before if before is not None and before.is_dir() else None
+            own_plan = stage.plan_of(plan)
+            model, own = stage.stepped(self.edges.name, model, graph, own_plan, params, held, progress)
             if own is not None:
                 parts[stage.folder] = own
         return model, StagedState(left, parts) if parts else left
+
+    def load(self, folder: Path) -> Any:
+        """Read the model that its ``save`` wrote."""
+        model = self.edges.load(folder)
+        for stage in reversed(self.stages):
+            if (folder / stage.folder).exists():
+                from core.methods._shared.frame.model import load_stored
+
+                stored = load_stored(folder / stage.folder, self.edges.name, self.edges.Params)
+                model = stage.restored(model, stored)
+        return model
+
+
+def spent_on(public: PublicFacts, share: float) -> int:
+    """Return what a share of a cell's epsilon comes to, in nano-epsilon; at least 1, and not all."""
+    return max(1, int(public.nano_epsilon * share))
+
+
+def beside(public: PublicFacts, spent: int) -> PublicFacts:
+    """Return the facts that are left where ``spent`` nano-epsilon of every cell go to other reads."""
+    return replace(
+        public,
+        nano_epsilon=public.nano_epsilon - spent,
+        beside_nano_epsilon=public.beside_nano_epsilon + spent,
+    )
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,20 @@
 The method spends what the share leaves of an edge's epsilon. The stage then pays for nodes by value and for
 who meets whom, deals every node values, and hands the method's model the nodes' groups and what share of the
 edges is to lie between each two of them. How edges are drawn by that is the method's own: see
-:class:`Mixing`.
+:class:`core.methods.base.Mixing`.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from core.graphs.schema.node_bins import node_bins, synthesised
-from core.methods._shared.frame.stages import Share, Stage, Staged
+from core.methods._shared.frame.stages import Share, Stage
 from core.methods._shared.node_values import share as value_share
+from core.methods.base import FittedModel, Method, Mixing, Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,42 +25,27 @@ if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.model import StoredCells
     from core.methods._shared.node_values.ends import Ends
-    from core.methods.base import FittedModel, Progress
     from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.private_graph import PrivateGraph
 
 
-class Mixing(Protocol):
-    """How the model of a method tells its degrees, and takes groups that meet as was read."""
-
-    def ends(self, model: Any) -> Mapping[str, Ends]:
-        """Return the paid degrees of every relation, all steps together."""
-        ...
-
-    def communities(self, model: Any, relation: str) -> np.ndarray | None:
-        """Return the labels that the relation's edges are drawn by, int64 (n,); None where there are none,
-        or each step has its own."""
-        ...
-
-    def mixed(
-        self, model: Any, groups: Mapping[str, np.ndarray], shares: Mapping[str, np.ndarray]
-    ) -> FittedModel:
-        """Return the model that draws edges by ``groups`` (n,) of node types, and ``shares`` of relations:
-        see :class:`core.methods._shared.node_values.fit.Labelled`."""
-        ...
-
-
 class NodeValueStage(Stage):
-    """Protected attributes of nodes: labels, and who meets whom, inside the method's own draw."""
+    """Protected attributes of nodes: labels, and who meets whom, inside the method's own draw.
+
+    ``mixing()``: how the method's model takes groups; imports what it needs.
+    """
 
     share: ClassVar[Share] = value_share
     folder = "node_values"
     subject = "protected node attributes are"
 
-    @abstractmethod
-    def mixing(self) -> Mixing:
-        """Return how the method's model takes groups; imports what it needs."""
+    def __init__(self, mixing: Callable[[], Mixing]) -> None:
+        self.mixing = mixing
+
+    def described(self, method: Method) -> Method:
+        """Let nodes of a release carry synthetic values, where a share is set aside for them."""
+        return replace(method, carries_nodes=self.asked, node_values_plan=self.plan_of, mixing=self.mixing)
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
         """List what a row of each node type pays for the tables of its attributes, at least.
@@ -84,26 +69,8 @@ class NodeValueStage(Stage):
         return LabelledModel(model, stored)
 
 
-class CarriesNodeValues(Staged):
-    """Stands before a method's own class, whose ``Params`` are :class:`value_share.NodeValueParameters` too;
-    its ``stages`` name a :class:`NodeValueStage`."""
-
-    def carries_nodes(self, params: Any) -> bool:
-        """Tell whether nodes of a release carry what protected attributes the schema declares."""
-        return bool(getattr(params, value_share.FIELD) > 0)
-
-    def node_values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
-        """Return the part of the plan that reads node attributes."""
-        return plan.only(value_share.PURPOSE)
-
-    def mixing(self) -> Mixing:
-        """Return how the method's model takes groups of nodes."""
-        (stage,) = (each for each in self.stages if isinstance(each, NodeValueStage))
-        return stage.mixing()
-
-
 @dataclass(frozen=True)
-class LabelledModel:
+class LabelledModel(FittedModel):
     """A fitted model that draws edges by groups of nodes, and the bin of every node's value: a cell for each
     attribute, (node type, its place among those that are synthesised)."""
 

@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from core.methods._shared.frame.stages import Share, Stage, Staged
+from core.methods._shared.frame.stages import Share, Stage
 from core.methods._shared.values import share as value_share
-from core.methods.base import training_of, vectors_of
+from core.methods.base import FittedModel, Method, Parameters, Progress, Training
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from core.graphs.schema import EdgeType, GraphSchema
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import StoredCells
-    from core.methods.base import FittedModel, Parameters, Progress, Training
     from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
     from core.privacy.entropy import Generator as Rng
     from core.privacy.reads.edge_values import EdgeValueReads
@@ -49,6 +48,10 @@ class EdgeValueStage(Stage):
     folder = "values"
     subject = "what edges carry is"
     beside_delta = True
+
+    def described(self, method: Method) -> Method:
+        """Let edges of a release carry what the schema declares, where a share is set aside for it."""
+        return replace(method, carries=self.asked, values_plan=self.plan_of)
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
         """List what each attribute of a relation pays for its margins, and for its values between classes.
@@ -116,23 +119,8 @@ class EdgeValueStage(Stage):
 VALUES = EdgeValueStage()
 
 
-class CarriesValues(Staged):
-    """Stands before a method's own class, whose ``Params`` are :class:`value_share.ValueParameters` too;
-    its ``stages`` name :data:`VALUES`."""
-
-    stages: ClassVar[tuple[Stage, ...]] = (VALUES,)
-
-    def carries(self, params: Any) -> bool:
-        """Tell whether the edges of a release carry what the schema declares."""
-        return VALUES.asked(params)
-
-    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
-        """Return the part of the plan that reads what edges carry."""
-        return plan.only(VALUES.purpose)
-
-
 @dataclass(frozen=True)
-class ValuedModel:
+class ValuedModel(FittedModel):
     """A fitted model, and the paid tables of what edges carry: a cell for each attribute of a relation,
     (relation, its place among the declared ones), and after them one for the number of an edge's records,
     where each is kept."""
@@ -148,11 +136,11 @@ class ValuedModel:
 
     def training(self) -> Training:
         """Tell how the structure was learned; nothing where it was not."""
-        return training_of(self.structure)
+        return self.structure.training()
 
     def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
         """Return the structure's vectors of nodes; often none."""
-        return vectors_of(self.structure)
+        return self.structure.vectors()
 
     def save(self, folder: Path) -> None:
         """Write both, the tables below ``folder``."""

@@ -1,0 +1,39 @@
+"""What a pack tells: facts that its gathering found, in the terms in which its files state them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from core.graphs.schema import GraphSchema
+from core.reports.model import PublicPart
+
+EditionName = Literal["public", "ledger"]
+
+
+@dataclass(frozen=True)
+class PackFacts:
+    """All that a pack is made of, as JSON has it where it becomes a file.
+
+    ``report`` is the public part as it is served, ``report_bytes`` as it was charged. ``ledger``: entries
+    from the reservation to the head, in the edition ``ledger`` only. ``schema``: what the dataset declares,
+    which is public. A charge's time is told by the day: an exact one would tell how long a job ran.
+    """
+
+    edition: EditionName
+    job_id: str
+    dataset_id: str
+    made_on: str
+    service_version: str
+    report: PublicPart
+    report_bytes: bytes = field(repr=False)
+    plan: dict[str, Any] = field(repr=False)
+    transcript: Sequence[dict[str, Any]] = field(repr=False)
+    charge: dict[str, Any]
+    governance: dict[str, Any]
+    audits: Sequence[dict[str, Any]]
+    artifacts: Sequence[dict[str, Any]]
+    dataset: dict[str, Any]
+    schema: GraphSchema
+    ledger: dict[str, Any] | None = field(default=None, repr=False)

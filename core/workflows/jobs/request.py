@@ -1,0 +1,110 @@
+"""What a caller asks for: the fields of a job."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+
+from core.errors import InvalidInput
+from core.evaluation.metric import Suite
+from core.graphs.schema import MAX_TYPES
+from core.methods._shared.composition.params import StructureChoice
+from core.methods.choice import AUTO
+from core.publishing.checks import ALWAYS_WRITTEN
+from core.workflows.common.policies import Slug
+from core.workflows.jobs.assumed import Assume
+from core.workflows.jobs.targets import Target
+
+Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
+
+
+def plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values, if they can be stored: parsers of JSON let numbers and texts pass that are none."""
+    try:
+        json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError):
+        raise ValueError("only finite numbers and well-formed texts can be stored") from None
+    return values
+
+
+MethodName = Annotated[str, Field(min_length=1, max_length=64)]
+AskedMethod = (
+    MethodName | Annotated[dict[str, MethodName | StructureChoice], Field(min_length=1, max_length=MAX_TYPES)]
+)
+
+
+class JobRequest(BaseModel):
+    """What a caller asks for. ``epsilon`` and ``delta`` are exact as decimal strings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
+    method: AskedMethod = Field(
+        default=AUTO,
+        description="A method's name; auto chooses a structure for each relation from public facts and says "
+        "why. Or a map: by a relation's name a method, alone or with its parameters, or auto; `*` stands for "
+        "all other relations.",
+    )
+    epsilon: Amount | None = Field(
+        default=None,
+        description="The epsilon of this release, from the dataset's budget; required without a `target`.",
+    )
+    target: Target | None = Field(
+        default=None,
+        description="What the release must tell at least, instead of an epsilon: the smallest epsilon that "
+        "meets it is found from public facts, and reserved.",
+    )
+    delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
+    parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
+        default_factory=dict, description="As the method's JSON Schema says."
+    )
+    edge_types: Annotated[list[str], Field(min_length=1, max_length=MAX_TYPES)] | None = Field(
+        default=None, description="Relations to synthesise; by default every protected one."
+    )
+    formats: Annotated[list[str], Field(max_length=16)] = Field(default_factory=lambda: [ALWAYS_WRITTEN])
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
+        default=None, description="For datasets marked public only: a known seed voids the guarantee."
+    )
+    suite: Suite = Field(
+        default=Suite.STANDARD,
+        description="How closely the release is compared with its original, for the curators' report.",
+    )
+    label: Annotated[str, Field(max_length=128)] | None = None
+    project: Slug | None = Field(
+        default=None, description="The project whose quota it draws on; the key says which team's."
+    )
+    repeat: bool = Field(
+        default=False,
+        description="Spend again on a release that stands already, or is under way. Otherwise a request with "
+        "the content of an earlier job is refused and names that job, whose release and further samples "
+        "cost nothing.",
+    )
+    comparison: bool = Field(
+        default=False,
+        description="One of several releases among which their comparison with the original decides; for "
+        "datasets marked public only.",
+    )
+    assume: Assume | None = Field(
+        default=None,
+        description="Sizes that relative predictions take for granted; declared bounds unless given.",
+    )
+
+    def content(self) -> dict[str, Any]:
+        """Return what was asked for; what came in later versions is there where it was given."""
+        later = {name for name in ("assume", "target") if getattr(self, name) is None}
+        content = self.model_dump(mode="json", exclude=later)
+        if self.target is not None:
+            del content["target"]["assume"]
+        assumed = self.assumed()
+        return content if assumed is None else {**content, "assume": assumed.model_dump(mode="json")}
+
+    def assumed(self) -> Assume | None:
+        """Return what is taken for granted, wherever it was written; InvalidInput where it differs."""
+        beside = None if self.target is None else self.target.assume
+        if None not in (self.assume, beside) and self.assume != beside:
+            raise InvalidInput(
+                "The target assumes something else than the request; say it once.", field="target.assume"
+            )
+        return self.assume if beside is None else beside
