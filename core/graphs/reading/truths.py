@@ -26,5 +26,5 @@ def pair_of(texts: Iterable[str]) -> tuple[str, ...] | None:
 def in_one_spelling(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Write words for yes and no as true and false; other texts stay as they are."""
     words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-    found = pc.index_in(words, value_set=pa.array(_MEANING))
-    return pc.coalesce(pa.array(_MEANING.values()).take(found), column)
+    found = pc.index_in(words, value_set=pa.array(list(_MEANING)))
+    return pc.coalesce(pa.array(list(_MEANING.values())).take(found), column)
