@@ -20,6 +20,7 @@ from core.graphs.columns.arrays import is_text
 from core.graphs.formats._formulas import unescaped
 from core.graphs.formats._lines import next_record, opened, record_of
 from core.graphs.reading import asking
+from core.graphs.reading.clocks import KEPT, joined
 from core.graphs.reading.look import Asked, Looked, look
 from core.graphs.reading.mapping import LEFT
 from core.graphs.reading.model import Question, Reading
@@ -129,9 +130,12 @@ def _layout(request: ReadRequest, looked: Looked) -> _Layout:
     _ask(request, reading, number)
     for text in reading.warnings:
         request.remark(text)
-    names = _names(request, reading)
+    names = _names(request, reading, looked.clock)
     fields: dict[str, int] = {}
     for place, name in enumerate(names, start=1):
+        if name == KEPT:
+            fields[KEPT] = place
+            continue
         if name == LEFT:
             _tell_left(request, reading, place)
             continue
@@ -165,13 +169,15 @@ def _layout(request: ReadRequest, looked: Looked) -> _Layout:
     )
 
 
-def _names(request: ReadRequest, reading: Reading) -> tuple[str, ...]:
-    """Name the columns as a schema can; what is left alone keeps its mark."""
-    called = [column.called for column in reading.columns]
+def _names(request: ReadRequest, reading: Reading, clock: int | None) -> tuple[str, ...]:
+    """Name the columns as a schema can; what is left alone keeps its mark, and a clock has its own."""
+    called = [LEFT if column.place == clock else column.called for column in reading.columns]
     read = [place for place, name in enumerate(called) if name != LEFT]
     apart = columns_apart([called[place] for place in read], request.part, request.wanted, request.remark)
     for place, name in zip(read, apart, strict=True):
         called[place] = name
+    if clock is not None and "time" in request.wanted:
+        called[clock - 1] = KEPT
     return tuple(called)
 
 
@@ -235,7 +241,7 @@ def _columns(request: ReadRequest, layout: _Layout, body: bytes) -> pa.Table | N
         return None
     # Arrow would read 0x10 as 16: where that can occur, integers are read as text and judged later.
     integers: frozenset[str] = frozenset() if _hexadecimal(body) else _integer_columns(request)
-    integers -= layout.forms.keys()
+    integers -= layout.forms.keys() | ({"time"} if KEPT in layout.fields else set())
     if not body or body.isspace():
         return _empty(request, layout)
     if (blank := _BLANK_END.search(body, max(len(body) - _END_BYTES, 0))) is not None:
@@ -283,6 +289,8 @@ def _separated(layout: _Layout, body: bytes) -> bytes | None:
 
 def _finished(layout: _Layout, table: pa.Table, spaced: bool) -> pa.Table:
     """Trim what spaces surround, and write numbers and times as the rest of the reading takes them."""
+    if KEPT in table.column_names:
+        table = joined(table)
     for place, name in enumerate(table.column_names):
         column = table[name]
         made = column.cast(pa.string()) if spaced and pa.types.is_dictionary(column.type) else column
@@ -354,7 +362,8 @@ def _kind(request: ReadRequest, name: str, integers: frozenset[str]) -> pa.DataT
 
 def _empty(request: ReadRequest, layout: _Layout) -> pa.Table:
     integers = _integer_columns(request)
-    return pa.table({name: pa.array([], type=_kind(request, name, integers)) for name in layout.fields})
+    kinds = {name: _kind(request, name, integers) for name in layout.fields if name != KEPT}
+    return pa.table({name: pa.array([], type=kind) for name, kind in kinds.items()})
 
 
 def _carefully(request: ReadRequest, layout: _Layout, body: bytes, first: int) -> Iterator[Careful]:

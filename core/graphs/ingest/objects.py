@@ -2,7 +2,8 @@
 
 Told by an object's type alone: whether edges have a direction, which node and edge types there are, whether
 there is time, and where the object has its nodes, who they are. No value of an edge or attribute is looked
-at. Libraries are asked for only where the object is theirs.
+at, but where frames and arrays name no ends: what is in their columns tells those. Libraries are asked for
+only where the object is theirs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import pyarrow.compute as pc
 
 from core.errors import InvalidInput
 from core.graphs.columns.tables import NodeTable
+from core.graphs.ingest.guessed import array_table, with_ends
+from core.graphs.ingest.object_columns import carried_columns, told_one_way
 from core.graphs.reading.words import meant
 from core.graphs.schema import RESERVED_ATTRIBUTES, EdgeType, NodeType
 from core.graphs.schema.edge_attributes import RESERVED
@@ -29,7 +32,8 @@ from core.graphs.uploads.findings import shown
 
 TAKEN = (
     "a NetworkX graph, a SciPy sparse matrix, a torch_geometric Data, HeteroData or TemporalData, an edge "
-    "list as a pandas or Polars frame or an Arrow table, an igraph graph, or the path of a file"
+    "list as a pandas or Polars frame, an Arrow table or a NumPy array, an igraph graph, or the path of "
+    "a file"
 )
 UNIVERSE = (
     "who is there cannot be told from edges without publishing who has one: give the nodes as a count, "
@@ -144,13 +148,13 @@ def _igraph(graph: Any, nodes: object, directed: bool | None) -> Tables:
     count = graph.vcount()
     ends = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     attributes = list(graph.vs.attributes())
-    carried, unread = _carried({name: graph.es[name] for name in graph.es.attributes()}, RESERVED)
+    carried, unread = carried_columns({name: graph.es[name] for name in graph.es.attributes()}, RESERVED)
     if not attributes:
         table = pa.table({"source": ends[:, 0], "target": ends[:, 1], **carried})
         counted = Tables(table, counts={"node": positive(count)}, directed=graph.is_directed(), unread=unread)
         return _own_nodes(counted, nodes)
     ids = pa.array([_name(each) for each in (graph.vs["name"] if "name" in attributes else range(count))])
-    own, left = _carried(
+    own, left = carried_columns(
         {name: graph.vs[name] for name in attributes if name not in ("name", "type")}, RESERVED_ATTRIBUTES
     )
     table = pa.table({"source": ids.take(pa.array(ends[:, 0])), "target": ids.take(pa.array(ends[:, 1]))})
@@ -192,19 +196,6 @@ def _two_sorts(found: Tables, types: pa.Array, ends: np.ndarray) -> Tables:
     return replace(found, edges=edges, nodes=nodes, node_types=(one, two), relations=(("edge", one, two),))
 
 
-def _carried(
-    given: Mapping[str, Sequence[Any]], structural: Iterable[str]
-) -> tuple[dict[str, pa.Array], dict[str, str]]:
-    """Make a column of each attribute, by a name that no structure has; and say of which there is none."""
-    found, unread = {}, {}
-    for name, values in zip(column_names(list(given), frozenset(structural)), given.values(), strict=True):
-        try:
-            found[name] = pa.array(values)
-        except (pa.ArrowException, TypeError, OverflowError) as error:
-            unread[name] = str(error)
-    return found, unread
-
-
 def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
     entries = graph.tocoo()
     if entries.data.dtype.kind == "f" and np.isnan(entries.data).any():
@@ -214,7 +205,7 @@ def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
     ends = {"source": entries.row[present].astype(np.int64), "target": entries.col[present].astype(np.int64)}
     table = pa.table({**ends, "weight": entries.data[present]})
     if rows == columns:
-        warnings = _one_way(ends["source"], ends["target"], directed, "The matrix is not symmetric")
+        warnings = told_one_way(ends["source"], ends["target"], directed, "The matrix is not symmetric")
         square = Tables(table, counts={"node": positive(rows)}, directed=bool(directed), warnings=warnings)
         return _own_nodes(square, nodes)
     if nodes is not None:
@@ -236,22 +227,22 @@ def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
     )
 
 
-def _one_way(source: np.ndarray, target: np.ndarray, directed: bool | None, what: str) -> tuple[str, ...]:
-    """Warn where some edge stands in one direction alone, and nobody said whether that means something."""
-    if directed is not None or not len(source):
-        return ()
-    pairs = np.unique(np.stack([source, target], axis=1), axis=0)
-    turned = np.unique(pairs[:, ::-1], axis=0)
-    if np.array_equal(pairs, turned):
-        return ()
-    return (
-        f"{what}, and nobody said whether its edges have a direction: they were taken as having none. Give "
-        "directed=True where they have one, directed=False where they have none.",
-    )
-
-
 def _frame(graph: Any, nodes: object, directed: bool | None) -> Tables:
-    table, unread = arrow_of(graph)
+    return _rows(*arrow_of(graph), nodes, directed)
+
+
+def _array(graph: Any, nodes: object, directed: bool | None) -> Tables:
+    table, names = array_table(graph)
+    if names is not None:
+        return _rows(table, {}, nodes, directed)
+    table, remarks = with_ends(table, None)
+    return replace(_rows(table, {}, nodes, directed), warnings=remarks)
+
+
+def _rows(table: pa.Table, unread: Mapping[str, str], nodes: object, directed: bool | None) -> Tables:
+    remarks: tuple[str, ...] = ()
+    if not {"source", "target"} & {*meant(table.column_names, "edges", ("source", "target")), *unread}:
+        table, remarks = with_ends(table, table.column_names)
     names = meant(table.column_names, "edges", ("source", "target", "time", "type"))
     table = table.rename_columns(columns_apart(names, "edges", ("source", "target", "time", "type")))
     for column in ("source", "target"):
@@ -263,7 +254,9 @@ def _frame(graph: Any, nodes: object, directed: bool | None) -> Tables:
                 field="graph",
             )
     listed, counts = universe(nodes)
-    return Tables(table, listed, counts, directed=bool(directed), timed="time" in names, unread=unread)
+    return Tables(
+        table, listed, counts, directed=bool(directed), timed="time" in names, unread=unread, warnings=remarks
+    )
 
 
 def _data(graph: Any, nodes: object, directed: bool | None) -> Tables:
@@ -278,7 +271,7 @@ def _data(graph: Any, nodes: object, directed: bool | None) -> Tables:
         {} if listed else {"node": count},
         directed=bool(directed),
         declared_nodes=given,
-        warnings=_one_way(ends["source"], ends["target"], directed, what),
+        warnings=told_one_way(ends["source"], ends["target"], directed, what),
     )
 
 
@@ -494,4 +487,5 @@ _KNOWN: Sequence[tuple[str, str, Any]] = (
     ("pandas", "DataFrame", _frame),
     ("polars", "DataFrame", _frame),
     ("pyarrow", "Table", _frame),
+    ("numpy", "ndarray", _array),
 )

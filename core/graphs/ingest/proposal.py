@@ -112,10 +112,11 @@ def propose(
     relations = {names[shown_as]: each for shown_as, each in found.items()}
     warnings = [READS_DATA, DIRECTED if directed else UNDIRECTED, *notes.remarks]
     warnings += [BOTH_DIRECTIONS] if len(directions) > 1 else []
-    carried, unread = proposed_values(
+    carried, unread, rewritten = proposed_values(
         {name: dict(sorted(each.values.items())) for name, each in sorted(relations.items())},
         {name: each.low is not None for name, each in relations.items()},
     )
+    warnings += rewritten
     warnings += numbers_as_texts({name: each.values for name, each in sorted(relations.items())})
     ignored = tuple(notes.skipped | dict.fromkeys(unread))
     if unread:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.graphs.columns.arrays import as_text
+from core.graphs.reading.truths import BOOLEANS, pair_of
 from core.graphs.reading.variants import told_of_numbers
 from core.graphs.schema.edge_attributes import (
     LARGEST_INTEGER,
@@ -27,8 +28,8 @@ from core.graphs.schema.edge_attributes import (
     EdgeAttribute,
     EdgeAttributeKind,
 )
+from core.graphs.uploads.findings import shown
 from core.graphs.uploads.value_columns import (
-    BOOLEANS,
     read_day_seconds,
     read_integers,
     read_numbers,
@@ -76,8 +77,6 @@ class Seen:
         self.timed &= bool(read_day_seconds(column)[1].all())
         if len(self.texts) <= MOST_CATEGORIES:
             self.texts |= set(pc.unique(as_text(column))[: MOST_CATEGORIES + 1].to_pylist())
-            if (lowered := {each.lower() for each in self.texts}) <= BOOLEANS:
-                self.texts = lowered
 
     def kind(self, name: str) -> EdgeAttributeKind | str:
         """Choose the kind, or say why there is none."""
@@ -105,8 +104,8 @@ class Seen:
 
 def proposed_values(
     seen: Mapping[str, Mapping[str, Seen]], temporal: Mapping[str, bool]
-) -> tuple[dict[str, tuple[EdgeAttribute, ...]], dict[str, str]]:
-    """Propose the attributes of each relation, and say why each other column is not read.
+) -> tuple[dict[str, tuple[EdgeAttribute, ...]], dict[str, str], list[str]]:
+    """Propose the attributes of each relation, say why each other column is not read, and what is rewritten.
 
     ``seen``: of each relation its columns; ``temporal``: which relations carry time.
     """
@@ -121,8 +120,17 @@ def proposed_values(
                 kinds.setdefault(name, set()).add(kind)
             else:
                 ignored[name] = kind
+    told = []
     for name, found in kinds.items():
-        if len(set().union(*(columns[name].texts for columns in seen.values() if name in columns))) == 1:
+        texts = set[str]().union(*(columns[name].texts for columns in seen.values() if name in columns))
+        if found == {EdgeAttributeKind.CATEGORY} and (pair := pair_of(texts)):
+            texts = {BOOLEANS[pair.index(each.lower())] for each in texts}
+            for columns in seen.values():
+                if name in columns:
+                    columns[name].texts = set(BOOLEANS)
+            if pair != BOOLEANS and len(texts) > 1:
+                told.append(f"The texts {pair[0]} and {pair[1]} of {shown(name)} are read as false and true.")
+        if len(texts) == 1:
             ignored[name] = "it is the same in every row"
         if found == {EdgeAttributeKind.INTEGER, EdgeAttributeKind.NUMBER}:
             kinds[name] = {EdgeAttributeKind.NUMBER}
@@ -140,7 +148,7 @@ def proposed_values(
         )
         for relation, columns in seen.items()
     }
-    return made, ignored
+    return made, ignored, told
 
 
 def numbers_as_texts(seen: Mapping[str, Mapping[str, Seen]]) -> list[str]:

@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 
+from core.graphs.reading.truths import pair_of
+
 _INTEGER = re.compile(r"[-+]?\d{1,25}")
 _NUMBER = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+)([eE][-+]?\d+)?")
 _COMMA = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][-+]?\d+)?")
@@ -25,11 +27,11 @@ _NAMED = re.compile(r"(\d{1,2}[- .]+)?[A-Za-z]{3,9}\.?[- ,]+(\d{1,2},? )?\d{4}( 
 _ISO_12 = re.compile(r"\d{4}-\d{2}-\d{2} \d{1,2}:\d{2}(:\d{2})? ?[aApP][mM]")
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?( ?[aApP][mM])?")
 _MONTHS = frozenset(("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"))
-TRUTHS = frozenset(("true", "false", "yes", "no"))
 
 INTEGER, NUMBER, COMMA, GROUPED, MONEY = "integer", "number", "decimal comma", "grouped", "money"
 DATE, CLOCK, DICTIONARY, TEXT, EMPTY = "date", "time of day", "dictionary", "text", ""
 NUMERIC = frozenset({INTEGER, NUMBER, COMMA, GROUPED})
+_SPELLINGS, _LETTERS = 8, 8
 _EPOCHS = (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9))
 _EARLIEST, _LATEST = 315_532_800, 2_208_988_800  # 1980 and 2040
 
@@ -188,8 +190,11 @@ class Cells:
         return self.numbers[0] in (0, 1) and min(steps) >= 1 and steps.count(1) >= 0.9 * len(steps)
 
     @cached_property
-    def truths(self) -> bool:
-        return not self.empty and {value.lower() for value in self.distinct} <= TRUTHS
+    def truths(self) -> tuple[str, ...] | None:
+        """The words for no and yes that it has throughout; letters alone are ids where there are few."""
+        pair = pair_of(self.distinct) if self.distinct and len(self.distinct) <= _SPELLINGS else None
+        certain = pair is None or len(pair[1]) > 1 or (len(self.distinct) > 1 and len(self.held) >= _LETTERS)
+        return pair if certain else None
 
     @cached_property
     def shapes(self) -> Counter[str]:

@@ -14,6 +14,9 @@ DELIMITERS = (",", "\t", ";", "|", "::")
 SPACES = " "
 ASKED = 0.8
 MOST_TITLES = 2
+_OUTSIDE = re.compile(r"(?<!\d),|,(?!\d)")
+_IN_NUMBERS = 0.9
+"""Of commas that all stand within numbers, beside spaces: these then separate, if they do as well."""
 _RUNS = re.compile(r"[ \t]+")
 
 
@@ -45,6 +48,8 @@ def separated(sample: Sample, usual: str, said: str | None, spaces: bool) -> Sep
     said = said or sample.delimiter
     tried = [said] if said else [*dict.fromkeys((usual, *DELIMITERS)), *([SPACES] if spaces else [])]
     scores = {delimiter: _score(lines, delimiter) for delimiter in tried}
+    if "," in scores and any(" " in line for line in lines) and not any(map(_OUTSIDE.search, lines)):
+        scores[","] *= _IN_NUMBERS
     best = max(tried, key=lambda delimiter: scores[delimiter])
     if scores[best] == 0 and not said:
         best = usual

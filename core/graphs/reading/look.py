@@ -11,12 +11,12 @@ from collections.abc import Mapping as Map
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.graphs.reading import asking, numerals, roles, sorts, times, words
+from core.graphs.reading import asking, clocks, numerals, roles, sorts, times, words
 from core.graphs.reading.cells import Cells
 from core.graphs.reading.delimiters import Separated, separated
 from core.graphs.reading.header import CERTAIN_ODDS, header_odds
 from core.graphs.reading.mapping import LEFT, REPEATED, Mapping
-from core.graphs.reading.model import CERTAIN, Column, Counts, Dialect, Question, Reading, Role
+from core.graphs.reading.model import CERTAIN, CERTAIN_ENDS, Column, Counts, Dialect, Question, Reading, Role
 from core.graphs.reading.naming import named, of_values
 from core.graphs.reading.sample import Sample, cells_of, sample_of
 from core.graphs.schema import GRAPH_ID
@@ -54,6 +54,7 @@ class Looked:
 
     ``forms`` are those of times that are not ISO 8601; ``keys`` those of dictionaries at the end of lines;
     ``commas`` are the columns whose commas are decimal marks, ``grouped`` those whose commas part thousands.
+    ``clock``: the place, from 1, of the column that has the clock of the days in another.
     """
 
     reading: Reading
@@ -64,6 +65,7 @@ class Looked:
     keys: tuple[str, ...]
     commas: tuple[str, ...] = ()
     grouped: tuple[str, ...] = ()
+    clock: int | None = None
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,12 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
         infer=asked.infer,
         semicolons=split.delimiter == ";",
     )
-    forms = {
-        each.called: form
-        for each in chosen
-        if each.role is Role.TIME
-        and (form := times.form_of(list(records.columns[each.place - 1].distinct), dates))
-    }
+    moments = [records.columns[each.place - 1] for each in chosen if each.role is Role.TIME]
+    two_columns = clocks.of_two(chosen, records.columns)
+    if two_columns is not None:
+        moments = [clocks.together(*(records.columns[place] for place in two_columns))]
+    form = times.form_of(list(moments[0].distinct), dates) if moments else None
+    forms = {} if form is None else {"time": form}
     place = split.comments + split.titles
     skipped = [shown(each.text) for each in sample.head[split.comments : place]]
     reading = Reading(
@@ -139,7 +141,8 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
                 records.header,
                 records.line,
             )
-        ),
+        )
+        + (() if two_columns is None or said.columns else (clocks.told(chosen, *two_columns),)),
         tuple(questions),
     )
     rows = sample.head[place]
@@ -150,7 +153,8 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
         commas = numerals.with_commas(chosen, records.columns)
     else:
         grouped = numerals.with_thousands(chosen, records.columns, asked.mapping.decimal == ".")
-    return Looked(reading, records.line, start, number, forms, split.keys, commas, grouped)
+    clock = None if two_columns is None else two_columns[1] + 1
+    return Looked(reading, records.line, start, number, forms, split.keys, commas, grouped, clock)
 
 
 def _records(sample: Sample, split: Separated, asked: Asked) -> _Records:
@@ -281,7 +285,7 @@ def _columns(
             guesses[place], fixed[place] = roles.Guess(Role.LEFT, 1.0, (asking.UNNAMED,)), Role.LEFT
     infer = asked.infer or (names is not None and not {"source", "target", "id"} & set(called.values()))
     if infer and asked.part == "edges":
-        _guess_edges(names, cells, fixed, guesses, asked, questions)
+        _guess_edges(names, cells, fixed, guesses, questions, bool(asked.mapping.bipartite))
     elif infer:
         _guess_nodes(names, cells, guesses)
     made = []
@@ -300,8 +304,11 @@ def _columns(
     for place, name in enumerate(own):
         guess = guesses.get(place) or roles.Guess(Role.LEFT, 1.0, ("nothing asks for it",))
         given = GRAPH_ID if name == GRAPH_ID else called.get(place)
-        if given in (None, "value", "attribute"):
-            given = named(guess.role, usable[place], place, taken)
+        if given is None and guess.role is Role.TIME:
+            given = "time"
+        elif given in (None, "value", "attribute"):
+            number = cells[place].numeric or cells[place].empty
+            given = named(guess.role, usable[place], place, taken, number=number)
         if given == LEFT and guess.role is not Role.LEFT:
             guess = replace(guess, role=Role.LEFT)
         examples = [each[:_SHOWN] for each in cells[place].held[:_EXAMPLES]]
@@ -365,14 +372,14 @@ def _guess_edges(
     cells: list[Cells],
     fixed: dict[int, Role],
     guesses: dict[int, roles.Guess],
-    asked: Asked,
     questions: list[Question],
+    two_sorts: bool,
 ) -> None:
-    ends = roles.ends_of(names, cells, fixed)
+    ends = roles.ends_of(names, cells, fixed, two_sorts)
     if ends is not None:
         for place, role in ((ends.source, Role.SOURCE), (ends.target, Role.TARGET)):
             guesses[place] = roles.Guess(role, ends.probability, ends.why)
-        if ends.probability < CERTAIN:
+        if ends.probability < CERTAIN_ENDS:
             questions.append(asking.of_ends(ends, names, cells))
         elif names is None or not words.ends_among(names):
             questions += asking.of_part(cells[ends.source], cells[ends.target], fixed)
@@ -394,6 +401,8 @@ def _guess_edges(
             if gephis and guess.why == (_SAYS_DIRECTION,):
                 guesses[place] = replace(guess, role=Role.TYPE)  # a proposal takes it for what it says
     _one_each(guesses, fixed)
+    if (clock := clocks.clock_beside(guesses, cells)) is not None and clock not in fixed:
+        guesses[clock] = roles.Guess(Role.TIME, 1.0, ("it is the clock of the days in another column",))
 
 
 def _one_each(guesses: dict[int, roles.Guess], fixed: dict[int, Role]) -> None:
@@ -402,7 +411,7 @@ def _one_each(guesses: dict[int, roles.Guess], fixed: dict[int, Role]) -> None:
         places = [place for place in sorted(guesses) if guesses[place].role is role]
         best = max(places, key=lambda place: (place in fixed, guesses[place].probability), default=None)
         for place in places:
-            if place == best:
+            if place == best or place in fixed:
                 continue
             guess = guesses[place]
             why = (f"another column is the {role}",)

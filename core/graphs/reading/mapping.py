@@ -17,7 +17,10 @@ from core.errors import InvalidInput
 LEFT = "-"
 """What a column is called that is left alone."""
 ROLES = ("source", "target", "time", "type", "id")
-"""Roles that one column has. Any other name is that of a value, or of an attribute in a node list."""
+"""Roles that one column has, and ``time`` also two, the day and its clock.
+
+Any other name is that of a value, or of an attribute in a node list.
+"""
 REPEATED = ("value", "attribute", LEFT)
 """What several columns may be: they keep the names that the file gives them."""
 MAX_COLUMNS = 256
@@ -230,7 +233,8 @@ def _checked(pairs: Sequence[tuple[Any, Any]]) -> Columns:
             )
         if isinstance(column, int) and not 1 <= column <= MAX_COLUMNS:
             raise InvalidInput(f"columns are numbered from 1 to {MAX_COLUMNS}, not {column}", field="columns")
-        if role in roles and role not in REPEATED:
+        twice = [each for each, _ in pairs if each == role] == ["time"] * 2
+        if role in roles and role not in REPEATED and not twice:
             raise InvalidInput(f"two columns are called {role!r}; a file has one", field="columns")
         if column in columns:
             raise InvalidInput(f"the column {column!r} is named twice; give it one role", field="columns")

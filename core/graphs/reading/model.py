@@ -15,6 +15,8 @@ from core.graphs.reading.mapping import Mapping
 
 CERTAIN = 0.9
 """A guess below this probability is asked."""
+CERTAIN_ENDS = 0.95
+"""The same of the ends, whose guess would make another graph."""
 
 
 class Role(StrEnum):

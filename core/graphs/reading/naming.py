@@ -24,14 +24,14 @@ def of_values(names: Sequence[str], part: str) -> list[str]:
     return column_names(names, RESERVED if part == "edges" else RESERVED_ATTRIBUTES)
 
 
-def named(role: Role, name: str | None, place: int, taken: set[str]) -> str:
-    """Name a column by its role, or else by ``name``; ``taken`` grows."""
+def named(role: Role, name: str | None, place: int, taken: set[str], *, number: bool = True) -> str:
+    """Name a column by its role, or else by ``name``; ``taken`` grows. Only a ``number`` is a weight."""
     if role is Role.LEFT:
         return LEFT
     if role in _STRUCTURE:
         made = _STRUCTURE[role]
     elif not name:
-        made = WEIGHT if role is Role.VALUE and WEIGHT not in taken else f"column_{place + 1}"
+        made = WEIGHT if number and role is Role.VALUE and WEIGHT not in taken else f"column_{place + 1}"
     else:
         made = name
     if made in taken:

@@ -14,6 +14,12 @@ MOST = 24
 """Columns that may be ends: of more, the first."""
 SAME_IDS = 0.3
 _FEW = 30
+LOOPS = 0.1
+"""Share of lists of one sort of nodes that have loops; of how many, up to the most, nothing is known."""
+TWO_SORTS = 0.15
+"""Share of lists whose ends are of two sorts."""
+_MOST_LOOPS, _MOST_ODDS = 50, 5.0
+_LONGER = math.log(2)
 
 
 @dataclass(frozen=True)
@@ -46,8 +52,13 @@ def overlap(one: Cells, two: Cells) -> float:
     return len(one.distinct & two.distinct) / smaller if smaller else 0.0
 
 
-def ends_of(names: Sequence[str] | None, columns: Sequence[Cells], fixed: Mapping[int, Role]) -> Ends | None:
-    """Choose the two columns of the ends; None where there are not two. ``fixed`` columns are said."""
+def ends_of(
+    names: Sequence[str] | None, columns: Sequence[Cells], fixed: Mapping[int, Role], two_sorts: bool = False
+) -> Ends | None:
+    """Choose the two columns of the ends; None where there are not two.
+
+    ``fixed`` columns are said, and so are ``two_sorts`` of nodes, whose ids are the same by chance.
+    """
     told = {role: place for place, role in fixed.items() if role in (Role.SOURCE, Role.TARGET)}
     named = set(words.ends_among(names)) if names else set()
     of_names = {place for pair in named for place in pair}
@@ -62,7 +73,7 @@ def ends_of(names: Sequence[str] | None, columns: Sequence[Cells], fixed: Mappin
         for j in able:
             if i == j or told.get(Role.SOURCE, i) != i or told.get(Role.TARGET, j) != j:
                 continue
-            scores[i, j] = _pair(i, j, columns, names is not None, drawbacks)
+            scores[i, j] = _pair(i, j, columns, drawbacks, two_sorts)
             if names and (i, j) in named:
                 scores[i, j] += 3.0 if words.only_numbered(names[i], names[j]) else 8.0
     if not scores:
@@ -81,23 +92,43 @@ def _pair(
     i: int,
     j: int,
     columns: Sequence[Cells],
-    header: bool,
     drawbacks: Mapping[int, tuple[float, bool]],
+    two_sorts: bool,
 ) -> float:
     one, two = columns[i], columns[j]
     rows = min(len(one.held), len(two.held))
     same = overlap(one, two)
     score = 3.0 * min(1.0, same / SAME_IDS) * rows / (rows + 5)
-    numbers = one.integer and two.integer  # of users and items, of whom there are more, and so longer ids
-    if same == 0 and one.length and two.length and not numbers:
-        score -= min(3.0, 3.0 * abs(math.log(one.length / two.length)))
+    if same == 0 and one.length and two.length:
+        unlike = abs(math.log(one.length / two.length))
+        if one.integer and two.integer:  # of users and items, of whom there are more, and so longer ids
+            unlike = max(0.0, unlike - _LONGER)
+        score -= min(3.0, 3.0 * unlike)
+    elif same and not two_sorts:
+        score += _loops(one, two)
     low, high = min(i, j), max(i, j)
     away = low + high - 1
-    score -= ((0.0, 2.2, 3.0) if header else (0.0, 3.0, 3.5))[away] if away < 3 else 4.0
+    score -= (0.0, 2.2, 3.0)[away] if away < 3 else 4.0
     score -= 2.2 * (i > j)
     score += 1.0 if one.integer == two.integer and one.numeric == two.numeric else -1.0
     (first, counts), (second, counted) = drawbacks[i], drawbacks[j]
     return score + first + second - 5.0 * (counts or counted)
+
+
+def _loops(one: Cells, two: Cells) -> float:
+    """Weigh rows with the same cell twice: ends of one sort have few, of two as many as by chance."""
+    expected = sum(times * two.counted[value] for value, times in one.counted.items())
+    found = sum(a == b for a, b in zip(one.values, two.values, strict=True) if a)
+    rows = min(len(one.held), len(two.held))
+    expected /= rows
+    odds = min(_MOST_ODDS if found < expected else 0.0, loop_odds(found, expected, rows))
+    return math.log((1 - TWO_SORTS) * math.exp(odds) + TWO_SORTS)
+
+
+def loop_odds(loops: int, expected: float, rows: int) -> float:
+    """Weigh so many loops: log odds of two ends of one sort, where few are, against independent columns."""
+    by_chance = loops * math.log(expected) - expected - math.lgamma(loops + 1)
+    return math.log(1 - LOOPS if loops == 0 else LOOPS / (1 + min(rows, _MOST_LOOPS))) - by_chance
 
 
 def _drawback(column: Cells, name: str | None) -> tuple[float, bool]:
@@ -117,6 +148,8 @@ def _drawback(column: Cells, name: str | None) -> tuple[float, bool]:
         score -= 2.0
     if column.numeric and not column.integer:
         score -= 3.0
+    elif column.integer and min(column.numbers) < 0:
+        score -= 6.0
     if name:
         word = words.plain(name)
         if word in words.TIMES or word in words.VALUES or word in words.TYPES or word in words.INDICES:
@@ -150,7 +183,7 @@ def role_of(name: str | None, column: Cells, *, edges: bool = True) -> Guess:
 
 def _scores(word: str, header: bool, column: Cells) -> dict[Role, float]:
     text = column.share(TEXT, DATE, CLOCK) > 0.5 and not column.dated and not column.truths
-    small = column.integer and column.few(_FEW)
+    small, truths = column.integer and column.few(_FEW), column.truths is not None
     name = 8.0 if len(word) > 3 else 5.0
     time = -2.0 + name * (word in words.TIMES)
     if column.compact:
@@ -163,13 +196,13 @@ def _scores(word: str, header: bool, column: Cells) -> dict[Role, float]:
         time += 3.5
     time += column.rising * (3.5 if len(column.held) > 4 else 1.8)
     time -= 1.5 * (column.fractions and not column.epoch)
-    time -= 1.0 * (small and not column.years) + 8.0 * text + 8.0 * column.truths
+    time -= 1.0 * (small and not column.years) + 8.0 * text + 8.0 * truths
     if column.numeric and min(column.numbers) < 0:
         time -= 3.0
     value = (
         5.0 * (word in words.VALUES) + 1.5 * column.numeric + 3.0 * (column.fractions and not column.epoch)
     )
-    value += 2.0 * (column.share(MONEY, COMMA) > 0.5) + 2.0 * column.truths + 1.0 * small
+    value += 2.0 * (column.share(MONEY, COMMA) > 0.5) + 2.0 * truths + 1.0 * small
     value -= 5.0 * (column.dated and not column.compact) + 3.0 * bool(column.epoch) + 8.0 * text
     kind = -1.0 + 5.0 * (word in words.TYPES)
     if text and column.few(_FEW):
@@ -178,9 +211,9 @@ def _scores(word: str, header: bool, column: Cells) -> dict[Role, float]:
         kind += 2.0
     elif text and 2 * len(column.distinct) > len(column.held):
         kind -= 4.0 * len(column.held) / (len(column.held) + 10)
-    kind -= 5.0 * column.numeric + 8.0 * column.dated + 4.0 * column.truths
+    kind -= 5.0 * column.numeric + 8.0 * column.dated + 4.0 * truths
     attribute = 1.0 * text + 2.0 * (header and word not in words.TYPES) - 4.0 * column.numeric
-    attribute -= 4.0 * column.dated + 8.0 * column.truths - 3.0 * (column.share(DICTIONARY) > 0.5)
+    attribute -= 4.0 * column.dated + 8.0 * truths - 3.0 * (column.share(DICTIONARY) > 0.5)
     index = -2.0 + (5.0 if column.counter and not column.epoch else -6.0)
     index += 4.0 * (word in words.INDICES or not word) * (header and column.integer)
     return {
@@ -214,6 +247,8 @@ def _why(word: str, column: Cells) -> dict[Role, tuple[str, ...]]:
         grounds[Role.VALUE].append("its numbers have fractions")
     elif column.numeric:
         grounds[Role.VALUE].append("its cells are numbers")
+    if column.truths:
+        grounds[Role.VALUE].append(f"its texts are {' and '.join(column.truths)}, read as false and true")
     if column.few(_FEW):
         grounds[Role.TYPE].append("it has few texts, each of them often")
     if column.counter:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from core.graphs.reading.cells import Cells
 from core.graphs.reading.model import Reading, Role
+from core.graphs.reading.roles import TWO_SORTS, loop_odds
 from core.graphs.reading.words import are_sorts, ends_among, tokens
 from core.graphs.schema.names import plain_name
 
@@ -22,10 +23,8 @@ ASKED_ODDS = math.log(0.05 / 0.95)
 """Log odds of two sorts from which it is asked: one in twenty."""
 LEAST_ROWS = 4
 """Fewer rows are seen at a glance, and are not asked about."""
-LOOPS = 0.1
-"""Share of lists of one sort that have loops; of how many, up to the most, nothing is known."""
-_MOST_LOOPS, _ORDERED = 50, 0.25
-_TWO_SORTS = math.log(0.15 / 0.85)
+_ORDERED = 0.25
+_TWO_SORTS = math.log(TWO_SORTS / (1 - TWO_SORTS))
 _NAMES_SAY = 3.0
 _ALIKE, _SPREAD, _TEMPER, _MOST_ODDS = 0.1, 0.8, 0.7, 8.0
 _GAPS = 2
@@ -140,8 +139,7 @@ def _reason(one: Numbers, two: Numbers, loops: int, rows: int, named: bool) -> s
     if not len(shared) or rows < LEAST_ROWS:
         return None
     expected = rows * float((times[at] / len(one)) @ (counted[other] / len(two)))
-    by_loops = loops * math.log(expected) - expected - math.lgamma(loops + 1)
-    by_loops -= math.log(1 - LOOPS if loops == 0 else LOOPS / (1 + min(rows, _MOST_LOOPS)))
+    by_loops = -loop_odds(loops, expected, rows)
     by_range = _range_odds(ones, twos, one, two)
     odds = _TWO_SORTS + by_loops + by_range - _NAMES_SAY * named
     if odds < ASKED_ODDS:

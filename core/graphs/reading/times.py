@@ -31,7 +31,7 @@ _NAMED = (
     "%B %Y",
     "%Y/%m/%d",
 )
-_OTHERS = (*_NAMED, "%Y.%m.%d", "%Y-%m-%d")
+_OTHERS = (*_NAMED, "%Y.%m.%d", "%Y-%m-%d", "%Y%m%d")
 _FIRST, _LAST = -2_208_988_800, 7_258_118_400  # 1900 and 2200
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.graphs.columns.arrays import as_text, codes_of, integers_of, is_text, numbers_of
+from core.graphs.reading.truths import BOOLEANS, in_one_spelling
 from core.graphs.schema import EdgeType
 from core.graphs.schema.edge_attributes import (
     DAY_SECONDS,
@@ -131,10 +132,6 @@ def _outside(attribute: EdgeAttribute, summed: bool, value: object) -> str:
     return f"{attribute.name!r} is {shown(value)}, outside {low:g} to {high:g}; {mend}"
 
 
-BOOLEANS = frozenset({"true", "false"})
-"""The one spelling of truths, where nobody declared another."""
-
-
 def _empty(column: pa.ChunkedArray) -> np.ndarray:
     if not (is_text(column.type) or pa.types.is_dictionary(column.type)):
         missing: np.ndarray = column.is_null().to_numpy()
@@ -149,8 +146,8 @@ def _categories(attribute: EdgeAttribute, column: pa.ChunkedArray) -> Read:
         column = column.cast(pa.string())
     known = pa.array(attribute.categories, type=pa.string())
     codes = codes_of(column, known)
-    if set(known.to_pylist()) <= BOOLEANS and (codes < 0).any():  # True and TRUE are true
-        codes = codes_of(pc.utf8_lower(as_text(column)), known)
+    if set(known.to_pylist()) <= set(BOOLEANS) and (codes < 0).any():
+        codes = codes_of(in_one_spelling(as_text(column)), known)
     valid = codes >= 0
     return codes, valid, ~valid & _empty(column)
 

@@ -254,7 +254,7 @@ class NotAGraph:
         (sp.csr_array(np.ones((2, 3))), {"nodes": 3}, "nodes", "rows and columns"),
         (nx.path_graph(3), {"nodes": 2}, "nodes", "the node '2', which nodes does not list"),
         (nx.path_graph(3), {"nodes": ["0", "1"]}, "nodes", "the node '2'"),
-        (pd.DataFrame({"a": [1], "b": [2]}), {"nodes": 3}, "graph", "no column 'source'"),
+        (pd.DataFrame({"a": [1]}), {"nodes": 3}, "graph", "no column 'source'"),
         (frame(pl.DataFrame), {"nodes": 0}, "nodes", "at least one"),
         (frame(pl.DataFrame), {"nodes": True}, "nodes", "a count"),
         (frame(pl.DataFrame), {"nodes": pl.DataFrame({"x": [1]})}, "nodes", "'id'"),
