@@ -117,10 +117,9 @@ def _pair(
 
 def _loops(one: Cells, two: Cells) -> float:
     """Weigh rows with the same cell twice: ends of one sort have few, of two as many as by chance."""
-    expected = sum(times * two.counted[value] for value, times in one.counted.items())
-    found = sum(a == b for a, b in zip(one.values, two.values, strict=True) if a)
     rows = min(len(one.held), len(two.held))
-    expected /= rows
+    expected = sum(times * two.counted[value] for value, times in one.counted.items()) / rows
+    found = sum(a == b for a, b in zip(one.values, two.values, strict=True) if a)
     odds = min(_MOST_ODDS if found < expected else 0.0, loop_odds(found, expected, rows))
     return math.log((1 - TWO_SORTS) * math.exp(odds) + TWO_SORTS)
 
