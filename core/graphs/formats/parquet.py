@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from core.graphs.reading.magic import MARKED, otherwise
+from core.graphs.reading.mapping import LEFT, REPEATED, Columns, Mapping
+from core.graphs.reading.model import Role
 from core.graphs.reading.words import meant
 from core.graphs.schema import GRAPH_ID
 from core.graphs.schema.structure import columns_apart
 from core.graphs.uploads.batches import (
     Batch,
-    Options,
+    ColumnOptions,
     Part,
     RawGraph,
     ReadRequest,
@@ -35,10 +37,12 @@ media_type = "application/vnd.apache.parquet"
 extensions = ("parquet",)
 carries_nodes = False
 parts: frozenset[Part] = frozenset({"edges", "nodes"})
-OptionsModel = Options
+OptionsModel = ColumnOptions
 refuses = refuses_none
 
 _BATCH_ROWS = 1 << 20
+_LOOKED_AT, _MOST_LOOKED_AT = 500, 8 << 20
+"""So many first rows are looked at for what to suggest, and so many bytes of their texts."""
 _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 
 
@@ -55,12 +59,12 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
     try:
         with pq.ParquetFile(request.path) as file:
             schema = file.schema_arrow
-            names = meant(schema.names, request.part, request.wanted)
+            places, names = _called(request, schema.names)
             names = columns_apart(names, request.part, request.wanted, request.remark)
-            columns = _columns(request, names, [field.type for field in schema])
-            stored = dict(zip(names, schema.names, strict=True))
-            kinds = {column: schema.field(stored[column]).type for column in columns}
             _check_sizes(request, file.metadata)
+            columns = _columns(request, file, places, names)
+            stored = {name: schema.names[place] for place, name in zip(places, names, strict=True)}
+            kinds = {column: schema.field(stored[column]).type for column in columns}
         texts = [stored[column] for column, kind in kinds.items() if _is_text(kind)]
         with pq.ParquetFile(request.path, read_dictionary=texts) as file:
             yield from _rows(request, file, stored, kinds)
@@ -177,20 +181,67 @@ def _unpacked(table: pa.Table, plain: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=plain)
 
 
-def _columns(request: ReadRequest, names: list[str], kinds: list[pa.DataType]) -> list[str]:
-    for number, (column, kind) in enumerate(zip(names, kinds, strict=True), start=1):
+def _called(request: ReadRequest, names: list[str]) -> tuple[list[int], list[str]]:
+    """Return the places of the columns that are read, from 0, and what each is called."""
+    assert isinstance(request.options, ColumnOptions)
+    said: Columns = request.options.columns or ()
+    if not said:
+        return list(range(len(names))), meant(names, request.part, request.wanted)
+    called: dict[int, str] = {}
+    for role, column in said:
+        place = column - 1 if isinstance(column, int) else names.index(column) if column in names else -1
+        if not 0 <= place < len(names):
+            there = ", ".join(map(shown, names))
+            reject(request.file, f"columns name {shown(str(column))}, which is no column; there are {there}")
+        if role in called.values() and role not in REPEATED:
+            reject(
+                request.file, f"two columns are {shown(role)}; of a Parquet file one is, so join them first"
+            )
+        called[place] = role
+    kept = [place for place in range(len(names)) if called.get(place) != LEFT]
+    own = {place: names[place] if called.get(place, "value") in REPEATED else called[place] for place in kept}
+    return kept, list(own.values())
+
+
+def _columns(request: ReadRequest, file: pq.ParquetFile, places: list[int], names: list[str]) -> list[str]:
+    """Return the names of the columns that are read. IngestRejected for one that is wrong, or missing."""
+    for place, column in zip(places, names, strict=True):
         if names.count(column) > 1:
-            reject(request.file, f"two columns are named {shown(column)}; rename one", column=number)
+            mend = "rename one, or leave one alone with columns"
+            reject(request.file, f"two columns are named {shown(column)}; {mend}", column=place + 1)
         if column in request.wanted:
-            problem = _kind_problem(request, column, kind)
+            problem = _kind_problem(request, column, file.schema_arrow.field(place).type)
             if problem:
-                reject(request.file, problem, column=number)
+                reject(request.file, problem, column=place + 1)
         elif request.refuses_column(column):
-            reject(request.file, request.unknown_column(column), column=number)
+            reject(request.file, request.unknown_column(column), column=place + 1)
     for column in request.required:
         if column not in names:
-            reject(request.file, f"the column {column!r} is missing; add it")
+            reject(request.file, f"the column {column!r} is missing; {_suggested(request, file)}")
     return [column for column in names if column in request.wanted or request.any_columns]
+
+
+def _suggested(request: ReadRequest, file: pq.ParquetFile) -> str:
+    """Say how a column that is missing can be named: of edges by what is in the first rows, for a curator."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from core.graphs.reading.columnar import look_at
+
+    plain = "add it, or say which it is: columns=source=caller,target=callee"
+    schema = file.schema_arrow
+    if request.part != "edges" or len(set(schema.names)) < len(schema.names) or not file.metadata.num_rows:
+        return plain
+    texts = [each.name for each in schema if _is_text(each.type)]
+    with pq.ParquetFile(request.path, read_dictionary=texts) as again:
+        first = pa.Table.from_batches([next(again.iter_batches(batch_size=_LOOKED_AT))])
+    if int(_row_bytes(request, first, 1).sum()) > _MOST_LOOKED_AT:
+        return plain
+    found = look_at(_unpacked(first, schema), schema.names)
+    if found is None or found.reading.column(Role.TARGET) is None:
+        return plain
+    columns = tuple((each.called, each.name or each.place) for each in found.reading.columns)
+    return f"by what is in the columns, it may be read with {Mapping(columns=columns)}; send what is right"
 
 
 def _kind_problem(request: ReadRequest, column: str, kind: pa.DataType) -> str | None:

@@ -89,7 +89,18 @@ class TextOptions(Options):
         return _checked(encoding_of, said)
 
 
-class DelimitedOptions(TextOptions):
+class ColumnOptions(Options):
+    """What the columns of a table are."""
+
+    columns: Annotated[Columns | None, BeforeValidator(_columns)] = Field(
+        default=None,
+        description="What columns are, by name or by number from 1: `source=caller,target=callee,time=when`. "
+        "Or names in the order of the file: `source,target,-,time`; `-` leaves a column alone. JSON where "
+        "names have commas.",
+    )
+
+
+class DelimitedOptions(TextOptions, ColumnOptions):
     """How a delimited file is to be read: what is not said is guessed, with grounds in the reading."""
 
     usual: ClassVar[str] = ","
@@ -102,12 +113,6 @@ class DelimitedOptions(TextOptions):
         max_length=9,
         description="auto: what splits the records evenly. One character, `::`, or `tab`; a space stands for "
         "any run of spaces and tabs.",
-    )
-    columns: Annotated[Columns | None, BeforeValidator(_columns)] = Field(
-        default=None,
-        description="What columns are, by name or by number from 1: `source=caller,target=callee,time=when`. "
-        "Or names in the order of the file: `source,target,-,time`; `-` leaves a column alone. JSON where "
-        "names have commas.",
     )
     decimal: Literal["auto", ".", ","] = Field(default="auto", description="The decimal mark of numbers.")
     bipartite: Literal["auto", "true", "false"] = Field(
