@@ -19,6 +19,8 @@ from graphveil.models.evidence import PublicKeys
 router = APIRouter(route_class=Guarded)
 
 ZIP = "application/zip"
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_ARCHIVE = {"application/octet-stream": _BINARY, ZIP: _BINARY}  # generators of clients know the first
 EditionQuery = Annotated[
     EditionName | None,
     Query(
@@ -49,7 +51,7 @@ def packed(
     response_class=Response,
     responses={
         200: {
-            "content": {ZIP: {"schema": {"type": "string", "format": "binary"}}},
+            "content": _ARCHIVE,
             "description": "One signed zip: `index.html` answers who approved, what was spent, what was read "
             "and what is promised; `manifest.json` names every file with its SHA-256, `signature.json` signs "
             "it. `graphveil verify-evidence` verifies it without the service.",

@@ -30,6 +30,7 @@ def contract_services(
             storage_url=root.as_uri(),
             master_key=secrets.token_hex(32),
             fingerprint_key=secrets.token_hex(32),
+            head_signing_key=secrets.token_hex(32),
             work_folder=root / "work",
             max_upload_bytes=2**20,
             # What is generated opens more of everything than a tenant needs.
