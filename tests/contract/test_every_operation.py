@@ -35,7 +35,7 @@ BUCKETS_ONLY = {
     "POST /v1/datasets/{dataset_id}/uploads/{upload_id}/complete": "not-found",
 }
 """What they say where the storage is a folder; tests/integration/api/test_bucket.py has them succeed."""
-ANY_TENANT = {"GET /v1/methods", "GET /v1/me"}
+ANY_TENANT = {"GET /v1/methods", "GET /v1/me", "GET /v1/ledger/public-keys"}
 """What every key may see, an operator's too, or what has no tenant's object behind it."""
 
 
