@@ -46,6 +46,8 @@ NAMED = (
     Named("deploy/kubernetes/base/kustomization.yaml", "newTag: ", "}", times=2),
     Named("deploy/kubernetes/components/gpu/kustomization.yaml", "newTag: ", "}"),
     Named("deploy/kubernetes/components/papers/kustomization.yaml", "newTag: ", "}"),
+    Named("deploy/helm/graphveil/Chart.yaml", "ersion: ", times=2),
+    Named("deploy/helm/graphveil/values.yaml", ":", times=4),
 )
 IMAGES = (
     ("graphveil-api", "Dockerfile.api", ""),

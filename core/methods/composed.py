@@ -44,11 +44,20 @@ from core import errors
 from core.graphs.schema import GraphSchema
 from core.methods import registry
 from core.methods._shared.composition.params import NAME, SHARES, ComposedParams
-from core.methods._shared.composition.parts import Part, facts_of, marked, parts_in, parts_of, plan_of_part
+from core.methods._shared.composition.parts import (
+    Part,
+    facts_of,
+    marked,
+    parts_in,
+    parts_of,
+    plan_of_part,
+    unmarked,
+)
 from core.methods._shared.frame.plan import plan_of
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values import share as node_share
 from core.methods._shared.node_values.stage import NodeValueStage
+from core.methods._shared.values.share import PURPOSE as VALUES_PURPOSE
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
     GraphKinds,
@@ -360,5 +369,14 @@ EDGES = Method(
     true_shares=true_shares,
     load=load,
 )
+
+
+def values_plan(plan: PrivacyPlan) -> PrivacyPlan:
+    """Return the part of the plan that reads what edges carry; under NODE that of every structure."""
+    if plan.unit is not Unit.NODE:
+        return VALUES.plan_of(plan)
+    return plan.only(*{each.purpose for each in plan.allotments if unmarked(each.purpose) == VALUES_PURPOSE})
+
+
 STAGED = staged(EDGES, VALUES, Groups(mixing))
-GENERATOR = replace(STAGED, plan=plan_whole, carries=carries)
+GENERATOR = replace(STAGED, plan=plan_whole, carries=carries, values_plan=values_plan)

@@ -18,7 +18,7 @@ from typing import Any
 
 import core.methods as package
 from core import errors
-from core.methods.base import GraphKinds, Method, Parameters
+from core.methods.base import GraphKinds, Method, Parameters, never, nothing_of
 from core.privacy.units import Unit
 from core.version import NAME, entries
 
@@ -65,6 +65,9 @@ def refusals(candidate: Any) -> list[str]:
         found.append("units must be a non-empty frozenset of Unit")
     if not (isinstance(candidate.kinds, frozenset) and candidate.kinds):
         found.append("kinds must be a non-empty frozenset of GuaranteeKind")
+    for carries, plan_of in (("carries", "values_plan"), ("carries_nodes", "node_values_plan")):
+        if getattr(candidate, carries) is not never and getattr(candidate, plan_of) is nothing_of:
+            found.append(f"{carries} needs {plan_of}")
     functions = {"plan": candidate.plan, "fit": candidate.fit, "load": candidate.load}
     found += [f"{name} must be a function" for name, each in functions.items() if not callable(each)]
     return found

@@ -292,14 +292,30 @@ def test_what_a_pair_pays_for_mixing_covers_its_edges_of_all_steps_at_every_orde
     assert laplace_divergence(moved, float(kept.scale), order) <= told / NANO
 
 
-def test_rows_are_not_read_where_all_edges_of_a_node_are_protected():
-    kind = NodeType(count=NODES, attributes=(CITY,), protected=True)
-    schema = GraphSchema(node_types=(kind,), edge_types=(EdgeType(name="knows"),))
+def test_under_unit_node_rows_of_things_are_not_read_and_persons_meetings_are_not_either():
+    person = NodeType(name="person", count=NODES, attributes=(CITY,), protected=True)
+    thing = NodeType(name="thing", count=NODES, attributes=(CITY,))
+    knows = EdgeType(name="knows", source="person", target="person")
+    schema = GraphSchema(node_types=(person, thing), edge_types=(knows,))
     graph = Graph.build(schema, {}, {})
     plan = PrivacyPlan("test", Unit.NODE, None, 1, (Allotment("*", None, Pure(1, "test"), "test"),))
+    meter = Meter(plan, MemoryRecorder())
     with pytest.raises(NotAccepted) as refused:
-        PrivateGraph(graph, Meter(plan, MemoryRecorder())).node_values("node")
+        PrivateGraph(graph, meter).node_values("thing")
     assert refused.value.members["field"] == "unit"
+    rows = PrivateGraph(graph, meter).node_values("person")
+    with pytest.raises(NotAccepted) as refused:
+        rows.mixing(
+            "knows",
+            "city",
+            groups=np.arange(3),
+            cap=1,
+            edge_nano_epsilon=1,
+            row_nano_epsilon=1,
+            purpose="test",
+        )
+    assert refused.value.members["field"] == "unit"
+    assert meter.transcript == ()
 
 
 def test_noise_of_mixing_has_the_law_that_its_cap_asks_for():

@@ -93,7 +93,8 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
     records = _records(sample, split, asked)
     names = records.first if records.header else None
     questions: list[Question] = []
-    chosen = _columns(records, names, split.keys, asked, questions, sorts.ordered_by(sample.comments))
+    order = sorts.ordered_by(sample.comments, split.delimiter, records.columns)
+    chosen = _columns(records, names, split.keys, asked, questions, order)
     if not records.known:
         questions += asking.of_header(records.header, records.probability, records.first, records.line)
     if split.rival is not None:
@@ -256,11 +257,11 @@ def _columns(
     keys: Sequence[str],
     asked: Asked,
     questions: list[Question],
-    order: Sequence[Role],
+    order: tuple[Sequence[Role], str],
 ) -> list[Column]:
     """Say what every column is: what was said, what the schema says, and the rest by what is in it.
 
-    ``order`` is what a comment of KONECT says of a list without header.
+    ``order`` is what the columns of a list without header are by its form, and the grounds.
     """
     width = len(records.first)
     called = _said(asked, records, names)
@@ -278,8 +279,8 @@ def _columns(
             guesses[place] = roles.role_of(key, cells[place])
             fixed[place] = guesses[place].role
     if asked.infer and not called and names is None and asked.part == "edges":
-        for place, role in enumerate(order[:width]):
-            guesses[place], fixed[place] = roles.Guess(role, 1.0, (sorts.KONECT,)), role
+        for place, role in enumerate(order[0][:width]):
+            guesses[place], fixed[place] = roles.Guess(role, 1.0, (order[1],)), role
     if names is not None and not keys:
         for place in _unnamed(names, cells, guesses):
             guesses[place], fixed[place] = roles.Guess(Role.LEFT, 1.0, (asking.UNNAMED,)), Role.LEFT

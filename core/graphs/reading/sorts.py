@@ -32,6 +32,7 @@ _GAPS = 2
 _PAIR = pa.schema([("source", pa.int64()), ("target", pa.int64())])
 _KONECT = re.compile(r"^(bip|sym|asym)\b")
 KONECT = "a comment says so, as KONECT's lists have it"
+MOVIELENS, MOST_STARS = "user, item, rating and moment, as MovieLens' lists have it", 10
 _ID_SPACE = re.compile(r":(?:START|END)_ID\((.+)\)$")
 
 
@@ -63,11 +64,23 @@ def said_by(comments: Sequence[str], names: tuple[str, str] | None) -> tuple[boo
     return None, ""
 
 
-def ordered_by(comments: Sequence[str]) -> tuple[Role, ...]:
-    """List the columns that a comment of KONECT promises: ends, a value, a time; none where none speaks."""
+def ordered_by(
+    comments: Sequence[str], delimiter: str, columns: Sequence[Cells]
+) -> tuple[tuple[Role, ...], str]:
+    """List what the columns are by a list's form, with the grounds; none where its form says nothing.
+
+    A comment of KONECT promises ends, a value and a time; so does the form of MovieLens: two colons, ids, a
+    rating and a moment.
+    """
+    order = (Role.SOURCE, Role.TARGET, Role.VALUE, Role.TIME)
     if any(_KONECT.match(comment) for comment in comments):
-        return (Role.SOURCE, Role.TARGET, Role.VALUE, Role.TIME)
-    return ()
+        return order, KONECT
+    if delimiter == "::" and len(columns) == 4 and columns[3].epoch:
+        user, item, rating = columns[:3]
+        rated = rating.numeric and min(rating.numbers) >= 0 and max(rating.numbers) <= MOST_STARS
+        if user.integer and item.integer and max(item.numbers) > MOST_STARS and rated:
+            return order, MOVIELENS
+    return (), ""
 
 
 def ends_named(reading: Reading) -> bool:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 BOOLEANS = ("false", "true")
 """The one spelling of truths, where nobody declared another."""
 _WORDS = """
@@ -14,17 +11,10 @@ false true; no yes; f t; n y; nein ja; n j; falsch wahr; non oui; faux vrai; no 
 falso verdadero; falso vero; nao sim; não sim; falso verdadeiro; nee ja; nie tak; nej ja; off on
 """
 _PAIRS = tuple(tuple(pair.split()) for pair in _WORDS.split(";"))
-_MEANING = {word: truth for pair in _PAIRS for word, truth in zip(pair, BOOLEANS, strict=True)}
+MEANING = {word: truth for pair in _PAIRS for word, truth in zip(pair, BOOLEANS, strict=True)}
 
 
 def pair_of(texts: Iterable[str]) -> tuple[str, ...] | None:
     """Find the word for no and that for yes which are all that the texts have, in any case; else None."""
     lowered = {each.strip().lower() for each in texts}
     return next((pair for pair in _PAIRS if lowered and lowered <= set(pair)), None)
-
-
-def in_one_spelling(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Write words for yes and no as true and false; other texts stay as they are."""
-    words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-    found = pc.index_in(words, value_set=pa.array(list(_MEANING)))
-    return pc.coalesce(pa.array(list(_MEANING.values())).take(found), column)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.graphs.columns.arrays import as_text, codes_of, integers_of, is_text, numbers_of
-from core.graphs.reading.truths import BOOLEANS, in_one_spelling
+from core.graphs.reading.truths import BOOLEANS, MEANING
 from core.graphs.schema import EdgeType
 from core.graphs.schema.edge_attributes import (
     DAY_SECONDS,
@@ -147,7 +147,7 @@ def _categories(attribute: EdgeAttribute, column: pa.ChunkedArray) -> Read:
     known = pa.array(attribute.categories, type=pa.string())
     codes = codes_of(column, known)
     if set(known.to_pylist()) <= set(BOOLEANS) and (codes < 0).any():
-        codes = codes_of(in_one_spelling(as_text(column)), known)
+        codes = codes_of(_in_one_spelling(as_text(column)), known)
     valid = codes >= 0
     return codes, valid, ~valid & _empty(column)
 
@@ -214,3 +214,10 @@ _EXPLAINED: dict[EdgeAttributeKind, Callable[[EdgeAttribute, object], str]] = {
         f"{a.name!r} is {shown(v)}, which is no time of day; write 08:30, 08:30:00, or seconds since midnight"
     ),
 }
+
+
+def _in_one_spelling(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write words for yes and no as true and false; other texts stay as they are."""
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+    found = pc.index_in(words, value_set=pa.array(list(MEANING)))
+    return pc.coalesce(pa.array(list(MEANING.values())).take(found), column)

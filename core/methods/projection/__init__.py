@@ -60,7 +60,7 @@ from typing import TYPE_CHECKING
 from core import errors
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods._shared.frame.heeded import Idle, require_heeded
-from core.methods._shared.frame.plan import divide, plan_of
+from core.methods._shared.frame.plan import divide, plan_of, require_parts
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
 from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
 from core.methods.projection.params import (
@@ -114,7 +114,9 @@ def plan(params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
         require_heeded(params, [Idle((FIELD,), idle)])
     granted = [(public.nano_epsilon, _PURPOSE + public.edge_types[0])]
     if carries(params):
-        spent = max(1, int(public.nano_epsilon * params.attribute_share))
+        spent = int(public.nano_epsilon * params.attribute_share)
+        numbers, each = divided(relation, spent)
+        require_parts(each if relation.merged else min(numbers, each), 1, FIELD)
         granted = [(public.nano_epsilon - spent, granted[0][1]), (spent, PURPOSE)]
     allotments = [
         Allotment(WHOLE_GRAPH, None, Pure(nano, "discrete laplace"), purpose) for nano, purpose in granted

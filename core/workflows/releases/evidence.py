@@ -179,7 +179,7 @@ def _governance(session: Session, job: Job, edition: EditionName) -> dict[str, A
             "version": row.version,
             "rules": rules,
             "set_by": row.set_by,
-            "set_at": row.created_at.astimezone(UTC).isoformat(),
+            "set_on": row.created_at.astimezone(UTC).date().isoformat(),
             "reason": row.reason,
             "proposal_id": row.proposal_id,
         },

@@ -182,7 +182,11 @@ def _checked_events(request: NewWebhook, target: Target) -> list[str]:
             )
         return service.checked_events(request.events)
     if request.catalogue not in catalogues():
-        raise InvalidInput("There is no such catalogue.", field="catalogue", accepted=[*catalogues(), None])
+        raise InvalidInput(
+            f"There is no such catalogue; name one of {', '.join(catalogues())}, or none for plain events.",
+            field="catalogue",
+            accepted=[*catalogues(), None],
+        )
     if not set(request.events) <= set(PUSHED):
         raise InvalidInput(
             "A catalogue is sent releases alone; leave the events out.", field="events", accepted=[*PUSHED]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from core.errors import NotAccepted
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
@@ -180,3 +181,35 @@ def test_whole_fits_with_a_third_of_a_sensitivity_are_told_apart(question, share
     monkeypatch.setattr(projection, question, third)
     with pytest.raises(AssertionError):
         whole("undirected", 1, monkeypatch, tmp_path, 30, shares, {(0, 2): (1,)})
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "field"),
+    [
+        ("projection", {"attribute_share": 1e-9}, "attribute_share"),
+        ("composed", {"node_attribute_share": 1e-9}, "node_attribute_share"),
+    ],
+)
+def test_a_share_that_rounds_to_nothing_is_refused_before_anything_is_paid(
+    method: str, parameters: dict[str, Any], field: str
+) -> None:
+    schema = schema_of(each=True)
+    facts = PublicFacts(schema, Unit.NODE, None, NANO, 0, ("knows",))
+    with pytest.raises(NotAccepted) as refused:
+        settle(method, parameters, ["parquet"], facts, {"user": NODES})
+    assert refused.value.members["field"].endswith(field)
+
+
+def test_what_edges_of_persons_carry_is_the_part_of_every_relation() -> None:
+    schema = schema_of()
+    (knows,) = schema.edge_types
+    both = schema.model_copy(
+        update={"edge_types": (knows, knows.model_copy(update={"name": "trusts"}))}, deep=True
+    )
+    facts = PublicFacts(both, Unit.NODE, None, NANO, 0, ("knows", "trusts"))
+    settled = settle("auto", {}, ["parquet"], facts, {"user": NODES})
+    assert settled.generator.carries(settled.params)
+    part = settled.generator.values_plan(settled.plan)
+    granted = [each for each in settled.plan.allotments if each.purpose.endswith("what edges carry")]
+    assert len(granted) == 2
+    assert part.allotments == tuple(granted)

@@ -112,6 +112,11 @@ def plan_of_part(plan: PrivacyPlan, schema: GraphSchema, part: Part) -> PrivacyP
     )
 
 
+def unmarked(purpose: str) -> str:
+    """Return the purpose that a part's own plan names."""
+    return purpose.partition(AFTER_MARK)[2]
+
+
 def marked(schema: GraphSchema, part: Part, purpose: str) -> str:
     """Name the purpose of a part's allotment where all parts read the whole graph.
 

@@ -55,6 +55,14 @@ def cell_nano_epsilon(public: PublicFacts) -> int:
     return share
 
 
+def require_parts(nano_epsilon: int, parts: int, field: str) -> None:
+    """Raise NotAccepted, with the parameter to mend, where each of the parts would round to nothing."""
+    if nano_epsilon < parts * SMALLEST_STEP_NANO_EPSILON:
+        raise errors.NotAccepted(
+            f"{field} leaves too little of epsilon to be divided; give it more, or 0", field=field
+        )
+
+
 def together_nano_epsilon(public: PublicFacts, relation: str) -> int:
     """Compute what a charged cell may spend on reads of all steps of a relation together, in nano-epsilon.
 

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from core import errors
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.schema.node_bins import synthesised_in
-from core.methods._shared.frame.plan import together_nano_epsilon
+from core.graphs.schema.node_bins import synthesised, synthesised_in
+from core.methods._shared.frame.plan import require_parts, together_nano_epsilon
 from core.methods.base import Parameters, PublicFacts
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
@@ -121,6 +121,8 @@ def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
     charged to its first cell, as one event.
     """
     if public.unit is Unit.NODE:
+        attributes = sum(len(synthesised(kind)) for kind in carrying(public.schema, public.edge_types))
+        require_parts(nano_epsilon, attributes + len(public.edge_types), FIELD)
         return [Allotment(WHOLE_GRAPH, None, Pure(nano_epsilon, MECHANISM), PURPOSE)]
     kinds = carrying(public.schema, public.edge_types)
     row, edges = public.nano_epsilon, nano_epsilon
