@@ -21,7 +21,10 @@ from tests.support.without import BUILT_ON, gone_with, method_modules, method_pa
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = method_modules(ROOT)
-COPIED = ("api", "core", "papers", "worker", "docs", "tests", "conftest.py", "pyproject.toml")
+COPIED = (
+    *("api", "core", "papers", "worker", "docs", "tests", "conftest.py", "pyproject.toml"),
+    "PRIVACY_PROMISE.md",
+)
 
 
 def copied(to: Path) -> Path:

@@ -22,14 +22,14 @@ from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import release
 from papers._shared.defences.absent import absent_pairs, room
-from papers._shared.defences.defence import Defence
+from papers._shared.defences.defence import defence
 from papers._shared.defences.visible import Altered, Visible
 from papers.comparators import ppne
 from tests.support.attacked_graphs import clustered
 from tests.support.publishing import spec
 
 NODES = 400
-DEFENCES = {name: each for name, each in registry.generators().items() if isinstance(each, Defence)}
+DEFENCES = {name: each for name, each in registry.generators().items() if each.hides_links}
 QUICK = {
     "ppgsl": {"steps": 6, "interval": 3, "surrogate_steps": 4, "alpha": 0.1},
     "random_rewire": {"share": 0.4},
@@ -124,15 +124,13 @@ def test_an_empty_list_hides_nothing_and_is_fitted(name):
 
 
 def test_a_defence_that_gives_a_sensitive_link_out_is_stopped():
-    class Careless(Defence):
-        name, title, summary = "careless", "Careless", "A test's."
-        Params = DEFENCES["random_rewire"].Params
+    def altered(visible: Visible, params, rng, progress) -> Altered:
+        keys = np.union1d(visible.links, visible.sensitive)
+        return Altered(keys, np.ones(len(keys)))
 
-        def altered(self, visible: Visible, params, rng, progress) -> Altered:
-            keys = np.union1d(visible.links, visible.sensitive)
-            return Altered(keys, np.ones(len(keys)))
-
-    original, method = graph(), Careless()
+    usual = DEFENCES["random_rewire"].Params
+    original = graph()
+    method = defence(__name__, "careless", "Careless", "A test's.", usual, altered)
     facts = PublicFacts(original.schema, Unit.EDGE, None, 10**9, 0, ("edge",))
     plan = method.plan(method.Params(), facts)
     session = PrivateGraph(original, Meter(plan, MemoryRecorder()), lambda: named(original))

@@ -94,7 +94,7 @@ def _an_edge_has_coins_of_its_own(monkeypatch):
 class Kept:
     """The method with a checkpoint, whose files count as its model's."""
 
-    Params, plan = GENERATOR.Params, GENERATOR.plan
+    Params, plan = GENERATOR.Params, staticmethod(GENERATOR.plan)
 
     def __init__(self, folder) -> None:
         self.folder = folder
