@@ -401,9 +401,17 @@ def _guess_edges(
             gephis = names[place].lower() == "type" and "mixed" not in map(str.lower, cells[place].distinct)
             if gephis and guess.why == (_SAYS_DIRECTION,):
                 guesses[place] = replace(guess, role=Role.TYPE)  # a proposal takes it for what it says
+                _leave_gephis_id(names, guesses, fixed)
     _one_each(guesses, fixed)
     if (clock := clocks.clock_beside(guesses, cells)) is not None and clock not in fixed:
         guesses[clock] = roles.Guess(Role.TIME, 1.0, ("it is the clock of the days in another column",))
+
+
+def _leave_gephis_id(names: list[str], guesses: dict[int, roles.Guess], fixed: Map[int, Role]) -> None:
+    """Leave the column ``Id`` alone, which numbers the edges of a list that Gephi wrote."""
+    for place, name in enumerate(names):
+        if name.lower() == "id" and place not in fixed and guesses[place].role is Role.VALUE:
+            guesses[place] = roles.Guess(Role.LEFT, 1.0, ("it numbers the edges, as Gephi's lists have it",))
 
 
 def _one_each(guesses: dict[int, roles.Guess], fixed: dict[int, Role]) -> None:

@@ -78,6 +78,12 @@ def test_gephis_type_says_the_direction(tmp_path: Path) -> None:
     assert (report.schema.edge_types[0].directed, graph.edges["edge"].count) == (True, 2)
 
 
+def test_gephis_id_is_no_value_in_a_list_of_two_rows_either(tmp_path: Path) -> None:
+    text = "Source,Target,Type,Id,Weight\n1,2,Undirected,0,1.0\n2,3,Undirected,1,2.0\n"
+    _, report = read(tmp_path, text)
+    assert [each.name for each in report.schema.edge_types[0].attributes] == ["Weight"]
+
+
 def test_what_is_packed_twice_is_named(tmp_path: Path) -> None:
     with pytest.raises(IngestRejected, match="packed again"):
         read(tmp_path, gzip.compress(gzip.compress(b"source,target\na,b\n")))
