@@ -11,6 +11,7 @@ from typing import Any
 
 import schemathesis
 from fastapi.testclient import TestClient
+from starlette.routing import Mount
 
 from api.app import create_app
 from core.identity import service as identity
@@ -33,6 +34,10 @@ COLLECTED = create_app(
         rate_limit_open_per_minute=0,
     )
 )
+# Whether the handbook was built in this working copy changes nothing here.
+COLLECTED.router.routes[:] = [
+    each for each in COLLECTED.router.routes if not (isinstance(each, Mount) and each.name == "handbook")
+]
 document = schemathesis.openapi.from_asgi("/openapi.json", COLLECTED)
 
 WHY = {"reason": "agreed in the data board"}
