@@ -306,6 +306,8 @@ class Method:
     ``resume(checkpoint, progress)`` goes on with a fit that was given ``checkpoint``; None: it cannot.
     ``sharding``: None where edges are read together.
     ``mixing()``: how its model takes groups of nodes; None where it does not draw by groups.
+    ``meets_by_rows``: under unit node its model takes groups of persons, and pays itself for how they meet
+    (:class:`core.methods._shared.composition.persons.Meeting`).
     """
 
     module: str
@@ -324,6 +326,7 @@ class Method:
 
     needs: tuple[str, ...] = ()
     hides_links: bool = False
+    meets_by_rows: bool = False
     claim: Callable[[Any, PublicFacts], Claimed | None] = no_claim
     planned_reads: Callable[[Any, PrivacyPlan, GraphSchema, Mapping[str, int]], Sequence[PlannedRead]] = (
         no_reads

@@ -194,9 +194,7 @@ def _called(request: ReadRequest, names: list[str]) -> tuple[list[int], list[str
             there = ", ".join(map(shown, names))
             reject(request.file, f"columns name {shown(str(column))}, which is no column; there are {there}")
         if role in called.values() and role not in REPEATED:
-            reject(
-                request.file, f"two columns are {shown(role)}; of a Parquet file one is, so join them first"
-            )
+            reject(request.file, f"two columns are {shown(role)}; join them first, or leave one alone")
         called[place] = role
     kept = [place for place in range(len(names)) if called.get(place) != LEFT]
     own = {place: names[place] if called.get(place, "value") in REPEATED else called[place] for place in kept}

@@ -236,6 +236,7 @@ GENERATOR = Method(
     planned_reads=planned_reads,
     fit=fit_graph,
     load=load,
+    meets_by_rows=True,
     carries=carries,
     values_plan=values_plan,
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -41,9 +41,8 @@ TABLES, TABLES_OF_SEVERAL = 0.15, 0.3
 they have all of it. A prototype's, on polblogs, lastfm and cora."""
 
 
-@runtime_checkable
-class MeetingModel(Protocol):
-    """A fitted relation of persons whose edges can meet by groups."""
+class Meeting(Protocol):
+    """A fitted relation of persons whose edges can meet by groups: the model of a method that says so."""
 
     def public_labels(self) -> np.ndarray | None: ...
 
@@ -88,10 +87,11 @@ def labelled(
     return LabelledModel(replace(model, parts=tuple(structures)), stored)
 
 
-def _structure(part: Fitted) -> MeetingModel | None:
+def _structure(part: Fitted) -> Meeting | None:
     """The model of a part's edges, where they can meet by groups."""
-    own = part.model.structure if isinstance(part.model, ValuedModel) else part.model
-    return own if isinstance(own, MeetingModel) else None
+    if not part.generator.meets_by_rows:
+        return None
+    return cast(Meeting, part.model.structure if isinstance(part.model, ValuedModel) else part.model)
 
 
 def _meetings(model: ComposedModel) -> list[int]:
@@ -102,7 +102,7 @@ def _meetings(model: ComposedModel) -> list[int]:
 
 def _public_labels(model: ComposedModel, persons: int) -> np.ndarray:
     """The first relation's public groups of persons, int64 (n,); one for all where no relation has some."""
-    known: Sequence[MeetingModel] = [own for part in model.parts if (own := _structure(part)) is not None]
+    known: Sequence[Meeting] = [own for part in model.parts if (own := _structure(part)) is not None]
     labels = [found for own in known if (found := own.public_labels()) is not None]
     return labels[0] if labels else np.zeros(persons, dtype=np.int64)
 
