@@ -34,8 +34,7 @@ from core.streams.models import Stream, StreamState
 from core.streams.service import MAX_STEP
 from core.workflows.common.policies import Policy, check_least, check_stream, policy_of
 from core.workflows.datasets.derivations import stored_marks
-from core.workflows.jobs.abilities import OfWorkers
-from core.workflows.jobs.ground import Ground, ready_dataset
+from core.workflows.jobs.ground import ground_of
 from core.workflows.jobs.permit import check_policy, check_unit
 from core.workflows.streams.requests import StreamRequest
 from graphveil.models.ledger import Budget
@@ -70,8 +69,8 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     Raises NotFound, DatasetNotReady, UnknownMethod, NotAccepted and InvalidInput with the ``field`` to mend,
     KindNotAllowed, PolicyRefused, WorkerMissing.
     """
-    dataset, version, account = ready_dataset(session, principal, request.dataset_id)
-    schema = GraphSchema.model_validate(version.graph_schema)
+    ground = ground_of(session, principal, request.dataset_id)
+    dataset, version, account, schema = ground.dataset, ground.version, ground.account, ground.schema
     window = _window(account, request.window)
     if schema.time is None:
         raise NotAccepted("A stream needs a dataset with a time grid.", field="dataset_id")
@@ -83,7 +82,6 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     if first > MAX_STEP:
         raise InvalidInput(f"A stream's steps are numbered from 0 to {MAX_STEP}.", field="first_step")
     facts = _facts(schema, _candidates(schema, request.edge_types), window, nano_epsilon, first)
-    ground = Ground(dataset, version, account, schema, OfWorkers(session))
     ground.had.require_suite(request.suite)
     choice, generator, params = ground.method_of(request.method, request.parameters, facts)
     if request.edge_types is None and choice is None:
