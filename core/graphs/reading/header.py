@@ -11,6 +11,7 @@ from core.graphs.reading.words import ends_among, known, numbering
 CERTAIN_ODDS = math.log(0.96 / 0.04)
 _MOST = 50.0
 _ROWS = 3
+_UNSEEN = 3.0  # by itself it is asked about: a list of names may begin with two that it has once
 
 
 def header_odds(first: Sequence[str], columns: Sequence[Cells]) -> tuple[float, tuple[str, ...]]:
@@ -91,4 +92,4 @@ def _recurrence(first: Sequence[str], columns: Sequence[Cells], rows: int, groun
     )
     grounds["no word of it occurs again"] = None
     share = max(alone, 0.5) / max(rows, 1)
-    return min(4.0, -0.8 * math.log(min(share, 1.0)))
+    return min(_UNSEEN, -0.8 * math.log(min(share, 1.0)))

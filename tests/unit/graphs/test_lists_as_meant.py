@@ -84,6 +84,12 @@ def test_gephis_id_is_no_value_in_a_list_of_two_rows_either(tmp_path: Path) -> N
     assert [each.name for each in report.schema.edge_types[0].attributes] == ["Weight"]
 
 
+def test_names_that_begin_a_list_and_occur_once_may_be_a_header(tmp_path: Path) -> None:
+    often = [f"Name{'abcdefgh'[k % 8]} Name{'abcdefgh'[k * 3 % 8]}" for k in range(1, 80) if k % 8]
+    with pytest.raises(IngestRejected, match="'Shoo, Kyx', may be a header or a record"):
+        read(tmp_path, "\n".join(["Shoo Kyx", *often]) + "\n")
+
+
 def test_what_is_packed_twice_is_named(tmp_path: Path) -> None:
     with pytest.raises(IngestRejected, match="packed again"):
         read(tmp_path, gzip.compress(gzip.compress(b"source,target\na,b\n")))
