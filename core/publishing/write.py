@@ -90,7 +90,7 @@ def write_bundle(
     determined = totals(released, told or (), first)
     if told is not None:
         write_measurements(released, permutations, told, determined, folder, first_step=first)
-    media_types = _export(released, folder, spec.formats)
+    media_types = {f"release/{name}": kind for name, kind in export(released, folder, spec.formats).items()}
     bundle.write_alignment(permutations, private / "alignment.parquet")
     if keep is not None:
         keep(private)
@@ -165,21 +165,21 @@ def write_report(described: Described, paid: Paid, out: Path, media_types: Mappi
     bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types))
 
 
-def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
+def export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
     """Write one file ``graph.<ext>`` a format, and ``nodes.<ext>`` where its edges leave isolated nodes out.
 
-    Returns media types by name relative to the bundle.
+    Returns media types by the files' names.
     """
     media_types = {}
     for name in names:
         writer = formats.get(name)
         path = folder / f"graph.{writer.extensions[0]}"
         writer.write(graph, path)
-        media_types[f"release/{path.name}"] = writer.media_type
+        media_types[path.name] = writer.media_type
         if isinstance(writer, ListsNodes):
             listed = folder / f"nodes.{writer.extensions[0]}"
             writer.write_nodes(graph, listed)
-            media_types[f"release/{listed.name}"] = writer.media_type
+            media_types[listed.name] = writer.media_type
     return media_types
 
 
