@@ -1,4 +1,4 @@
-"""Which methods suit a relation, the best first: a rule of public facts.
+"""A rule of public facts that ranks methods by relation.
 
 Where the preferences come from: below epsilon of about ln(pairs / edges) no mechanism learns which pairs are
 linked, and a model of degrees, communities and triangles is closest; above it, flipping single pairs keeps
@@ -68,7 +68,7 @@ WITHOUT_DELTA = (
 
 
 def preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str, ...], str]:
-    """Order the methods by preference, and say what speaks for that order."""
+    """Order the methods by preference, with the reason. It says what speaks for that order."""
     relations = [public.schema.edge_type(name) for name in public.edge_types]
     if public.unit is Unit.NODE:
         if all(relation.homogeneous for relation in relations):
@@ -123,12 +123,15 @@ def preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str,
 
 
 def two_sided(relation: EdgeType) -> bool:
-    """Tell whether a relation is directed, or joins two node types."""
+    """Tell whether a relation has two sides. It is directed, or joins two node types."""
     return relation.directed or not relation.homogeneous
 
 
 def mean_strength(public: PublicFacts, relations: list[EdgeType], nodes: Mapping[str, int]) -> float:
-    """Average over relations epsilon over the log odds against an edge, by declared bounds or a guess."""
+    """Average relations' epsilon over the log odds against an edge.
+
+    The odds are by declared bounds or a guess.
+    """
     try:
         nano = cell_nano_epsilon(public)
     except errors.NotAccepted:
@@ -149,7 +152,10 @@ def _sparse(relations: list[EdgeType], nodes: Mapping[str, int]) -> bool:
 
 
 def flips_of(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[str, Mapping[str, Any]] | None:
-    """Say why randomised response, and its form, where it keeps nine edges of ten and adds hardly any."""
+    """Say why randomised response suits, and in which form.
+
+    It does where it keeps nine edges of ten and adds hardly any.
+    """
     try:
         epsilon = cell_nano_epsilon(public) / NANO
     except errors.NotAccepted:
@@ -193,12 +199,15 @@ def _pairs(relation: EdgeType, nodes: Mapping[str, int]) -> int:
 
 
 def kept_symmetric(epsilon: float) -> float:
-    """Compute the probability e^eps / (1 + e^eps) that a pair is reported as it is."""
+    """Compute the probability e^eps / (1 + e^eps) of truth. It is that a pair is reported as it is."""
     return 1 / (1 + math.exp(-epsilon))
 
 
 def kept_balanced(epsilon: float, edges: int, slots: int) -> float:
-    """Compute e^eps / (e^eps + (slots - edges) / edges), as edgerand balances its flips; 0 without edges."""
+    """Compute the share of edges that balanced flips keep.
+
+    It is e^eps / (e^eps + (slots - edges) / edges), as edgerand balances its flips; 0 without edges.
+    """
     if min(edges, slots) < 1:
         return 0.0
     ratio = max(1.0, (slots - edges) / edges)

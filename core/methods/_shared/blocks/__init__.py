@@ -1,1 +1,1 @@
-"""Communities out of noisy counts, and graphs with prescribed totals in and between them."""
+"""Communities from noisy counts, and graphs with prescribed block totals."""

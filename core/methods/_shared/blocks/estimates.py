@@ -1,4 +1,4 @@
-"""Consistent non-negative estimates from noisy counts, and their combination over time.
+"""Consistent non-negative estimates from noisy counts, combined over time.
 
 Everything here is post-processing: it reads noisy values and public constants only.
 """
@@ -11,7 +11,9 @@ import numpy as np
 
 
 def norm_sub(values: np.ndarray) -> np.ndarray:
-    """Compute ``max(values - s, 0)`` with the one shift s that keeps the sum; zeros where it is not positive.
+    """Compute ``max(values - s, 0)`` with the one shift s that keeps the sum.
+
+    Zeros where it is not positive.
 
     float64 of the same shape. O(L log L). Source: NormSub, Wang et al., NDSS 2020.
     """
@@ -63,12 +65,14 @@ class Estimate:
     weight: float
 
     def grown(self, factor: float) -> Estimate:
-        """Return what the estimate says of a vector that has grown by ``factor`` since."""
+        """Scale the estimate to a vector that has grown by ``factor``."""
         return Estimate(self.values * factor, self.variance * factor**2, self.weight / factor**2)
 
 
 def two_steps(now: Estimate, before: Estimate) -> Estimate:
-    """Average both, weighted in proportion to epsilon; the paper's combination step.
+    """Average both, weighted by epsilon.
+
+    This is the paper's combination step.
 
     ``before`` is a combination already, so that the past fades by half a step while the budget is the same.
     """
@@ -76,7 +80,9 @@ def two_steps(now: Estimate, before: Estimate) -> Estimate:
 
 
 def all_past(now: Estimate, before: Estimate, most: float) -> Estimate:
-    """Average all steps, weighted by precision: of least variance while the vector stays.
+    """Average all steps, weighted by precision.
+
+    Of least variance while the vector stays.
 
     The past counts for ``most`` present steps at most, so that it fades while the graph changes.
     """

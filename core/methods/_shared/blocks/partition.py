@@ -1,4 +1,6 @@
-"""A private partition of the nodes into communities, as in PrivGraph (Yuan et al., USENIX Security 2023).
+"""A private partition into communities, as in PrivGraph.
+
+Source: Yuan et al., USENIX Security 2023.
 
 Nodes are merged at random into super-nodes, the noisy super-graph is clustered with Louvain, and one pass of
 the exponential mechanism reassigns every node. Or, beside the paper: labels from one noisy pass in the order
@@ -23,7 +25,9 @@ CORE = 0.2  # the share of nodes, those of largest noisy degree, whose edges amo
 
 
 def super_nodes(nodes: int, size: int, most: int, rng: Rng) -> np.ndarray:
-    """Assign ``nodes`` at random to min(ceil(nodes/size), most) super-nodes of equal size; int64 (nodes,).
+    """Assign ``nodes`` at random to super-nodes of equal size.
+
+    There are min(ceil(nodes/size), most); int64 (nodes,).
 
     Independent of every edge, hence free.
     """
@@ -39,7 +43,7 @@ def compact(labels: np.ndarray) -> np.ndarray:
 
 
 def upper_triangle(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return row and column of each cell i <= j, row by row as in ``group_matrix``; int32. O(count^2)."""
+    """Return row and column of each cell i <= j. Row by row as in ``group_matrix``; int32. O(count^2)."""
     sizes = np.arange(count, 0, -1)
     row = np.repeat(np.arange(count, dtype=np.int32), sizes)
     column = np.arange(len(row), dtype=np.int32) - np.repeat(
@@ -51,7 +55,9 @@ def upper_triangle(count: int) -> tuple[np.ndarray, np.ndarray]:
 def noisy_blocks(
     across: PrivateCell, labels: np.ndarray, count: int, nano_epsilon: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pay for the edge counts between ``count`` communities, of the branch that holds no edge inside any.
+    """Measure edge counts between ``count`` communities.
+
+    They are those of the branch that holds no edge inside any.
 
     Row and column int32, row < column, and float64 counts by Norm-Sub, positive ones only. O(count^2).
     """
@@ -103,7 +109,9 @@ def private_partition(
     max_super_nodes: int,
     rng: Rng,
 ) -> np.ndarray:
-    """Label all nodes by community 0..k-1, int64 (nodes,), at initial + adjust nano-epsilon.
+    """Label all nodes by community, at initial + adjust nano-epsilon.
+
+    Labels are 0..k-1, int64 (nodes,).
 
     Cost: one ``group_matrix`` and one ``exponential_labels``, in sequence. O(n + m + S^2) for S super-nodes.
     """
@@ -135,7 +143,9 @@ def streamed_partition(
     groups: int,
     rng: Rng,
 ) -> np.ndarray:
-    """Label all nodes by community 0..k-1, int64 (nodes,), at initial + adjust nano-epsilon.
+    """Label all nodes by community, at initial + adjust nano-epsilon.
+
+    Labels are 0..k-1, int64 (nodes,).
 
     Cost: one ``degrees``, by whose order one ``label_stream`` visits the nodes, in sequence. O(m + n k).
     """

@@ -1,4 +1,6 @@
-"""Random graphs with prescribed block totals and expected degrees, without a dense matrix.
+"""Random graphs with prescribed block totals and expected degrees.
+
+No dense matrix is made.
 
 Inside a community the pairs follow Chung-Lu weights d_in(u) d_in(v) (PSGraph, Eq. 2); between C_i and C_j
 they follow d_out(u) d_out(v): Eq. 4 in its symmetric form, p_uv = E_ij d_out(u)/D_i d_out(v)/D_j, which
@@ -22,7 +24,7 @@ ENUMERATED_FACTOR = 16
 
 @dataclass(frozen=True)
 class Blocks:
-    """Non-empty blocks (i, j), i <= j, with the number of edges each shall receive; int64 columns."""
+    """Non-empty blocks (i, j), i <= j, and their numbers of edges. The columns are int64."""
 
     row: np.ndarray
     column: np.ndarray
@@ -31,7 +33,9 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Layout:
-    """Nodes of positive weight in community order, with cumulative weights: one side of the draw.
+    """Nodes of positive weight in community order, with cumulative weights.
+
+    This is one side of the sampling.
 
     ``order[start[c]:start[c+1]]`` are the nodes of community c; ``cumulative`` has one more entry than order.
     """
@@ -43,7 +47,7 @@ class Layout:
 
     @classmethod
     def of(cls, labels: np.ndarray, communities: int, weight: np.ndarray) -> Layout:
-        """Lay the nodes out; a community without any weight gets uniform weights. O(n log n)."""
+        """Lay the nodes out by community. A community without any weight gets uniform weights. O(n log n)."""
         weight = np.maximum(np.asarray(weight, dtype=np.float64), 0.0)
         dead = np.bincount(labels, weights=weight, minlength=communities) <= 0
         weight = np.where(dead[labels], 1.0, weight)
@@ -61,7 +65,7 @@ class Layout:
         return np.diff(self.start)
 
     def draw(self, communities: np.ndarray, rng: Rng) -> np.ndarray:
-        """Draw one node of each named community, with probability proportional to its weight; int64."""
+        """Sample one node of each named community, in proportion to weight. The result is int64."""
         low = self.cumulative[self.start[communities]]
         high = self.cumulative[self.start[communities + 1]]
         place = (
@@ -85,7 +89,9 @@ def capacity(sizes_in: np.ndarray, sizes_out: np.ndarray, blocks: Blocks) -> np.
 def reconstruct(
     labels: np.ndarray, d_in: np.ndarray, d_out: np.ndarray, blocks: Blocks, rng: Rng
 ) -> np.ndarray:
-    """Draw distinct edges as sorted int64 keys ``low * n + high``: ``blocks.edges`` of them in each block.
+    """Sample distinct edges, ``blocks.edges`` of them in each block.
+
+    The result is sorted int64 keys ``low * n + high``.
 
     A block that asks for more pairs than carry weight receives them all, and no more. Nearly full blocks are
     enumerated (weighted sampling without replacement by exponential keys, Efraimidis and Spirakis 2006), the
@@ -113,7 +119,9 @@ def draw_blocks(inner: Layout, outer: Layout, blocks: Blocks, nodes: int, rng: R
 
 
 def top_up(keys: np.ndarray, nodes: int, edges: int, rng: Rng) -> np.ndarray:
-    """Fill up to ``edges`` sorted keys, or all pairs if fewer: what is missing is uniform over free pairs.
+    """Fill up to ``edges`` sorted keys, or all pairs if fewer.
+
+    What is missing is uniform over free pairs.
 
     Where noise leaves weight on a handful of nodes, their blocks are full long before the paid-for number of
     edges is met. ``keys``: sorted, distinct. O(m log m).

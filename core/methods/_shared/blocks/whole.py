@@ -1,4 +1,4 @@
-"""Whole numbers of edges between labels that use up every label's edge ends. Reads noisy values only."""
+"""Whole numbers of edges between labels that exhaust edge ends. Reads noisy values only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ EVERYWHERE = 1e-6  # share of edges that fall anywhere, so that a label without 
 
 
 def whole_blocks(counts: np.ndarray, labels: np.ndarray, degrees: np.ndarray, rng: Rng) -> Blocks:
-    """Whole numbers of edges between labels, nearly in proportion to ``counts``, that use up all edge ends.
+    """Round ``counts`` to blocks that use up all edge ends.
+
+    They are whole numbers of edges between labels, nearly in proportion to ``counts``.
 
     Every label's ends (the sum of its nodes' ``degrees``, whose total is even) are met exactly: iterative
     proportional fitting, rounding at random, and what is odd or too much put right. O(n + k^2).

@@ -1,1 +1,1 @@
-"""A structure for each relation: its parameters, its part of a plan, and the models of all parts."""
+"""A structure for each relation. Its parameters, its part of a plan, and the models of all parts."""

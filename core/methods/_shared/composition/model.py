@@ -1,4 +1,6 @@
-"""The fitted model of a composition: a model for each relation, and graphs drawn from them one by one.
+"""The fitted model of a composition.
+
+A model for each relation, and graphs drawn from them one by one.
 
 A folder holds ``composed.json`` and the folder of each relation's own model.
 """
@@ -34,7 +36,7 @@ INDEX = "composed.json"
 
 @dataclass(frozen=True)
 class Fitted:
-    """The model of some relations, and the method that fitted it."""
+    """The model of some relations, and its method."""
 
     relations: tuple[str, ...]
     generator: Method
@@ -42,7 +44,7 @@ class Fitted:
 
     @property
     def mixing(self) -> Mixing | None:
-        """How the model takes groups of nodes; None where its method does not."""
+        """Return how the model takes groups of nodes. None where its method does not."""
         return None if self.generator.mixing is None else self.generator.mixing()
 
 
@@ -55,7 +57,7 @@ class ComposedModel(FittedModel):
     parts: tuple[Fitted, ...]
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """Draw each part's relations from its own model, and join them to one graph."""
+        """Sample each part's relations and join them to one graph. Each part has its own model."""
         edges: dict[str, EdgeTable] = {}
         for done, each in enumerate(self.parts):
             progress("sample", done, len(self.parts))
@@ -66,7 +68,7 @@ class ComposedModel(FittedModel):
         return Graph.build(self.schema, universes, edges)
 
     def save(self, folder: Path) -> None:
-        """Write each part's model to a folder of its own below ``folder``."""
+        """Write each part's model to its own folder below ``folder``."""
         folder.mkdir(parents=True, exist_ok=True)
         text = {
             "format": FORMAT,
@@ -82,7 +84,7 @@ class ComposedModel(FittedModel):
 
 
 def resized(model: ComposedModel, origins: Mapping[str, np.ndarray]) -> ComposedModel:
-    """Return the model over other nodes, the same for every part; NotAccepted where a part cannot."""
+    """Return the model over other nodes, the same for every part. NotAccepted where a part cannot."""
     parts = []
     for each in model.parts:
         if each.generator.resize is None:
@@ -95,7 +97,7 @@ def resized(model: ComposedModel, origins: Mapping[str, np.ndarray]) -> Composed
 
 
 def load(folder: Path) -> ComposedModel:
-    """Read the model that :meth:`ComposedModel.save` wrote; ValueError where it is none."""
+    """Read the model that :meth:`ComposedModel.save` wrote. ValueError where it is none."""
     text = json.loads((folder / INDEX).read_text(encoding="utf-8"))
     if text.get("format") != FORMAT:
         raise ValueError("not a stored composition in a format that can be read")
@@ -113,7 +115,7 @@ def folder_of(place: int) -> str:
 
 @dataclass(frozen=True)
 class ComposedState:
-    """What a snapshot of a live stream leaves of each part, in their order."""
+    """A live stream's state after a snapshot, part by part."""
 
     states: Sequence[StreamState | None]
 
@@ -129,7 +131,7 @@ class MixingOfParts:
     """Groups of nodes, handed to each part's own model. Post-processing."""
 
     def ends(self, model: ComposedModel) -> dict[str, Ends]:
-        """Return the paid degrees of every relation whose method tells them."""
+        """Return the paid degrees of every relation that has some. Not every method reads them."""
         found: dict[str, Ends] = {}
         for each in model.parts:
             if each.mixing is not None:
@@ -138,14 +140,14 @@ class MixingOfParts:
         return found
 
     def communities(self, model: ComposedModel, relation: str) -> np.ndarray | None:
-        """Return the labels that the relation's edges are drawn by; None where there are none."""
+        """Return the labels that the relation's edges are sampled by. None where there are none."""
         (own,) = (each for each in model.parts if relation in each.relations)
         return None if own.mixing is None else own.mixing.communities(own.model, relation)
 
     def mixed(
         self, model: ComposedModel, groups: Mapping[str, np.ndarray], shares: Mapping[str, np.ndarray]
     ) -> ComposedModel:
-        """Return the model whose relations are drawn by the same groups, each by its own shares."""
+        """Return the model with relations mixed by the same groups. Each has its own shares."""
         parts = []
         for each in model.parts:
             own = {name: share for name, share in shares.items() if name in each.relations}

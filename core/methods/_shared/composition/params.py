@@ -1,4 +1,4 @@
-"""Parameters of a composition: which method draws the edges of which relation. Public facts only."""
+"""Parameters of a composition: a method for each relation's edges. Public facts only."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ class ComposedParams(ValueParameters, NodeValueParameters):
 
 
 def written_out(params: ComposedParams, schema: GraphSchema, unit: Unit, edge_types: Sequence[str]) -> Any:
-    """Return the parameters with the structure of every relation by its own name, and none for ``*``.
+    """Return the parameters with every relation's structure by name.
+
+    There is none for ``*``.
 
     So nothing of a stored job follows from a default. Raises NotAccepted for a name that is none of them.
     """
@@ -87,7 +89,7 @@ def written_out(params: ComposedParams, schema: GraphSchema, unit: Unit, edge_ty
 
 
 def require_asked_for(name: str, edge_types: Iterable[str], field: str) -> None:
-    """Raise NotAccepted for a structure whose name is no relation of the request."""
+    """Raise NotAccepted for a structure that names no requested relation."""
     if name not in (*edge_types, REST):
         raise NotAccepted(
             f"{name!r} is no relation that is asked for; there are {', '.join(edge_types)}, and {REST} "
@@ -108,7 +110,9 @@ def _whole(name: str, choice: StructureChoice) -> StructureChoice:
 
 
 def methods_of(method: str, params: Mapping[str, Any], edge_types: Iterable[str]) -> tuple[str, ...]:
-    """List the methods behind a job's of these relations: its own, or those of its structures.
+    """List the methods behind a job's relations.
+
+    They are its own, or those of its structures.
 
     ``params``: as :func:`written_out`; a composition itself stands for a relation that is not named there.
     """

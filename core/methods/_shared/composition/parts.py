@@ -1,5 +1,7 @@
-"""One structure of a composition: its relations, what they may spend, and its part of the plan. Public facts
-only."""
+"""One structure of a composition.
+
+Its relations, what they may spend, and its part of the plan. Public facts only.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ class Part:
 def parts_of(
     params: ComposedParams, schema: GraphSchema, unit: Unit, edge_types: Collection[str]
 ) -> list[Part]:
-    """List the parts of these relations: those of one method, set alike, are one where it takes several."""
+    """List the parts of these relations. Those of one method, set alike, are one where it takes several."""
     found: dict[str, Part] = {}
     for name in edge_types:
         choice = params.structure(schema.edge_type(name), unit)
@@ -50,7 +52,9 @@ def parts_of(
 
 
 def facts_of(public: PublicFacts, relations: tuple[str, ...]) -> PublicFacts:
-    """Return the facts of some relations, with the epsilon that their cells have under the whole schema.
+    """Return the facts of some relations.
+
+    Their cells keep the epsilon that they have under the whole schema.
 
     EDGE and EVENT: all of it. W_EVENT: what each of their steps has of a window that all relations share,
     times the steps of a window. PAIR: the parts of their cells. NODE: a part by :func:`weight`; the others'
@@ -74,7 +78,7 @@ def facts_of(public: PublicFacts, relations: tuple[str, ...]) -> PublicFacts:
 
 
 def weight(schema: GraphSchema, edge_types: Collection[str], relation: str) -> float:
-    """Return what a relation has of epsilon under unit node, beside others.
+    """Return a relation's share of epsilon under unit node.
 
     Noise beside what is read is 1 / (persons * epsilon), whatever the degree: relations of persons weigh
     alike.
@@ -96,7 +100,7 @@ def parts_in(params: ComposedParams, schema: GraphSchema, plan: PrivacyPlan) -> 
 
 
 def plan_of_part(plan: PrivacyPlan, schema: GraphSchema, part: Part) -> PrivacyPlan:
-    """Return what the plan of all structures grants one of them, as its own plan."""
+    """Return one structure's plan, out of the plan of all."""
     if plan.unit is Unit.NODE:
         before = marked(schema, part, "")
         own = tuple(
@@ -118,7 +122,9 @@ def unmarked(purpose: str) -> str:
 
 
 def marked(schema: GraphSchema, part: Part, purpose: str) -> str:
-    """Name the purpose of a part's allotment where all parts read the whole graph.
+    """Name the purpose of a part's allotment.
+
+    It names the part where all parts read the whole graph.
 
     The places of its relations among the declared ones stand before it. Raises NotAccepted for more of them
     than a purpose has room for.

@@ -1,4 +1,6 @@
-"""Protected rows of persons under unit node: paid for once for all relations, which meet by them.
+"""Protected rows of persons under unit node.
+
+They are paid for once for all relations, which meet by them.
 
 A person's row is part of the person: neighbours differ in it and in all edges at once, every read names the
 whole graph, and what they cost adds up to the share.
@@ -45,7 +47,7 @@ they have all of it. A prototype's, on polblogs, lastfm and cora."""
 
 
 class Meeting(Protocol):
-    """A fitted relation of persons whose edges can meet by groups: the model of a method that says so."""
+    """A fitted relation of persons that can mix by groups. Its model is of a method that says so."""
 
     def public_labels(self) -> np.ndarray | None: ...
 
@@ -57,7 +59,10 @@ class Meeting(Protocol):
 def labelled(
     method: str, model: ComposedModel, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress
 ) -> LabelledModel:
-    """Pay for persons' rows, at the cost of ``plan`` at most; the model that is drawn by them."""
+    """Measure persons' rows, at the cost of ``plan`` at most.
+
+    Returned is the model that is sampled by them.
+    """
     kind = graph.schema.protected_type
     assert kind is not None
     names = tuple(each.name for each in synthesised(kind))

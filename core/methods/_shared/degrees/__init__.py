@@ -1,1 +1,1 @@
-"""Noisy numbers made consistent and whole, and degrees fitted to noisy ones."""
+"""Consistent whole numbers from noisy ones, and fitted degrees."""

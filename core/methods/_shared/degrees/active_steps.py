@@ -1,4 +1,4 @@
-"""Which nodes are active in which step, told from noisy degrees of all steps together.
+"""Activity by node and step, from noisy degrees of all steps.
 
 By its own noisy degree an idle node looks active in some step or other, the more so the more steps there are.
 So the law of the number of steps in which a node is active is found first, by expectation-maximisation; a
@@ -25,7 +25,9 @@ TINY = 1e-290
 def over_steps(
     noisy: list[np.ndarray], degrees: list[np.ndarray], scale: float, rng: Rng
 ) -> list[np.ndarray]:
-    """Give the ``degrees`` of every step to nodes anew; int64, each step's sorted values stay what they are.
+    """Reassign every step's ``degrees`` to nodes.
+
+    Int64, each step's sorted values stay what they are.
 
     ``noisy``: one int64 vector a step over one node universe, with discrete Laplace noise of ``scale``;
     ``degrees``: what was fitted to them. Among a step's active nodes the larger noisy degree has the larger

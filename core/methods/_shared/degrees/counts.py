@@ -1,4 +1,6 @@
-"""Noisy numbers: the one that many methods pay for first, and what makes vectors consistent and whole.
+"""Noisy counts, and vectors made consistent and whole.
+
+A count is what many methods pay for first.
 
 All but :func:`noisy_count` is post-processing.
 """
@@ -20,7 +22,9 @@ BISECTIONS = 64  # past the last bit of any shift
 
 
 def noisy_count(cell: CountedCell, nano_epsilon: int, decides: float | None = None) -> int:
-    """The cell's number of edges with discrete Laplace noise, held within 0..slots.
+    """Count the cell's edges with discrete Laplace noise.
+
+    The result lies within 0..slots.
 
     Sensitivity: 1. Unit: one edge of the cell. Costs ``nano_epsilon``; the limits are public.
     ``decides``: as of ``laplace``.
@@ -30,7 +34,9 @@ def noisy_count(cell: CountedCell, nano_epsilon: int, decides: float | None = No
 
 
 def summed_variance(numbers: int, nano_epsilon: int, multiplicity: int) -> float:
-    """Compute the variance of the number of edges in a sum of so many counts; of degrees, half their sum.
+    """Compute the variance of an edge count from summed counts.
+
+    It is of a sum of so many counts; of degrees, half their sum.
 
     ``multiplicity``: edges that a unit may have in the cell.
     """
@@ -38,7 +44,9 @@ def summed_variance(numbers: int, nano_epsilon: int, multiplicity: int) -> float
 
 
 def to_total(values: np.ndarray, total: float, most: np.ndarray | float | None = None) -> np.ndarray:
-    """``values`` shifted and cut to 0..``most`` (n - 1 unless given) that sum to ``total``; float64 (n,).
+    """Shift and cut ``values`` to 0..``most`` with sum ``total``.
+
+    ``most`` is n - 1 unless given; float64 (n,).
 
     The one shift s with sum clip(values - s, 0, most) = total, which is at most the sum of ``most``: the
     projection onto such vectors of that sum (NormSub with a ceiling). By bisection, O(n).
@@ -56,7 +64,9 @@ def to_total(values: np.ndarray, total: float, most: np.ndarray | float | None =
 
 
 def fill(mass: np.ndarray, room: np.ndarray, total: int) -> np.ndarray:
-    """``mass`` rescaled to sum to ``total``, no entry above ``room``; what is cut goes to the others.
+    """Rescale ``mass`` to sum to ``total``, no entry above ``room``.
+
+    What is cut goes to the others; float64 (n,).
 
     Where only full blocks carry mass, the sum stays below ``total``. Without any mass the room itself is the
     mass: a uniform graph.
@@ -75,7 +85,10 @@ def fill(mass: np.ndarray, room: np.ndarray, total: int) -> np.ndarray:
 
 
 def integers(mass: np.ndarray, rng: Rng) -> np.ndarray:
-    """Integers of expectation ``mass`` that sum to its rounded sum: systematic sampling; int64."""
+    """Round ``mass`` to integers of that expectation.
+
+    They sum to its rounded sum: systematic sampling; int64.
+    """
     steps = np.cumsum(mass)
     last, total = steps[-1:], np.rint(steps[-1:])
     # Whole totals stay whole; the ladder stays monotone, and what has no mass gets nothing.

@@ -20,7 +20,7 @@ TINY = 1e-290
 
 @kernel
 def filtered(values: np.ndarray, ratio: float) -> np.ndarray:
-    """The sums over j of ``values[j]`` times ``ratio`` to the power |i - j|; float64."""
+    """Sum ``values[j]`` times ``ratio`` to the power |i - j|. The sums are over j; float64."""
     result = np.empty(values.size)
     behind = 0.0
     for i in range(values.size):
@@ -66,7 +66,7 @@ def deconvolved(
 
 @kernel
 def posterior_means(size: int, zero: int, mass: np.ndarray, ratio: float) -> np.ndarray:
-    """The mean degree given each of ``size`` noisy values, under ``mass``; float64."""
+    """Compute the posterior mean degree of each noisy value. There are ``size``, under ``mass``; float64."""
     spread, first = np.zeros(size), np.zeros(size)
     for d in range(mass.size):
         spread[zero + d] = mass[d]

@@ -1,4 +1,6 @@
-"""Degrees out of noisy degrees: their law by deconvolution, its quantiles, and which node gets which.
+"""Degrees fitted to noisy degrees.
+
+Their law by deconvolution, its quantiles, and which node gets which.
 
 Noisy degrees spread: the smallest are too small, the largest too large. The degrees' common law is found
 first, by expectation-maximisation for "noisy = degree + discrete Laplace noise" from a parametric start, then
@@ -31,13 +33,19 @@ LEAST_MEANS = 2**14  # posterior means in a piece of the work
 
 @dataclass(frozen=True)
 class DegreeLaw:
-    """How the nodes' degrees are spread: ``mass`` (g,), summing to 1, at ascending integers ``grid`` (g,)."""
+    """The distribution of the nodes' degrees.
+
+    ``mass`` (g,), summing to 1, at ascending integers ``grid`` (g,).
+    """
 
     grid: np.ndarray
     mass: np.ndarray
 
     def quantiles(self, nodes: int) -> np.ndarray:
-        """``nodes`` ascending degrees, the quantiles (i + 1/2) / nodes of the law; float64, whole numbers."""
+        """Compute ``nodes`` ascending degrees, the law's quantiles.
+
+        They are at (i + 1/2) / nodes; float64, whole numbers.
+        """
         edges = np.concatenate([[0], np.cumsum(self.mass)]) / self.mass.sum()
         at = (np.arange(nodes) + 0.5) / max(nodes, 1)
         place = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, len(self.grid) - 1)
@@ -49,7 +57,10 @@ class DegreeLaw:
         return rounded
 
     def density(self, degrees: np.ndarray) -> np.ndarray:
-        """The share of the nodes in a stretch of length one around each of ``degrees``; float64."""
+        """Compute the share of nodes by degree, per unit length.
+
+        It is that in a stretch of length one around each of ``degrees``; float64.
+        """
         low, high = stretches(self.grid)
         place = np.clip(np.searchsorted(high, degrees), 0, len(self.grid) - 1)
         return np.asarray(self.mass[place] / (high - low)[place])
@@ -57,7 +68,9 @@ class DegreeLaw:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A second noisy look at every node's edges, beside its noisy degree.
+    """A second noisy look at every node's edges.
+
+    The first is its noisy degree.
 
     ``seen`` (n,): a noisy number of those of its edges that were read; ``share`` (n,) in 0..1: the part of
     them that was read on average; ``variance``: of the noise in ``seen``; ``spread``: relative standard
@@ -79,7 +92,9 @@ def fitted_degrees(
     shapes: np.ndarray | None = None,
     law: DegreeLaw | None = None,
 ) -> np.ndarray:
-    """A degree for every node, float64 (n,), whole numbers in 0..n-1; ties of rank fall at random.
+    """Estimate a degree for every node, whole, in 0..n-1.
+
+    The result is float64 (n,); ties of rank fall at random.
 
     ``noisy``: the query ``degrees`` (L1 sensitivity 2) at ``nano_epsilon``; ``mean``, ``shapes``: see
     :func:`degree_law`; ``law``: the degrees' law, where more was told of it than ``noisy`` does: nodes that
@@ -106,7 +121,9 @@ def fitted_degrees(
 def degree_law(
     noisy: np.ndarray, scale: float, mean: float | None = None, shapes: np.ndarray | None = None
 ) -> DegreeLaw:
-    """The law of degrees that explains ``noisy`` under discrete Laplace noise of ``scale``.
+    """Estimate the law of degrees from ``noisy`` ones.
+
+    Their noise is discrete Laplace of ``scale``.
 
     ``mean``: a better guess of the mean degree than the noisy degrees give, if one was paid for; ``shapes``
     (laws,): how likely :func:`reference`'s laws are to begin with, if other graphs tell. Starts from
@@ -132,7 +149,10 @@ def degree_law(
 
 
 def shape_fits(noisy: np.ndarray, scale: float, mean: float) -> np.ndarray:
-    """The log likelihood of ``noisy`` under each of :func:`reference`'s laws; (laws,)."""
+    """Compute the log likelihood of ``noisy`` under each reference law.
+
+    The laws are :func:`reference`'s; (laws,).
+    """
     grid, kernel, counts = _kernel(noisy, scale)
     return _fits(_laws(grid, max(mean, SMALLEST_MEAN)), kernel, counts)
 
@@ -153,7 +173,9 @@ def reference(
     mean: float,
     shapes: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The average of negative binomial laws of that ``mean`` over ``grid``, by their likelihood; (g,), sum 1.
+    """Average negative binomial laws of that ``mean``, by likelihood.
+
+    They are laws over ``grid``; (g,), sum 1.
 
     They differ in their shape, from very unequal degrees to a Poisson law's, and in whether every node has an
     edge. ``kernel`` (v, g): the likelihood of each noisy value, ``counts`` (v,) how often it was seen;
@@ -187,7 +209,9 @@ def _laws(grid: np.ndarray, mean: float) -> np.ndarray:
 def posterior_means(
     noisy: np.ndarray, scale: float, law: DegreeLaw, evidence: Evidence | None = None
 ) -> np.ndarray:
-    """The mean degree of each node given its noisy degree and ``evidence``, under ``law``; float64 (n,).
+    """Compute posterior mean degrees given noisy degrees and ``evidence``.
+
+    They are under ``law``; float64 (n,).
 
     O(n * grid) with evidence, O(distinct noisy degrees * grid) without; memory O(n).
     """
@@ -213,8 +237,9 @@ def posterior_means(
 
 
 def scaled_to(degrees: np.ndarray, total: int, most: int | None = None) -> np.ndarray:
-    """``degrees`` times one factor, cut to 0..``most`` (n - 1 unless given), so that they sum to ``total``
-    where they can; float64.
+    """Scale ``degrees`` by one factor to sum to ``total``.
+
+    They are cut to 0..``most`` (n - 1 unless given), and have the sum where they can; float64.
 
     Keeps zeros and the shape of the law, where a shift would not. Where all of them are zero, every node gets
     the same. O(n log n).
@@ -244,13 +269,13 @@ def grid_of(noisy: np.ndarray) -> np.ndarray:
 
 
 def stretches(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the stretch of every grid point begins and ends: half way to its neighbours."""
+    """Return where the stretch of every grid point begins and ends. That is half way to its neighbours."""
     middle = (grid[1:] + grid[:-1]) / 2
     return np.concatenate([[grid[0] - 0.5], middle]), np.concatenate([middle, [grid[-1] + 0.5]])
 
 
 def histogram(noisy: np.ndarray, most: int = MAX_VALUES) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct noisy degrees and how many nodes have each; neighbours merged beyond ``most`` of them."""
+    """Count the nodes of each distinct noisy degree. Neighbours are merged beyond ``most`` of them."""
     values, counts = np.unique(noisy, return_counts=True)
     if len(values) <= most:
         return values.astype(np.float64), counts.astype(np.float64)

@@ -1,4 +1,6 @@
-"""What the graphs of a collection tell about one another: mean degrees, and shapes of degree laws.
+"""Pooled estimates of a collection's graphs.
+
+They are mean degrees, and shapes of degree laws.
 
 A small graph's own noisy values say little; those of all graphs together say how such graphs are. Both steps
 are empirical Bayes: a law over the graphs is found first, then each graph's value given its own noisy one.
@@ -24,7 +26,10 @@ LEAST_SPREAD = 1e-4  # variance of the graphs' mean degrees over two
 
 @dataclass(frozen=True)
 class NoisyGraph:
-    """What was paid for of one graph: its number of edges and its degrees (n,), and the scales of noise."""
+    """The noisy measurements of one graph.
+
+    Its number of edges and its degrees (n,), and the scales of noise.
+    """
 
     edges: int
     degrees: np.ndarray
@@ -38,14 +43,17 @@ class NoisyGraph:
 
 @dataclass(frozen=True)
 class Hint:
-    """What the collection says of one graph: its number of edges, and weights (shapes,) of degree laws."""
+    """A pooled estimate of one graph. Its number of edges, and weights (shapes,) of degree laws."""
 
     edges: int
     shapes: np.ndarray | None
 
 
 def hints(graphs: Sequence[NoisyGraph]) -> list[Hint]:
-    """One for each graph; its own number of edges and no weights where there are too few graphs to pool."""
+    """Make a pooled estimate for each graph.
+
+    Where there are too few graphs to pool it is the graph's own number of edges, without weights.
+    """
     usable = [graph for graph in graphs if graph.nodes > 1]
     if len(usable) < FEWEST_GRAPHS:
         return [Hint(graph.edges, None) for graph in graphs]
@@ -62,7 +70,9 @@ def hints(graphs: Sequence[NoisyGraph]) -> list[Hint]:
 
 
 def pooled_counts(graphs: Sequence[NoisyGraph]) -> np.ndarray:
-    """A number of edges for each graph, int64 (graphs,), in 1..n(n-1)/2.
+    """Estimate a number of edges for each graph.
+
+    The result is int64 (graphs,), in 1..n(n-1)/2.
 
     The noisy count and half the sum of the noisy degrees by their variances; then the edges a node drawn
     towards the graphs' mean, by the noise beside the spread that the graphs show beyond it.
@@ -88,7 +98,9 @@ def pooled_counts(graphs: Sequence[NoisyGraph]) -> np.ndarray:
 
 
 def mixture(fits: np.ndarray) -> np.ndarray:
-    """Weights (shapes,), summing to 1, under which the log likelihoods ``fits`` (graphs, shapes) are largest.
+    """Fit mixture weights (shapes,) of largest likelihood, summing to 1.
+
+    The log likelihoods are ``fits`` (graphs, shapes).
 
     Expectation-maximisation; one graph more is supposed that has all shapes alike.
     """

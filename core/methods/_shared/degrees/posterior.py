@@ -20,7 +20,9 @@ def means(
     variance: float,
     spread: float,
 ) -> np.ndarray:
-    """The posterior mean over ``grid`` for each entry of ``noisy``; float64.
+    """Compute the posterior mean over ``grid`` of each noisy entry.
+
+    The entries are ``noisy``'s; float64.
 
     Log weight of degree d: prior, -|noisy - d| / scale, and where ``variance`` is finite the normal log
     density of ``seen`` around share * d with variance + d share (1 - share) + (spread (1 - share) d)^2.

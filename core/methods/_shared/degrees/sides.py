@@ -1,4 +1,6 @@
-"""Degrees of one side of a relation over all of its steps, out of noisy degrees; and their sum put right.
+"""Degrees of one side over all steps, from noisy degrees.
+
+Their sum is put right.
 
 Noise makes idle nodes look active and the active ones more so. The law of the degrees is found first, by
 expectation-maximisation for "noisy = degree + discrete Laplace noise": for all steps together, where many
@@ -32,7 +34,9 @@ def fitted_sides(
     most: int,
     deconvolve: bool = True,
 ) -> list[np.ndarray]:
-    """A degree in 0..``most`` for every node in every step; int64, ties of rank broken at random.
+    """Estimate every node's degree in every step, in 0..``most``.
+
+    The result is int64, ties of rank broken at random.
 
     ``noisy``: one int64 vector a step, over one node universe, each with discrete Laplace noise of scale
     ``l1`` / epsilon. ``deconvolve=False`` only cuts them to the range. With next to no noise they come back
@@ -105,7 +109,9 @@ def _ranked(
 
 
 def summing_to(degrees: np.ndarray, total: int, most: int, rng: Rng) -> np.ndarray:
-    """``degrees`` times one factor, rounded at random, so that they sum to ``total``; int64 in 0..``most``.
+    """Scale and round ``degrees`` to sum to ``total``.
+
+    They have one factor and are rounded at random; int64 in 0..``most``.
 
     Zeros stay zero as long as the others have room. O(n log n).
     """

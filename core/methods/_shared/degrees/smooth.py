@@ -1,4 +1,6 @@
-"""Smooth laws of degrees: a prior on log masses over a grid, and the mode of a posterior by Newton steps.
+"""Smooth laws of degrees.
+
+A prior on log masses over a grid, and the mode of a posterior by Newton steps.
 
 Under the prior the density is smooth in the logarithm of the degree. Reads noisy values only.
 """
@@ -19,13 +21,15 @@ CLOSE = 1e-4
 
 
 def softmax(logs: np.ndarray) -> np.ndarray:
-    """Return the masses of these log masses, which sum to 1."""
+    """Normalise log masses to masses that sum to 1."""
     found = np.exp(logs - logs.max())
     return np.asarray(found / found.sum())
 
 
 def smooth_prior(grid: np.ndarray, loose: float) -> np.ndarray:
-    """Build the precision matrix of log masses around a reference: smooth from degree 1 on; (g, g).
+    """Build the prior's precision matrix of log masses.
+
+    It is around a reference, smooth from degree 1 on; (g, g).
 
     ``loose``: the standard deviation around the reference.
     """
@@ -52,7 +56,9 @@ def newton_mode(
     steps: int,
     longest_step: float = math.inf,
 ) -> np.ndarray:
-    """Return the masses (g,) of least ``cost``, found by damped Newton steps from ``log_mass``.
+    """Minimise ``cost`` by damped Newton steps from ``log_mass``.
+
+    The result is the masses (g,).
 
     ``cost`` and ``derivatives`` take log masses; the latter gives a gradient (g,) and a positive definite
     curvature (g, g). No step moves a log mass by more than ``longest_step``. On one thread: with matrices so

@@ -9,7 +9,7 @@ from core.kernels.decorator import kernel
 
 @kernel
 def memberships(chance: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weigh the outcomes of every row's coins by how many of them succeed.
+    """Weigh the outcomes of every row's coins by successes.
 
     ``chance`` (rows, steps): of each coin; ``weight`` (steps + 1,): an outcome of k successes weighs
     ``weight[k]`` times its probability. Returns how many rows have k successes on average, (steps + 1,), and

@@ -1,4 +1,4 @@
-"""The law of degrees from noisy degrees and noisy tail counts together.
+"""The law of degrees from noisy degrees and tail counts.
 
 Noisy degrees say little about a sparse graph's law: the noise is as wide as the law. How many nodes have at
 least so many edges is told far better by the query ``tail_counts``, whose L1 sensitivity is 2 whatever the
@@ -47,7 +47,10 @@ TOLD = 10.0  # standard deviations of a tail count's noise: fewer nodes are told
 
 @dataclass(frozen=True)
 class Tails:
-    """Noisy numbers ``count`` (t,) of nodes that have at least ``at`` (t,) edges; ``variance``: of each."""
+    """Noisy numbers of nodes with at least so many edges.
+
+    They are ``count`` (t,) for ``at`` (t,) edges; ``variance``: of each.
+    """
 
     at: np.ndarray
     count: np.ndarray
@@ -63,12 +66,14 @@ class Ends:
 
     @classmethod
     def of_count(cls, edges: int, nano_epsilon: int) -> Ends:
-        """Twice a number of edges that was read at this price (L1 sensitivity 1)."""
+        """Double an edge count that was read at this price. It has L1 sensitivity 1."""
         return cls(2.0 * edges, 8 * (NANO / nano_epsilon) ** 2)
 
 
 def thresholds(noisy: np.ndarray) -> np.ndarray:
-    """Where to count: the least whole degree in every stretch of the grid beyond zero; int64, increasing.
+    """Choose where to count tails of the degrees.
+
+    It is the least whole degree in every stretch of the grid beyond zero; int64, increasing.
 
     1 at least. ``noisy``: degrees that are paid for.
     """
@@ -77,7 +82,9 @@ def thresholds(noisy: np.ndarray) -> np.ndarray:
 
 
 def tails_tell(nodes: int, edges: float, nano_epsilon: int) -> bool:
-    """Tell whether tail counts are worth it: the nodes that may have an edge stand out from their noise.
+    """Tell whether tail counts are worth their price.
+
+    They are where nodes that may have an edge stand out from their noise.
 
     By a noisy number of ``edges`` and public facts. Elsewhere the law would follow noise.
     """
@@ -85,12 +92,17 @@ def tails_tell(nodes: int, edges: float, nano_epsilon: int) -> bool:
 
 
 def public_thresholds(nodes: int) -> np.ndarray:
-    """Where to count at every step of a stream alike: up to the largest degree that there can be; int64."""
+    """Choose thresholds that suit every step of a stream.
+
+    They go up to the largest degree that there can be; int64.
+    """
     return thresholds(np.concatenate([[nodes - 1], np.zeros(max(nodes - 1, 0), dtype=np.int64)]))
 
 
 def counted_tails(cell: CountedCell, at: np.ndarray, nano_epsilon: int) -> Tails:
-    """How many nodes have at least so many edges, for the thresholds ``at``, public or paid for.
+    """Count nodes with at least so many edges, with noise.
+
+    The thresholds ``at`` are public or paid for.
 
     Sensitivity: L1 = 2 (:func:`core.privacy.queries.tail_counts`). Unit: one edge of the cell, or as many as
     the unit may have there.
@@ -104,7 +116,9 @@ def _variance(nano_epsilon: int) -> float:
 
 
 def law_with_tails(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None = None) -> DegreeLaw:
-    """The law that explains ``noisy`` degrees (noise of ``scale``), the counters and the sum of degrees.
+    """Estimate the law of degrees from degrees and tail counts.
+
+    It explains ``noisy`` degrees (noise of ``scale``), the counters and the sum of degrees.
 
     ``tails`` stand at :func:`thresholds` of the same noisy degrees, or at :func:`public_thresholds`. Hubs
     each stand in the law where they were told: nodes beyond HUB times the noise's reach, MOST_HUBS at most,
@@ -167,7 +181,10 @@ def _smooth_law(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None
 
 
 def reach_of(nodes: int, scale: float) -> float:
-    """Where noise of ``scale`` goes farther with probability e^-3 for any of the nodes together."""
+    """Bound how far noise of ``scale`` goes over the nodes.
+
+    It goes farther with probability e^-3 for any of them together.
+    """
     return scale * (math.log(nodes) + 3)
 
 

@@ -1,1 +1,1 @@
-"""Noisy bits of single pairs: balanced flips, and what they can tell."""
+"""Noisy bits of single pairs: balanced flips and their evidence."""

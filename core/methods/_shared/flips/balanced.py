@@ -1,4 +1,4 @@
-"""Balanced flips of a cell about a number of edges that is paid for first."""
+"""Balanced flips of a cell about a paid edge count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Flipped:
-    """The ends of a flipped cell, sorted; the noisy number of edges and the probabilities that made it."""
+    """The ends of a flipped cell, sorted.
+
+    With them are the noisy number of edges and the probabilities that made it.
+    """
 
     ends: tuple[np.ndarray, np.ndarray]
     edges: int
@@ -26,7 +29,9 @@ class Flipped:
 
 
 def balanced(cell: PrivateCell, nano_epsilon: int, count_share: float) -> Flipped:
-    """Flip the cell with about as many edges appearing as vanishing; costs ``nano_epsilon`` at most.
+    """Flip the cell with about as many edges appearing as vanishing.
+
+    It costs ``nano_epsilon`` at most.
 
     Two reads that add up: the number of edges at ``count_share`` of it, and the flips about that number.
     """
@@ -35,7 +40,9 @@ def balanced(cell: PrivateCell, nano_epsilon: int, count_share: float) -> Flippe
 
 
 def balanced_about(cell: PrivateCell, edges: int, nano_epsilon: int) -> Flipped:
-    """Flip the cell about ``edges``, which are public or paid for; costs ``nano_epsilon`` at most.
+    """Flip the cell about ``edges``, which are public or paid for.
+
+    It costs ``nano_epsilon`` at most.
 
     About no more than MOST_ABOUT, whatever was told: no more may appear.
     """

@@ -1,4 +1,4 @@
-"""The threshold of a noisy adjacency matrix above which as many cells lie as there are edges."""
+"""Thresholds of a noisy adjacency matrix. Above one as many cells lie as there are edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ if TYPE_CHECKING:
 
 
 def threshold_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
-    """Compute the probabilities with which cells fail and pass TmF's threshold, both rounded up; see ``tmf``.
+    """Compute the flip probabilities of TmF's threshold.
+
+    A cell fails or passes it with them; both are rounded up; see ``tmf``.
 
     ``edges`` is public or paid for, and held within 1..slots - 1. Costs at most ``nano_epsilon``: the true
     ratios are at most e^epsilon1, and rounding up makes both smaller.

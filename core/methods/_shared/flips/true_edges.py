@@ -1,4 +1,7 @@
-"""How many released edges are true ones, where a release follows noisy bits of single pairs: public."""
+"""Expected shares of true edges after flips: public.
+
+They are of a release that follows noisy bits of single pairs.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ class TrueShare(NamedTuple):
 
 
 def true_share(shape: Shape, nano_epsilon: int, edges: int | None = None) -> TrueShare:
-    """Compute the expected share of true edges in a cell that is drawn from its posterior.
+    """Compute the expected share of true edges of a cell.
+
+    It is sampled from its posterior.
 
     ``nano_epsilon``: of the symmetric flips of one slot; 0: none. ``edges``: the number of edges; the
     declared bound or a guess unless given. A function of its arguments: nothing of the graph is read. A
@@ -53,7 +58,7 @@ def true_share(shape: Shape, nano_epsilon: int, edges: int | None = None) -> Tru
 
 
 def posterior_share(flips: Flips, edges: int, slots: int) -> TrueShare:
-    """Compute :func:`true_share` of flips that need not be symmetric: balanced ones, say."""
+    """Compute :func:`true_share` of flips that need not be symmetric. Balanced ones are such."""
     add, drop = chances(flips)
     density = min(edges / slots, 1.0)
     return _between(density, add, drop)
@@ -65,7 +70,9 @@ def _between(density: float, add: float, drop: float) -> TrueShare:
 
 
 def kept_share(flips: Flips, edges: int, slots: int) -> float:
-    """Compute the expected share of true edges where a release is what came out of the flips.
+    """Compute the expected share of true edges in flips' output.
+
+    The release is what came out of the flips.
 
     m (1 - p_drop) true edges stay and (N - m) p_add false ones appear, of m edges in N slots.
     """
@@ -75,9 +82,10 @@ def kept_share(flips: Flips, edges: int, slots: int) -> float:
 
 
 def weighted_share(flips: Flips, edges: int, slots: int) -> float:
-    """Compute the expected share of true edges where as many slots as there are edges are drawn one by one,
-    without replacement, a slot that came out present with weight w = (1 - p_drop) (1 - p_add) / (p_add
-    p_drop).
+    """Compute the expected share of true edges under weighted sampling.
+
+    As many slots as there are edges are sampled one by one, without replacement, a slot that came out present
+    with weight w = (1 - p_drop) (1 - p_add) / (p_add p_drop).
 
     Each slot is drawn once its exponential clock has rung: with probability 1 - e^(-w t) or 1 - e^-t, for the
     t at which m are drawn in all. So the share is (1 - p_drop) (1 - e^(-w t)) + p_drop (1 - e^-t).
@@ -100,7 +108,7 @@ def _rung(weight: float, log_time: float) -> float:
 
 
 def chances(flips: Flips) -> tuple[float, float]:
-    """Return the probabilities of an absent edge to appear, and of a present one to go."""
+    """Return probabilities that absent edges appear and present ones vanish."""
     from core.privacy.mechanisms.randomised_response import WORD
 
     return flips.add / WORD, flips.drop / WORD
@@ -112,7 +120,9 @@ def kept_shares(
     nodes: Mapping[str, int],
     flips_for: Callable[[int, int, int, int], Flips],
 ) -> dict[str, tuple[float, float]]:
-    """Compute :func:`kept_share` of every relation of a plan whose cells are each granted one amount.
+    """Compute :func:`kept_share` of every relation of a plan.
+
+    Its cells are each granted one amount.
 
     ``flips_for(nano_epsilon, multiplicity, edges, slots)``: the flips of a cell that is granted so much, of
     which a unit may move ``multiplicity`` slots. ``nodes``: the sizes of the universes. The number of edges

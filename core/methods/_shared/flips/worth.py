@@ -1,4 +1,4 @@
-"""When noisy bits of single pairs can tell true edges from false ones: a public rule."""
+"""When noisy bits of pairs separate true from false edges. A public rule."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ not tell true edges from false ones. Measured on ML-100k and DBLP, whose slots d
 
 
 def guessed_edges(relation: EdgeType, sources: int, targets: int) -> int:
-    """Guess a cell's edges: the declared bound, or else EDGES_A_NODE for each node; at most what the declared
-    facts allow. Public facts only."""
+    """Guess a cell's edges.
+
+    The declared bound, or else EDGES_A_NODE for each node; at most what the declared facts allow. Public
+    facts only.
+    """
     nodes = sources + (0 if relation.homogeneous else targets)
     edges = relation.edge_bound or EDGES_A_NODE * nodes
     most = sources if relation.functional else slot_count(Shape(relation, sources, targets))
@@ -32,5 +35,5 @@ def log_odds(shape: Shape) -> float:
 
 
 def strength(shape: Shape, nano_epsilon: int, multiplicity: int) -> float:
-    """Divide epsilon of one slot by the log odds against an edge in it; evidence pays from WORTH on."""
+    """Divide a slot's epsilon by the log odds against its edge. Evidence pays from WORTH on."""
     return nano_epsilon / multiplicity / NANO / log_odds(shape)

@@ -1,1 +1,1 @@
-"""What a method is built in: the division of epsilon, the loop over cells, the stored model."""
+"""What a method is built in. The division of epsilon, the loop over cells, the stored model."""

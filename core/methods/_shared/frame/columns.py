@@ -1,4 +1,7 @@
-"""What a fitted cell is: named columns of numbers, and the function that draws a cell's edges from them."""
+"""A fitted cell: named columns of numbers.
+
+With them is the function that samples a cell's edges from them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A drawn graph that keeps what its schema declares: ``functional``, ``once`` and ``edge_bound``.
+"""Sampled graphs that keep declared facts.
+
+These are ``functional``, ``once`` and ``edge_bound``.
 
 What is drawn from noisy numbers breaks declared facts by chance. Edges in surplus are left out by a uniformly
 random choice. Post-processing: read are the drawn edges and the public schema, nothing else.
@@ -19,7 +21,9 @@ from core.privacy.entropy import Generator as Rng
 def drawn_graph(
     schema: GraphSchema, nodes: Mapping[str, int], edges: Mapping[str, EdgeTable], rng: Rng
 ) -> Graph:
-    """Build the canonical graph of ``edges`` over these universes, as far as declared facts allow.
+    """Build the canonical graph of ``edges`` over these universes.
+
+    It is as far as declared facts allow.
 
     Nodes have no ids. ``rng`` is used only where a relation declares a fact. O(m log m).
     """

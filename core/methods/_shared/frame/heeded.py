@@ -1,4 +1,7 @@
-"""Parameters that could change nothing are refused where a plan is made, not passed over in silence."""
+"""Refusal of parameters that could change nothing.
+
+It comes where a plan is made; they are not passed over in silence.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ class Idle(NamedTuple):
 
 
 def require_heeded(params: Parameters, idle: Iterable[Idle]) -> None:
-    """Raise NotAccepted, with the field to mend, where one of the ``idle`` parameters was set.
+    """Raise NotAccepted where an ``idle`` parameter was set.
+
+    It names the field to mend.
 
     A value that is the default, or that of the chosen preset, counts as not set. Of public facts alone: what
     is idle is said by the other parameters and by the request.
@@ -31,7 +36,7 @@ def require_heeded(params: Parameters, idle: Iterable[Idle]) -> None:
 
 
 def defaults_of(params: Parameters) -> dict[str, Any]:
-    """Return what every parameter is where it is left out, beside the preset that ``params`` names."""
+    """Return every parameter's value where it is left out. The preset that ``params`` names counts."""
     found = {name: field.default for name, field in type(params).model_fields.items()}
     if isinstance(params, PresetParameters):
         found |= params.PRESETS[params.preset]  # type: ignore[attr-defined]

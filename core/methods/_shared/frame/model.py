@@ -1,4 +1,6 @@
-"""The fitted model of a per-cell method: named noisy columns of every cell, and how to draw from them.
+"""The fitted model of a per-cell method.
+
+It is named noisy columns of every cell, and how to sample from them.
 
 A folder holds ``model.json`` (method, schema, universe sizes, parameters, cells and their column lengths) and
 one Parquet file per column, cell after cell. Each file carries one random salt: the digests of a model's
@@ -54,8 +56,10 @@ class StoredCells:
         return Shape(relation, self.nodes[relation.source], self.nodes[relation.target])
 
     def save(self, folder: Path) -> None:
-        """Write the cells to ``folder``; :func:`load_stored` gives back equal ones. No two savings' files are
-        equal."""
+        """Write the cells to ``folder``.
+
+        :func:`load_stored` gives back equal ones. No two savings' files are equal.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         salt = entropy.noise_generator().bytes(SALT_BYTES).hex()
         names = list(next(iter(self.cells.values())))
@@ -101,7 +105,9 @@ def drawn_by_cell(
     rng: Rng,
     progress: Progress,
 ) -> Graph:
-    """Draw every cell in turn and join them to one graph over the universes, aligned by index, without ids.
+    """Sample every cell in turn and join them to one graph.
+
+    It is over the universes, aligned by index, without ids.
 
     ``draw(relation, cell)``: sorted keys, as for :func:`edge_table`. The same ``rng`` state gives the same
     graph.
@@ -116,7 +122,7 @@ def drawn_by_cell(
 
 
 def same_columns(cells: Mapping[CellKey, Columns]) -> dict[CellKey, Columns]:
-    """Give each of ``cells`` the same columns, in one order; those that a cell lacks are empty."""
+    """Give each of ``cells`` the same columns, in one order. Those that a cell lacks are empty."""
     kinds: dict[str, np.dtype] = {}
     for columns in cells.values():
         for name, values in columns.items():
@@ -128,7 +134,9 @@ def same_columns(cells: Mapping[CellKey, Columns]) -> dict[CellKey, Columns]:
 
 
 def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> EdgeTable:
-    """Build one relation's edges from keys ``source * targets + target`` of its steps or only cell.
+    """Build one relation's edges from the keys of its steps.
+
+    Keys are ``source * targets + target``, of its steps or only cell.
 
     Columns are fresh and read-only, int32 where numbers are that small: 8 bytes an edge and no more.
     """
@@ -150,12 +158,12 @@ def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> Edge
 
 
 def load_cells(folder: Path, method: str, params: type[Parameters], draw: Draw) -> CellsModel:
-    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
     return CellsModel(**vars(load_stored(folder, method, params)), draw=draw)
 
 
 def load_stored(folder: Path, method: str, params: type[Parameters]) -> StoredCells:
-    """Read cells that :meth:`StoredCells.save` wrote; ValueError where its files contradict one another."""
+    """Read cells that :meth:`StoredCells.save` wrote. ValueError where its files contradict one another."""
     text = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     if text.get("format") != FORMAT or text.get("method") != method:
         raise ValueError(f"not a stored model of {method} in a format that can be read")

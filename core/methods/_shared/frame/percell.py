@@ -1,4 +1,6 @@
-"""The frame of a generator that treats every cell (relation and step) alike and by itself.
+"""The frame of a generator that treats every cell alike.
+
+A cell is a relation and step, and is treated by itself.
 
 A method names two functions: one that pays for a cell's noisy columns, and one that draws a cell's edges from
 them. Plan, loop, model and files are the same for all such methods.
@@ -53,16 +55,19 @@ UNDIRECTED = GraphKinds(static=True, temporal=True, heterogeneous=True)
 
 @dataclass(frozen=True)
 class Parts:
-    """``fit(cell, nodes, nano_epsilon, params, rng)`` gives noisy columns at that cost at most;
-    ``draw(columns, nodes, params, rng)`` gives sorted keys ``source * targets + target`` of a simple graph,
-    ``low * nodes + high`` where the relation is undirected. ``nodes``: the size of the source universe."""
+    """The fit and the sampler of a cell's edges.
+
+    ``fit(cell, nodes, nano_epsilon, params, rng)`` gives noisy columns at that cost at most; ``draw(columns,
+    nodes, params, rng)`` gives sorted keys ``source * targets + target`` of a simple graph, ``low * nodes +
+    high`` where the relation is undirected. ``nodes``: the size of the source universe.
+    """
 
     fit: Fit
     draw: Draw
 
 
 def drawn_edges(cell: PrivateCell, ends: tuple[np.ndarray, np.ndarray]) -> Columns:
-    """Make the columns of a method whose fit draws the edges themselves: their sorted keys, int64."""
+    """Make the columns of a method that samples at fit. They are its edges' sorted keys, int64."""
     source, target = ends
     key = source * cell.shape.target_count
     key += target
@@ -70,14 +75,17 @@ def drawn_edges(cell: PrivateCell, ends: tuple[np.ndarray, np.ndarray]) -> Colum
 
 
 def same_edges(columns: Columns, nodes: int, params: Any, rng: Rng) -> np.ndarray:
-    """Return the keys of :func:`drawn_edges`: randomness was spent at fit, so all draws are the same."""
+    """Return the keys of :func:`drawn_edges`. Randomness was spent at fit, so all samples are the same."""
     return columns["key"]
 
 
 def reads_of_cells(
     plan: PrivacyPlan, reads: Callable[[int], Mapping[str, int | tuple[int, ...]]]
 ) -> list[PlannedRead]:
-    """List what ``reads`` names of each cell's nano-epsilon, where a plan has one allotment for each cell."""
+    """List each cell's reads, as ``reads`` divides its nano-epsilon.
+
+    The plan has one allotment for each cell.
+    """
     cells = Counter((each.edge_type, pure_nano_epsilon(each.event) or 0) for each in plan.allotments)
     return [
         PlannedRead(name, query, costs if isinstance(costs, tuple) else (costs,), count)
@@ -102,7 +110,7 @@ def one_group(params: Any, nodes: int) -> int:
 
 
 def each_alone(fit: Callable[..., FittedModel]) -> Callable[..., tuple[FittedModel, None]]:
-    """Fit each snapshot of a live stream by ``fit``; nothing is carried from one to the next."""
+    """Fit each snapshot of a live stream by ``fit``. Nothing is carried from one to the next."""
 
     def step(
         graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
@@ -114,7 +122,9 @@ def each_alone(fit: Callable[..., FittedModel]) -> Callable[..., tuple[FittedMod
 
 @dataclass(frozen=True, kw_only=True)
 class PerCell:
-    """Such a method; for undirected relations inside one node type, unless it says otherwise.
+    """A method that treats every cell by itself.
+
+    It is for undirected relations inside one node type, unless it says otherwise.
 
     ``parts()``: its two functions; imports what they need. ``pay(graph, key, nano_epsilon, params, rng)``
     pays for the columns of one cell, of a method that looks at public columns too.
@@ -144,7 +154,7 @@ class PerCell:
     law: Callable[[], Law] | None = None
 
     def method(self, *stages: Stage, **answers: Any) -> Method:
-        """Make the method: its edges with other ``answers``, what edges carry, and further stages."""
+        """Make the method. Its edges have other ``answers``, what edges carry, and further stages."""
         edges = replace(self.edges, **answers)
         return staged(replace(edges, step=each_alone(edges.fit)), VALUES, *stages)
 
@@ -191,24 +201,27 @@ class PerCell:
     def require_room(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
-        """Check the counts between groups of every relation; see :class:`Method`."""
+        """Check the counts between groups of every relation. See :class:`Method`."""
         for name in {each.edge_type for each in plan.allotments}:
             require_groups(name, self.most_groups(params, nodes[schema.edge_type(name).source]))
 
     def planned_reads(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Sequence[PlannedRead]:
-        """Return the reads of :meth:`cell_reads`, a line for each relation; see :class:`Method`."""
+        """Return the reads of :meth:`cell_reads`, by relation.
+
+        There is a line for each; see :class:`Method`.
+        """
         return reads_of_cells(plan, lambda nano_epsilon: self.cell_reads(params, nano_epsilon))
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> FittedModel:
-        """Fit the model, at the plan's cost at most; every cell by itself."""
+        """Fit every cell by itself, within the plan's cost."""
         return self.fitted(graph, plan, params, progress, self.pay or self._paid)
 
     def fitted(
         self, graph: CountedSession, plan: PrivacyPlan, params: Any, progress: Progress, pay: Pay
     ) -> CellsModel:
-        """Pay for every cell of the plan, and make the model of what that told."""
+        """Pay for every cell of the plan and make the model."""
         from core.methods._shared.frame.model import CellsModel
         from core.privacy.entropy import noise_generator
 

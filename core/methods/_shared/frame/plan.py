@@ -1,4 +1,4 @@
-"""How epsilon is divided: over the cells of a graph, and inside one cell. Public facts only."""
+"""The division of epsilon over cells, and inside one. Public facts only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def parts_of_window(public: PublicFacts) -> int:
 
 
 def step_nano_epsilon(public: PublicFacts) -> int:
-    """Compute the epsilon of one cell (relation and step), in nano-epsilon.
+    """Compute the epsilon of one cell, in nano-epsilon.
+
+    A cell is a relation and step.
 
     EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window,
     and one more part for relations without time where both sorts occur, since those count in every window
@@ -56,7 +58,7 @@ def cell_nano_epsilon(public: PublicFacts) -> int:
 
 
 def require_parts(nano_epsilon: int, parts: int, field: str) -> None:
-    """Raise NotAccepted, with the parameter to mend, where each of the parts would round to nothing."""
+    """Raise NotAccepted where a part would round to nothing. It names the parameter to mend."""
     if nano_epsilon < parts * SMALLEST_STEP_NANO_EPSILON:
         raise errors.NotAccepted(
             f"{field} leaves too little of epsilon to be divided; give it more, or 0", field=field
@@ -64,7 +66,9 @@ def require_parts(nano_epsilon: int, parts: int, field: str) -> None:
 
 
 def together_nano_epsilon(public: PublicFacts, relation: str) -> int:
-    """Compute what a charged cell may spend on reads of all steps of a relation together, in nano-epsilon.
+    """Compute a charged cell's budget for a relation's joint reads.
+
+    They are of all its steps together; in nano-epsilon.
 
     As :func:`cell_nano_epsilon`; under PAIR, where one cell is charged for all, the parts of all its cells.
     """
@@ -73,7 +77,9 @@ def together_nano_epsilon(public: PublicFacts, relation: str) -> int:
 
 
 def besides(public: PublicFacts, *own: Event) -> tuple[Event, ...]:
-    """List what a cell pays for beside noise that is solved for: ``own`` events, and other reads' epsilon.
+    """List what a cell pays for outside solved noise.
+
+    It is ``own`` events, and other reads' epsilon.
 
     With noise that keeps all of this to ``public.whole_nano_epsilon`` and delta, the job is (epsilon, delta)
     however that pure epsilon is split up, and whatever is asked with it once the rest is known: pure epsilons
@@ -86,7 +92,7 @@ def besides(public: PublicFacts, *own: Event) -> tuple[Event, ...]:
 
 
 def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) -> PrivacyPlan:
-    """Plan one pure allotment of :func:`cell_nano_epsilon` for every cell of the protected relations."""
+    """Plan one pure allotment for every cell of protected relations. Each is of :func:`cell_nano_epsilon`."""
     event = Pure(cell_nano_epsilon(public), mechanism)  # one for all cells: what they share is checked once
     allotments = [
         Allotment(name, step, event, purpose)
@@ -99,7 +105,7 @@ def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) ->
 def plan_of(
     method: str, public: PublicFacts, allotments: Iterable[Allotment], delta_atto: int = 0
 ) -> PrivacyPlan:
-    """Make the method's plan of ``allotments`` for the unit, window and steps of the public facts."""
+    """Make the method's plan of ``allotments``. Unit, window and steps are the public facts'."""
     return PrivacyPlan(
         method=method,
         unit=public.unit,
@@ -113,7 +119,9 @@ def plan_of(
 
 
 def divide(total: int, *shares: float) -> tuple[int, ...]:
-    """Cut ``total`` into the named shares and the rest: integers of at least 1 that sum to ``total``.
+    """Cut ``total`` into the named shares and the rest.
+
+    They are integers of at least 1 that sum to ``total``.
 
     ``shares`` sum to less than 1; ``total`` is far above their number, as every cell's share is.
     """
@@ -122,6 +130,9 @@ def divide(total: int, *shares: float) -> tuple[int, ...]:
 
 
 def unprotected_plan(method: str, public: PublicFacts, reason: str) -> PrivacyPlan:
-    """Plan one unprotected access to the whole graph, and nothing else: the guarantee is ``none``."""
+    """Plan one unprotected access to the whole graph.
+
+    There is nothing else, and the guarantee is ``none``.
+    """
     access = Allotment(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access")
     return plan_of(method, public, [access])

@@ -25,7 +25,9 @@ Law = Callable[["Columns", np.ndarray], "Columns"]
 
 
 def repeated(count: int, wanted: int, rng: Rng) -> np.ndarray:
-    """Choose which of ``count`` nodes each of ``wanted`` repeats, sorted: each as often as any, or once more.
+    """Choose which nodes to repeat: ``wanted`` of ``count``, sorted.
+
+    Each is repeated as often as any, or once more.
 
     Which are repeated once more is chance.
     """
@@ -34,7 +36,7 @@ def repeated(count: int, wanted: int, rng: Rng) -> np.ndarray:
 
 
 def schema_of(schema: GraphSchema, nodes: Mapping[str, int]) -> GraphSchema:
-    """Declare other sizes of the universes; bounds on edges and degrees were facts of the original's."""
+    """Declare other sizes of the universes. Bounds on edges and degrees were facts of the original's."""
     kinds = tuple(
         kind.model_copy(update={"count": nodes[kind.name], "degree_bound": None})
         for kind in schema.node_types
@@ -44,7 +46,7 @@ def schema_of(schema: GraphSchema, nodes: Mapping[str, int]) -> GraphSchema:
 
 
 def cells_resized(model: CellsModel, origins: Mapping[str, np.ndarray], law: Law) -> CellsModel:
-    """Return the model of the same cells over the nodes that ``origins`` names by type."""
+    """Return the model of the same cells over other nodes. ``origins`` names these by type."""
     nodes = {kind: len(rows) for kind, rows in origins.items()}
     cells = {
         (name, step): law(columns, origins[model.schema.edge_type(name).source])
@@ -54,6 +56,6 @@ def cells_resized(model: CellsModel, origins: Mapping[str, np.ndarray], law: Law
 
 
 def degrees_of(degrees: np.ndarray, origins: np.ndarray) -> np.ndarray:
-    """Give each node its origin's degree, at most as many as there are other nodes."""
+    """Give each node its origin's degree. It has at most as many as there are other nodes."""
     most = np.asarray(max(len(origins) - 1, 0), dtype=degrees.dtype)
     return np.asarray(np.minimum(degrees[origins], most))

@@ -1,4 +1,6 @@
-"""Stages: what a method draws beside bare edges, each paid for with its own share of an edge's epsilon.
+"""Stages: what a method samples in addition to edges.
+
+Each is paid for with its own share of an edge's epsilon.
 
 A stage says what its share is called, what it adds to the plan, and what is paid for once the structure's
 model is fitted. :func:`staged` makes of a method of edges one with stages: the first named is the outermost,
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 
 class Share(Protocol):
-    """A stage's share of epsilon, from public facts: a module of the stage's own.
+    """A stage's share of epsilon, from public facts.
+
+    It is a module of the stage's own.
 
     ``FIELD``: the parameter that names it, 0 for none. ``PURPOSE``: that of its allotments.
     """
@@ -37,15 +41,15 @@ class Share(Protocol):
     PURPOSE: str
 
     def why_idle(self, public: PublicFacts) -> str | None:
-        """Say why no share of epsilon could change anything; None where it does."""
+        """Say why no share of epsilon could change anything. None where it does."""
         ...
 
     def require_synthesised(self, public: PublicFacts) -> None:
-        """Raise NotAccepted, with the field to mend, for graphs of which it is not synthesised."""
+        """Raise NotAccepted for graphs of which it is not synthesised. It names the field to mend."""
         ...
 
     def allotments(self, public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
-        """List what is added to the structure's plan, where a unit may spend ``nano_epsilon`` on it."""
+        """List the allotments that the stage adds to a plan. A unit may spend ``nano_epsilon`` on them."""
         ...
 
 
@@ -72,12 +76,12 @@ class Stage(ABC):
         return self.share.PURPOSE
 
     def require_synthesised(self, public: PublicFacts) -> None:
-        """Raise NotAccepted, with the field to mend, for graphs of which it is not synthesised."""
+        """Raise NotAccepted for graphs of which it is not synthesised. It names the field to mend."""
         self.share.require_synthesised(public)
 
     @abstractmethod
     def described(self, method: Method) -> Method:
-        """Let the method say what the stage adds to a release."""
+        """Add to the method what the stage releases."""
 
     def plan_of(self, plan: PrivacyPlan) -> PrivacyPlan:
         """Return the part of the plan that it pays for."""
@@ -93,7 +97,10 @@ class Stage(ABC):
         params: Any,
         progress: Progress,
     ) -> FittedModel:
-        """Pay for its reads, at the cost of its own ``plan`` at most; the model with what they told."""
+        """Pay for its reads, at the cost of its ``plan``.
+
+        That is its own, and an upper limit; returned is the model with what was measured.
+        """
 
     def stepped(
         self,
@@ -105,7 +112,9 @@ class Stage(ABC):
         state: Path | None,
         progress: Progress,
     ) -> tuple[FittedModel, StreamState | None]:
-        """Pay as :meth:`paid` does for one snapshot of a live stream; with what the next one may know.
+        """Pay for one live snapshot's reads, as :meth:`paid` does.
+
+        Returned too is what the next one may know.
 
         ``state``: what the one before it left, where it did.
         """
@@ -113,14 +122,17 @@ class Stage(ABC):
 
     @abstractmethod
     def restored(self, model: Any, stored: StoredCells) -> FittedModel:
-        """Put the structure's model, read from a folder, and what the stage stored together again."""
+        """Restore the structure's model and the stage's stored tables. The model was read from a folder."""
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
-        """List the reads that every fit of such a plan, of its own alone, makes; see :class:`Method`."""
+        """List the reads that every fit of such a plan makes.
+
+        The plan is of its own alone; see :class:`Method`.
+        """
         return ()
 
     def require_room(self, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]) -> None:
-        """Raise NotAccepted where a read of its own ``plan`` is more than may be read."""
+        """Raise NotAccepted where a read exceeds what may be read. It is a read of its own ``plan``."""
         return
 
     def asked(self, params: Any) -> bool:
@@ -128,11 +140,13 @@ class Stage(ABC):
         return bool(getattr(params, self.field) > 0)
 
     def spends(self, params: Any, public: PublicFacts) -> int:
-        """Return what a unit of edges may spend on it, in nano-epsilon; at least 1, and not all."""
+        """Return a unit's spending on it, in nano-epsilon. That is at least 1, and not all."""
         return spent_on(public, getattr(params, self.field))
 
     def planned(self, structure: PrivacyPlan, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """Add what it reads to the plan of the structure, which was made of what it leaves of epsilon.
+        """Add its reads to the plan of the structure.
+
+        That was made of what it leaves of epsilon.
 
         Costs of two pure plans add up at most, whatever the unit. A structure with a delta has solved for its
         noise with the stage's epsilon in the cell (:func:`core.methods._shared.frame.plan.besides`), so
@@ -172,7 +186,7 @@ class Stage(ABC):
 
 
 def staged(edges: Method, *stages: Stage) -> Method:
-    """Make of a method of edges one that draws what ``stages`` pay for too, the outermost first."""
+    """Add ``stages`` to a method of edges, the outermost first."""
     whole = Staged(edges, stages)
 
     @wraps(edges.plan)
@@ -204,24 +218,30 @@ def staged(edges: Method, *stages: Stage) -> Method:
 
 @dataclass(frozen=True)
 class Staged:
-    """A method of edges, and what is paid for beside them."""
+    """A method of edges, and what else is paid for."""
 
     edges: Method
     stages: tuple[Stage, ...]
 
     def asked(self, params: Any) -> list[Stage]:
-        """List the stages that the parameters set shares aside for, in the order in which they pay."""
+        """List the requested stages, in the order in which they pay.
+
+        The parameters set shares aside for them.
+        """
         return [each for each in reversed(self.stages) if each.asked(params)]
 
     def facts(self, params: Any, public: PublicFacts) -> list[PublicFacts]:
-        """Return what each stage that is asked for is planned with, and last what the edges are."""
+        """Return the facts that stages and edges are planned with.
+
+        There is one for each requested stage, and last that of edges.
+        """
         facts = [public]
         for stage in reversed(self.asked(params)):
             facts.append(beside(facts[-1], stage.spends(params, facts[-1])))
         return facts
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """Plan the edges with what the stages' shares leave of epsilon, and what they read with those."""
+        """Plan the stages' reads, and edges with what they leave. Their shares are of epsilon."""
         *facts, own = self.facts(params, public)
         plan = self.edges.plan(params, own)
         for stage in self.asked(params):
@@ -231,7 +251,10 @@ class Staged:
     def planned_reads(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Sequence[PlannedRead]:
-        """Return the reads of the edges themselves, from what the plan leaves for them, and the stages'."""
+        """Return the reads of edges and of the stages.
+
+        Those of edges are from what the plan leaves for them.
+        """
         reads = [*self.edges.planned_reads(params, self._of_edges(plan), schema, nodes)]
         for stage in self.asked(params):
             reads += stage.planned_reads(stage.plan_of(plan), schema)
@@ -240,7 +263,7 @@ class Staged:
     def require_room(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
-        """Ask the method of edges, of what the plan leaves for them, and the stages."""
+        """Check the method of edges and the stages for room. Edges have what the plan leaves for them."""
         self.edges.require_room(params, self._of_edges(plan), schema, nodes)
         for stage in reversed(self.asked(params)):
             stage.require_room(stage.plan_of(plan), schema, nodes)
@@ -248,7 +271,7 @@ class Staged:
     def true_shares(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """Compute them of what the plan leaves for edges: what stages read says nothing of pairs."""
+        """Compute them of the edges' part of the plan. What stages read says nothing of pairs."""
         return self.edges.true_shares(params, self._of_edges(plan), schema, nodes)
 
     def _of_edges(self, plan: PrivacyPlan) -> PrivacyPlan:
@@ -262,7 +285,9 @@ class Staged:
         progress: Progress,
         checkpoint: Path | None = None,
     ) -> Any:
-        """Fit the edges, then pay for each stage that is asked for, at the plan's cost at most.
+        """Fit the edges, then pay for each requested stage.
+
+        It costs what the plan does at most.
 
         ``checkpoint``, of a method that trains, keeps what ``resume`` goes on from. NotAccepted beside
         stages: they pay after the training, and going on reads nothing.
@@ -284,7 +309,7 @@ class Staged:
     def step(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
     ) -> tuple[Any, StreamState | None]:
-        """Fit one snapshot, then pay for each stage that is asked for, at the plan's cost at most."""
+        """Fit one snapshot, then pay for each requested stage. It costs what the plan does at most."""
         assert self.edges.step is not None
         alone = params.model_copy(update={each.field: 0 for each in self.stages})
         model, left = self.edges.step(graph, self._of_edges(plan), alone, state, progress)
@@ -311,12 +336,12 @@ class Staged:
 
 
 def spent_on(public: PublicFacts, share: float) -> int:
-    """Return what a share of a cell's epsilon comes to, in nano-epsilon; at least 1, and not all."""
+    """Compute a share of a cell's epsilon, in nano-epsilon. It is at least 1, and not all."""
     return max(1, int(public.nano_epsilon * share))
 
 
 def beside(public: PublicFacts, spent: int) -> PublicFacts:
-    """Return the facts that are left where ``spent`` nano-epsilon of every cell go to other reads."""
+    """Return the facts left after ``spent`` on other reads. They go off every cell, in nano-epsilon."""
     return replace(
         public,
         nano_epsilon=public.nano_epsilon - spent,
@@ -326,7 +351,7 @@ def beside(public: PublicFacts, spent: int) -> PublicFacts:
 
 @dataclass(frozen=True)
 class StagedState:
-    """What a snapshot leaves of its structure, and of each stage in a folder of its own."""
+    """The state of a snapshot's structure and stages. Each stage has a folder of its own."""
 
     structure: StreamState | None
     parts: Mapping[str, StreamState]

@@ -1,1 +1,1 @@
-"""Pairs of nodes as integers, and simple graphs of given degrees and block totals."""
+"""Pairs of nodes as integers, and simple matched graphs. These have given degrees and block totals."""

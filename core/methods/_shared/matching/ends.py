@@ -1,4 +1,6 @@
-"""The compiled part of :mod:`core.methods._shared.matching.exact` that pairs ends and packs edges.
+"""The compiled pairing of ends and packing of edges.
+
+It is a part of :mod:`core.methods._shared.matching.exact`.
 
 Edges stand block after block: those of one block have left ends of its row's label and right ends of its
 column's. Nodes are int32, 8 bytes an edge for both ends.
@@ -24,7 +26,9 @@ def ends_of(
     edges: np.ndarray,
     rng: Generator,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Choose the nodes at both ends of every edge of every block, at random: (left, right, edges a block).
+    """Choose the ends of every block's edges at random.
+
+    The result is (left, right, edges a block).
 
     ``degrees`` and ``labels`` (n,): each node's ends, and its label. ``row``, ``column``, ``edges``: of the
     blocks. Ends and the places that want one are matched within each label; where there are fewer ends, the
@@ -86,7 +90,7 @@ def key_of(u: Int, v: Int, nodes: Int) -> np.int64:
 
 @kernel(inline="always")
 def change_ends(left: np.ndarray, right: np.ndarray, mine: Int, side: Int, theirs: Int, other: Int) -> None:
-    """Swap one end of edge ``mine`` (its left where ``side`` is 0) with one of edge ``theirs``."""
+    """Swap ends of edges ``mine`` and ``theirs``. Of mine it is the left where ``side`` is 0."""
     given = left[mine] if side == 0 else right[mine]
     taken = left[theirs] if other == 0 else right[theirs]
     if other == 0:
@@ -101,7 +105,7 @@ def change_ends(left: np.ndarray, right: np.ndarray, mine: Int, side: Int, their
 
 @kernel
 def packed(left: np.ndarray, right: np.ndarray, nodes: Int) -> np.ndarray:
-    """Pack every edge that is no loop; uint64, in the order of the edges."""
+    """Pack every edge that is no loop. The keys are uint64, in the order of the edges."""
     keys, size = np.empty(left.size, np.uint64), 0
     for i in range(left.size):
         if left[i] != right[i]:
@@ -112,7 +116,10 @@ def packed(left: np.ndarray, right: np.ndarray, nodes: Int) -> np.ndarray:
 
 @kernel
 def once_each(keys: np.ndarray) -> tuple[int, np.ndarray]:
-    """Move the distinct values of sorted ``keys`` to the front: how many, and those that occurred again."""
+    """Move the distinct values of sorted ``keys`` to the front.
+
+    Returned are how many, and those that occurred again.
+    """
     size, again = 0, 0
     repeated = np.empty(16, keys.dtype)
     for i in range(keys.size):
@@ -143,7 +150,7 @@ def degrees_in(keys: np.ndarray, nodes: int) -> np.ndarray:
 
 @kernel
 def products_in(keys: np.ndarray, values: np.ndarray) -> float:
-    """Sum the products of ``values`` (n,) at the two ends of each of ``keys``."""
+    """Sum the products of ``values`` over the edges ``keys``. They are at both ends; ``values`` is (n,)."""
     total = 0.0
     for key in keys:
         low = key // values.size
@@ -153,7 +160,10 @@ def products_in(keys: np.ndarray, values: np.ndarray) -> float:
 
 @kernel
 def merged(base: np.ndarray, gone: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """Merge sorted ``base`` without the sorted ``gone``, all of which it holds, with sorted ``added``."""
+    """Merge sorted ``base`` without ``gone``, and with ``added``.
+
+    Both are sorted, and ``base`` holds all of ``gone``.
+    """
     keys = np.empty(base.size - gone.size + added.size, np.int64)
     size, lost, new = 0, 0, 0
     for key in base:

@@ -1,4 +1,6 @@
-"""Simple graphs with prescribed integer degrees and block totals, by matching edge ends at random.
+"""Simple graphs of prescribed degrees and block totals.
+
+Degrees are integers, and edge ends are matched at random.
 
 A configuration model that stays simple: ends are paired at random, and what would be a loop or a repeat is
 worked in by swaps with placed edges that have an end of the same label, which keep all degrees and totals.
@@ -24,7 +26,9 @@ def matched(
     rng: Rng,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Match ends to distinct edges, as sorted int64 keys ``low * n + high``, none of them in ``taken``.
+    """Match ends to distinct edges, none of them in ``taken``.
+
+    The keys are sorted int64 ``low * n + high``.
 
     ``degrees``: integers (n,), upper bounds on the new degrees, met wherever the numbers allow it. ``labels``
     (n,): the node's block row. ``blocks``: edges wanted between labels i <= j. Degrees and totals are met
@@ -61,7 +65,9 @@ def matched(
 
 
 def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
-    """Add edges where nodes in ``keys`` lack some of their ``degrees``; sorted keys, a simple graph.
+    """Add edges where nodes lack some of their ``degrees``.
+
+    They are added to ``keys``; sorted keys, a simple graph.
 
     For ends that no block had room for: they are paired at random, and change ends with any edge of ``keys``
     where the pair is taken. ``keys``: sorted, of a simple graph; ``degrees``: integers (n,). O(m).
@@ -81,6 +87,6 @@ def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
 
 
 def one_block(ends: int) -> Blocks:
-    """Make the blocks of a graph without labels: one, with half of ``ends`` edges."""
+    """Make the blocks of a graph without labels. There is one, with half of ``ends`` edges."""
     zero = np.zeros(1, dtype=np.int64)
     return Blocks(zero, zero, np.array([ends // 2], dtype=np.int64))

@@ -1,4 +1,6 @@
-"""A set of non-negative int64 keys for compiled code: open addressing, linear probing, deletion by shifting.
+"""A set of non-negative int64 keys for compiled code.
+
+Open addressing, linear probing, deletion by shifting.
 
 The table is an array whose length is a power of two; EMPTY marks a free place. At most half full by
 construction, so that a look-up takes about two probes.
@@ -44,7 +46,7 @@ def contains(table: np.ndarray, key: Int) -> bool:
 
 @kernel
 def add(table: np.ndarray, key: Int) -> bool:
-    """Put ``key`` into the set; True where it was not there."""
+    """Put ``key`` into the set. True where it was not there."""
     place = _home(table, key)
     while table[place] != EMPTY:
         if table[place] == key:

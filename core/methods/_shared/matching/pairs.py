@@ -1,4 +1,4 @@
-"""Pairs of nodes as integers: keys, the place of a pair in its block, and distinct places at random."""
+"""Pairs of nodes as integers. Keys, the place of a pair in its block, and distinct places at random."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ def pack(u: np.ndarray, v: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def rectangle(rank: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pair (row, column) of every place in a rectangle, row by row."""
+    """Return the pair (row, column) of every rank, row by row. A rank is a place in a rectangle."""
     return rank // np.maximum(columns, 1), rank % np.maximum(columns, 1)
 
 
 def triangle(rank: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs a > b >= 0 in the order (1,0), (2,0), (2,1), ...: a is the triangular root of the rank.
+    """Return pairs a > b >= 0 by rank.
+
+    The order is (1,0), (2,0), (2,1), ...: a is the triangular root of the rank.
 
     ``size`` is not needed; it stands for the sides that :func:`rectangle` needs.
     """
@@ -30,7 +32,9 @@ def triangle(rank: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def distinct(wanted: np.ndarray, room: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """Draw ``wanted[i]`` distinct uniform ranks below ``room[i]`` for every block: (block, rank), by block.
+    """Sample ``wanted[i]`` distinct ranks below ``room[i]`` for every block.
+
+    They are uniform: (block, rank), by block.
 
     In blocks more than half full, the ranks that are left out are drawn. O(wanted log wanted).
     """

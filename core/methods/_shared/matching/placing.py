@@ -1,4 +1,7 @@
-"""Compiled: edges placed one by one where they are neither loop nor repeat, and then by swaps."""
+"""Compiled placing of edges, first singly, then by swaps.
+
+They are placed where they are neither loop nor repeat.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ def place(
     sweeps: int,
     rng: Generator,
 ) -> np.ndarray:
-    """Place edges; tell which of (left[i], right[i]) stand in the end, bool (edges,). Changes both arrays.
+    """Place edges and tell which stand in the end.
+
+    They are (left[i], right[i]); bool (edges,). Changes both arrays.
 
     The first ``done`` edges stand from the start and, with ``taken``, make a simple graph. The others are
     placed in order where they are neither loop nor repeat. One that is: it changes ends with an edge that

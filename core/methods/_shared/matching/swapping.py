@@ -1,4 +1,6 @@
-"""The compiled part of :mod:`core.methods._shared.matching.exact` that works in what would be a repeat.
+"""The compiled part that inserts repeats by swaps.
+
+It is of :mod:`core.methods._shared.matching.exact`.
 
 The graph as it stands is ``base``, sorted keys, less those ``gone``, and those ``added``; both are sets of
 :mod:`core.methods._shared.matching.keyset` and small beside it. ``taken``: sorted keys that no edge may
@@ -25,7 +27,10 @@ State = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def first_of_each(
     left: np.ndarray, right: np.ndarray, nodes: Int, repeated: np.ndarray, occupied: np.ndarray
 ) -> np.ndarray:
-    """Tell which edges stand: no loop, no key that is ``occupied``, of ``repeated`` ones the first alone."""
+    """Tell which edges stand.
+
+    They are no loop, have no key that is ``occupied``, and are the first of ``repeated`` ones.
+    """
     stands = np.ones(left.size, np.bool_)
     several, seen, never = table_for(repeated.size), table_for(repeated.size), table_for(occupied.size)
     for key in repeated:
@@ -54,7 +59,9 @@ def worked_in(
     chances: tuple[int, int],
     rng: Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make the edges stand that can: (gone, added), the keys that leave and join ``base``. Changes all ends.
+    """Make the edges stand that can.
+
+    Returned are (gone, added), the keys that leave and join ``base``. Changes all ends.
 
     Keys come in no order. One that may not stand: it changes ends with an edge that stands, chosen at random
     among those with an end of its own label; labels, so block totals, stay. ``chances``: (tries in a sweep,
@@ -80,7 +87,9 @@ def worked_in(
 def joined(
     edges: Edges, base: np.ndarray, chances: tuple[int, int], rng: Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make further edges stand that can: (gone, added), keys that leave and join ``base``, in no order.
+    """Make further edges stand that can.
+
+    Returned are (gone, added), keys that leave and join ``base``, in no order.
 
     One that is a loop or a repeat changes ends with a random edge that stands; all edges are of one label.
     ``base`` is not unpacked: an edge of it that changed ends once is left alone from then on. ``chances``:

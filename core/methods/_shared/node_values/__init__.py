@@ -1,1 +1,1 @@
-"""Protected attributes of nodes, drawn together with edges: what both pay, labels, and who meets whom."""
+"""Protected node attributes, sampled together with edges. What both pay, labels, and who meets whom."""

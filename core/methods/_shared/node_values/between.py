@@ -1,4 +1,6 @@
-"""Who meets whom in a relation between two node types: the read, and what either side learns from it.
+"""Mixing in a relation between two node types.
+
+The read, and what either side learns from it.
 
 Post-processing but for the read itself (:mod:`core.privacy.reads.mixing_between`), of which caps, groups and
 budgets are public or paid for.
@@ -21,7 +23,7 @@ DEGREES = 64
 
 
 class Marked(NamedTuple):
-    """A side whose type carries values: the attribute, the group of each bin, and a row's nano-epsilon."""
+    """A side with values. The attribute, the group of each bin, and a row's nano-epsilon."""
 
     attribute: str
     groups: np.ndarray
@@ -29,8 +31,11 @@ class Marked(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Noisy counts (source groups, target groups), the noise's scale, and what either side learns; None for
-    one without values."""
+    """Noisy counts between groups of two node types.
+
+    They are (source groups, target groups), with the noise's scale, and what either side learns; None for one
+    without values.
+    """
 
     counts: np.ndarray
     scale: float
@@ -45,7 +50,9 @@ def read_between(
     edge_nano_epsilon: int,
     lost: float,
 ) -> Crossing:
-    """Read which groups of sources meet which of targets, under the caps that suit the paid degrees.
+    """Count edges between groups of sources and of targets.
+
+    Caps suit the paid degrees.
 
     ``lost``: what capping costs, see :func:`caps_for`. O(m log m).
     """
@@ -79,7 +86,9 @@ def caps_for(
     edges: tuple[int, int],
     lost: float,
 ) -> tuple[tuple[int | None, int | None], float]:
-    """Choose how many edges of a node of either side count, and the scale of the noise; from paid numbers.
+    """Choose caps on edges of either side's nodes, and noise.
+
+    The noise is given by its scale; both are from paid numbers.
 
     ``rows``: nano-epsilon of a row of each side, None where it has no values, and no cap then; ``edges``: how
     far an edge moves the counts, and its nano-epsilon; ``lost``: how far off a matrix is from which all edges

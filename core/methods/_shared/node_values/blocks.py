@@ -1,4 +1,6 @@
-"""Labels that are both: a community that was read from edges, or is public, and a group of attribute values.
+"""Labels that combine a community and a group of values.
+
+The community was read from edges, or is public.
 
 Post-processing: paid or public labels, paid blocks, and paid shares of mixing.
 """
@@ -24,7 +26,9 @@ NEVER = 1e-300
 def joined(
     communities: np.ndarray, blocks: np.ndarray, groups: np.ndarray, shares: np.ndarray, degrees: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cross communities with groups: labels (n,), and blocks whose sums over either are what was paid for.
+    """Cross communities with groups: labels (n,), and blocks.
+
+    Sums of the blocks over either are what was paid for.
 
     ``blocks`` (c(c+1)/2,): edges between communities; ``shares`` (k(k+1)/2,): of the edges, between groups;
     ``degrees`` (n,). Where the two do not go together by chance, edges meet by the ends that both have:
@@ -52,7 +56,7 @@ def order_of(blocks: np.ndarray) -> int:
 
 
 def square(blocks: np.ndarray) -> np.ndarray:
-    """Turn blocks into edge ends between every two labels, (k, k), symmetric."""
+    """Turn blocks into edge ends between labels. They are (k, k), symmetric."""
     k = order_of(blocks)
     row, column = upper_triangle(k)
     found = np.zeros((k, k))
@@ -63,7 +67,9 @@ def square(blocks: np.ndarray) -> np.ndarray:
 def shares_of_part(
     shares: np.ndarray, groups: np.ndarray, ends: Ends, own_groups: np.ndarray, own: Ends
 ) -> np.ndarray:
-    """Turn shares of edges by groups into those of some of the nodes: what each pair gains over chance stays.
+    """Restrict shares of edges by groups to some nodes.
+
+    What each pair gains over chance stays.
 
     ``shares``: (k(k+1)/2,), of a directed relation (k k,). ``groups``, ``ends``: of all nodes;
     ``own_groups``, ``own``: of those.

@@ -1,4 +1,6 @@
-"""How many edge ends each group of values has, and shares to deal values by so that they have them.
+"""Edge ends by group of values, and shares to match.
+
+Values are dealt by these so that groups have their ends.
 
 Post-processing of paid numbers. Classes are of noisy degrees, within which values go with degree less than
 they do in truth. The margins of the mixing matrix tell better how many ends each group has, once put right
@@ -32,8 +34,11 @@ SMALLEST, NEAR = 1e-9, 1e-4
 
 
 class Ends(NamedTuple):
-    """Paid degrees of every node, of all steps of a relation together: float64 (n,) of its ``source`` and
-    ``target`` side; the target's is None where the relation is undirected."""
+    """Paid degrees of every node, of all steps together.
+
+    They are of one relation: float64 (n,) of its ``source`` and ``target`` side; the target's is None where
+    the relation is undirected.
+    """
 
     source: np.ndarray
     target: np.ndarray | None = None
@@ -50,8 +55,10 @@ class Ends(NamedTuple):
 
 
 def over_steps(cells: Iterable[tuple[str, np.ndarray, np.ndarray | None]]) -> dict[str, Ends]:
-    """Add up each relation's degrees over its cells: its name, the source's side and, where it has one, the
-    target's."""
+    """Sum each relation's degrees over its cells.
+
+    By its name, the source's side and, where it has one, the target's.
+    """
     found: dict[str, Ends] = {}
     for name, source, target in cells:
         own = Ends(source.astype(np.float64), None if target is None else target.astype(np.float64))
@@ -60,8 +67,10 @@ def over_steps(cells: Iterable[tuple[str, np.ndarray, np.ndarray | None]]) -> di
 
 
 class Told(NamedTuple):
-    """A relation's mixing as it was read: noisy counts (k, k), the cap and the scale of the noise; and the
-    paid degrees of its nodes."""
+    """A relation's measured mixing.
+
+    Noisy counts (k, k), the cap and the scale of the noise; and the paid degrees of its nodes.
+    """
 
     counts: np.ndarray
     cap: int
@@ -70,9 +79,12 @@ class Told(NamedTuple):
 
 
 class OneSide(NamedTuple):
-    """What one side learns from a relation with another node type: noisy counts (k, groups of the others),
-    both sides' caps, None for none, the scale of the noise, and the side's own paid degrees, as ``ends``; of
-    the others' edge ends mean degrees and shares, by class of degree."""
+    """One side's estimates from a relation with another type.
+
+    Noisy counts (k, groups of the others), both sides' caps, None for none, the scale of the noise, and the
+    side's own paid degrees, as ``ends``; of the others' edge ends mean degrees and shares, by class of
+    degree.
+    """
 
     counts: np.ndarray
     cap: int | None
@@ -94,7 +106,9 @@ class _Sides(NamedTuple):
 def by_level(
     classes: np.ndarray, shares: np.ndarray, groups: np.ndarray, told: Sequence[Told | OneSide]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Divide classes of nodes by degree; the level of every node, int64 (n,), and shares of values in each.
+    """Divide classes of nodes by degree.
+
+    Returned are the level of every node, int64 (n,), and shares of values in each.
 
     ``classes`` (n,), ``shares`` (classes, bins): what was paid for; ``groups`` (bins,): those of mixing.
     Every value has as many nodes as before, about. O(n + levels * (bins + levels)).
@@ -217,7 +231,9 @@ def _square(told: Told, directed: bool) -> tuple[np.ndarray, np.ndarray, int]:
 def tilted(
     shares: np.ndarray, size: np.ndarray, sides: Sequence[np.ndarray], aims: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """Change shares of groups (levels, k) by powers of the levels' degrees, so that groups have their ends.
+    """Tilt shares of groups so that groups have their ends.
+
+    Shares are (levels, k), tilted by powers of the levels' degrees.
 
     ``size``: nodes of each level; ``sides``: mean degrees by level; ``aims``: shares of ends by group, of
     each side. Groups keep their numbers of nodes. The least change of that kind, approached by steps.

@@ -1,4 +1,6 @@
-"""What is paid for of node types' protected attributes, and the labels and blocks that follow from it.
+"""Paid tables of protected node attributes, and their labels.
+
+Blocks follow from them too.
 
 The reads of one type, each of which may use what was read before and the paid degrees of the structure:
 1. nodes by class and value of the first attribute (a row replaced: L1 2). Classes are by paid degree, and by
@@ -48,7 +50,9 @@ CAPS = 24
 
 
 class Rows(NamedTuple):
-    """One node type: its reads, its attributes, the first of which mixes, and what a row may spend.
+    """One node type's reads, attributes and budget.
+
+    The first attribute mixes; the budget is what a row may spend.
 
     ``degrees`` (n,): paid, of all relations together; ``communities`` (n,): public or paid labels, one for
     all where there are none.
@@ -62,8 +66,11 @@ class Rows(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """A relation by whose ends values mix: the types of both, its paid degrees, and what each of its cells
-    may spend. ``reads``: of a relation between two types."""
+    """A relation by whose ends values mix.
+
+    The types of both, its paid degrees, and what each of its cells may spend. ``reads``: of a relation
+    between two types.
+    """
 
     source: str
     target: str
@@ -73,10 +80,13 @@ class Meeting(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """``values``: by node type and attribute the bin of every node, int64 (n,). ``groups``: by node type the
+    """Labels and values of nodes.
+
+    ``values``: by node type and attribute the bin of every node, int64 (n,). ``groups``: by node type the
     node's group among those that mixing is read of, int64 (n,). ``blocks``: by relation shares of its edges,
     (k(k+1)/2,); of a directed one (k k,), and between two types (source groups, target groups). ``of_bin``:
-    by node type the group of each bin of the first attribute."""
+    by node type the group of each bin of the first attribute.
+    """
 
     values: dict[str, dict[str, np.ndarray]]
     groups: dict[str, np.ndarray]
@@ -96,7 +106,9 @@ class _Table(NamedTuple):
 
 
 def labelled(kinds: Mapping[str, Rows], meetings: Mapping[str, Meeting], rng: Rng) -> Labelled:
-    """Pay for the attributes of node types, by name, and for who meets whom; and deal every node values.
+    """Pay for attributes and mixing, and deal every node values.
+
+    Attributes are of node types, by name; mixing is who meets whom.
 
     A type that is at an end of a relation, but not among ``kinds``, has no values, and is one group.
     ``rng`` makes choices that are independent of the graph. O(n + m log m + groups^2).
@@ -138,7 +150,9 @@ def labelled(kinds: Mapping[str, Rows], meetings: Mapping[str, Meeting], rng: Rn
 
 
 def dealt_alone(rows: Rows, rng: Rng) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Pay for a type's attributes alone, with all that its rows may spend, and deal every node values.
+    """Pay for a type's attributes separately, and deal values.
+
+    All that its rows may spend is spent, and every node has values.
 
     Returns the bin of every node by attribute, and the group of each bin of the first one. Classes are the
     communities, where there is room for them.
@@ -233,7 +247,9 @@ def _following(
 
 
 def node_classes(degrees: np.ndarray, communities: np.ndarray, bins: int, nano_epsilon: int) -> np.ndarray:
-    """Divide the nodes into as many classes as the noise of their table allows; int64 (n,), from 0 on.
+    """Divide nodes into classes that the table's noise allows.
+
+    There are as many as can be; int64 (n,), from 0 on.
 
     By community where there is room for all, and by paid degree.
     """
@@ -248,7 +264,7 @@ def node_classes(degrees: np.ndarray, communities: np.ndarray, bins: int, nano_e
 
 
 def conditional(noisy: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Turn noisy counts (rows, bins) into shares of each row, and of all rows together."""
+    """Turn noisy counts (rows, bins) into shares. They are of each row, and of all rows together."""
     counts = noisy.astype(np.float64)
     whole = norm_sub(counts.sum(axis=0))
     overall = whole / whole.sum() if whole.sum() > 0 else np.full(len(whole), 1 / len(whole))
@@ -256,7 +272,9 @@ def conditional(noisy: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray
 
 
 def dealt(shares: np.ndarray, classes: np.ndarray, rng: Rng) -> np.ndarray:
-    """Deal every node a bin: in each class about as many of each as its shares say; int64.
+    """Deal every node a bin, in proportion to class shares.
+
+    In each class there are about as many of each as its shares say; int64.
 
     What is rounded in one class is made up for in the next: all together each bin has its number, or a few
     more or less.
@@ -281,7 +299,9 @@ def dealt(shares: np.ndarray, classes: np.ndarray, rng: Rng) -> np.ndarray:
 def cap_for(
     degrees: np.ndarray, groups: int, edge_nano_epsilon: int, row_nano_epsilon: int, multiplicity: int = 1
 ) -> int:
-    """Choose how many edges of a node count: more tell more, and make more noise. From paid degrees alone.
+    """Choose how many edges of a node count.
+
+    More tell more, and make more noise. From paid degrees alone.
 
     Nothing is gained below the cap at which the edges' budget decides how much noise there is.
     ``multiplicity``: edges that a cell is charged for.

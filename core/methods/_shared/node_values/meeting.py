@@ -1,4 +1,6 @@
-"""Which share of a relation's edges lies between every two groups: what was read, drawn to what is likely.
+"""Shares of a relation's edges between groups.
+
+They are noisy counts shrunk to what is likely.
 
 Post-processing of noisy counts and of paid or drawn numbers. What is likely: groups meet by chance, by the
 ends that each has; but inside one node type some share of the edges, the same for all groups, is between
@@ -28,8 +30,10 @@ def shares_met(
     *,
     between: bool = False,
 ) -> np.ndarray:
-    """Turn noisy counts of capped edges into shares of all edges: (k(k+1)/2,), on and above the diagonal;
-    where ``targets`` are given, of a directed relation, (k k,), or ``between`` two types, (groups of sources
+    """Turn noisy counts of capped edges into shares of all.
+
+    They are (k(k+1)/2,), on and above the diagonal; where ``targets`` are given, of a directed relation, (k
+    k,), or ``between`` two types, (groups of sources * groups of targets,).
     * groups of targets,).
 
     ``scale``: of the noise. ``ends``, ``targets``: of the drawn edges, by group.

@@ -1,4 +1,4 @@
-"""What edges and rows spend on protected node attributes, and the plan that it makes. Public facts only."""
+"""The budget of protected node attributes, and its plan. Edges and rows spend it. Public facts only."""
 
 from __future__ import annotations
 
@@ -50,13 +50,14 @@ class NodeValueParameters(Parameters):
 
 
 def carrying(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[NodeType, ...]:
-    """List the node types at the ends of ``edge_types`` that have attributes to synthesise."""
+    """List end types of ``edge_types`` with attributes to synthesise."""
     return tuple(schema.node_type(name) for name in synthesised_in(schema, edge_types))
 
 
 def mixed_along(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[EdgeType, ...]:
-    """List the relations among ``edge_types`` by whose ends values are linked: one end at least has some, and
-    not vectors alone.
+    """List the relations that link values at their ends.
+
+    They are among ``edge_types``; one end at least has some, and not vectors alone.
 
     Not a relation between two types that gives each source one target: its edges do not exchange their ends.
     """
@@ -71,12 +72,12 @@ def mixed_along(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[EdgeT
 
 
 def at_ends_of(relations: Iterable[EdgeType], kind: str) -> tuple[EdgeType, ...]:
-    """List those of the relations that have nodes of the type at an end."""
+    """List the relations with nodes of the type at an end."""
     return tuple(each for each in relations if kind in (each.source, each.target))
 
 
 def why_idle(public: PublicFacts) -> str | None:
-    """Say why no share of epsilon could change anything; None where it does."""
+    """Say why no share of epsilon could change anything. None where it does."""
     if carrying(public.schema, public.edge_types):
         return None
     return (
@@ -86,7 +87,7 @@ def why_idle(public: PublicFacts) -> str | None:
 
 
 def require_synthesised(public: PublicFacts) -> None:
-    """Raise NotAccepted for graphs whose node attributes are not synthesised together with edges."""
+    """Raise NotAccepted where no node attributes are synthesised with edges."""
     if public.tick is not None:
         raise errors.NotAccepted(
             "snapshots of a live stream are released without protected node attributes: a node has the same "
@@ -118,7 +119,9 @@ def _require_of_persons(public: PublicFacts) -> None:
 
 
 def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
-    """List what is read of protected node attributes, where a unit of edges may spend ``nano_epsilon`` on it.
+    """List the reads of protected node attributes.
+
+    A unit of edges may spend ``nano_epsilon`` on them.
 
     Under NODE a row is part of the person, whose reads all name the whole graph and add up: one allotment.
 
@@ -178,14 +181,20 @@ Noise = Pure | Fraction
 
 
 class Granted(NamedTuple):
-    """What rows of a type may spend: nano-epsilon on its attributes, and the noise of each of its vectors."""
+    """What rows of a type may spend.
+
+    That is nano-epsilon on its attributes, and the noise of each of its vectors.
+    """
 
     nano_epsilon: int
     vectors: tuple[Noise, ...]
 
 
 def granted(plan: PrivacyPlan, schema: GraphSchema) -> tuple[dict[str, Granted], dict[str, int]]:
-    """Return what rows of each node type, and every cell of each relation, may spend of a plan for this."""
+    """Return a plan's budget for node attributes.
+
+    It is of rows of each node type, and of every cell of each relation.
+    """
     rows: dict[str, int] = {}
     edges: dict[str, int] = {}
     multipliers: dict[str, list[Fraction]] = {}
@@ -205,7 +214,7 @@ def granted(plan: PrivacyPlan, schema: GraphSchema) -> tuple[dict[str, Granted],
 
 
 def divided(nano_epsilon: int, kind: NodeType) -> Granted:
-    """Divide pure epsilon of a type's rows between its vectors and its other attributes."""
+    """Divide a type's epsilon between vectors and other attributes. It is pure, and of its rows."""
     count = len(vectors(kind))
     if not count:
         return Granted(nano_epsilon, ())

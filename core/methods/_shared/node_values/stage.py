@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 
 class NodeValueStage(Stage):
-    """Protected attributes of nodes: labels, and who meets whom, inside the method's own draw.
+    """Protected attributes of nodes, sampled with the edges.
+
+    Labels, and who meets whom, are inside the method's own sampling.
 
     ``mixing()``: how the method's model takes groups; imports what it needs.
     """
@@ -46,7 +48,10 @@ class NodeValueStage(Stage):
         self.mixing = mixing
 
     def described(self, method: Method) -> Method:
-        """Let nodes of a release carry synthetic values, where a share is set aside for them."""
+        """Add synthetic node values to the method's releases.
+
+        They come where a share is set aside for them.
+        """
         return replace(
             method,
             carries_nodes=self.asked,
@@ -56,7 +61,9 @@ class NodeValueStage(Stage):
         )
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
-        """List what a row of each node type pays for the tables of its attributes, at least.
+        """List the least that a row pays for its tables.
+
+        They are the tables of its attributes, for each node type.
 
         Edges by their ends' values are left out: their noise follows from a cap that paid degrees set.
         """
@@ -87,7 +94,7 @@ class LabelledModel(FittedModel):
     values: StoredCells
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """Draw a graph; its nodes carry values, those of numbers drawn inside their bins."""
+        """Sample a graph whose nodes carry values. Those of numbers are sampled inside their bins."""
         bins: dict[str, dict[str, Any]] = {}
         laws: dict[str, dict[str, Any]] = {}
         for kind in self.values.schema.node_types:
@@ -112,7 +119,9 @@ def with_values(
     rng: Rng,
     laws: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType({}),
 ) -> Graph:
-    """Give nodes values by their bins, by node type and attribute; those of numbers are drawn inside them.
+    """Give nodes values by their bins.
+
+    By node type and attribute; those of numbers are drawn inside them.
 
     ``laws``: of vectors, as :func:`core.methods._shared.node_values.vectors.paid_vectors` gives them.
     """
@@ -283,7 +292,7 @@ def _of_graphs(
 
 
 def degrees_of(schema: GraphSchema, ends: Mapping[str, Ends], kind: str, count: int) -> np.ndarray:
-    """Add up the paid degrees of a type's nodes over all relations at whose ends they are; float64 (n,)."""
+    """Sum a type's paid degrees over all its relations. They are those at whose ends it is; float64 (n,)."""
     import numpy as np
 
     found = np.zeros(count)

@@ -1,4 +1,6 @@
-"""Protected vectors of nodes: how often each number lies in which bin, by group of the first other attribute.
+"""Protected vectors of nodes, as binned marginals by group.
+
+How often each number lies in which bin, by group of the first other attribute.
 
 One read a vector (:meth:`core.privacy.reads.node_values.NodeValueReads.vectors`). Of a group's noisy counts
 that which adds up is kept, so that of many rare numbers the noise does not become numbers; then each group is
@@ -35,7 +37,9 @@ def paid_vectors(
     first: tuple[str, np.ndarray, np.ndarray] | None,
     nodes: int,
 ) -> list[dict[str, np.ndarray]]:
-    """Pay for each vector: the group of every node, and the law of every group's numbers.
+    """Pay for each vector's groups and laws.
+
+    These are the group of every node, and the law of every group's numbers.
 
     ``first``: another attribute, the group of each of its bins, and the bin that every node was dealt.
     """
@@ -54,7 +58,9 @@ def paid_vectors(
 
 
 def shares_of(counted: Counted, nodes: np.ndarray, vector: Attribute) -> np.ndarray:
-    """Turn noisy counts into shares of each group's nodes; float64 (groups, length, bins), 1 over the bins.
+    """Turn noisy counts into shares of each group's nodes.
+
+    They are float64 (groups, length, bins), 1 over the bins.
 
     ``nodes`` (groups,): how many each has.
     """
@@ -83,8 +89,11 @@ def _kept(counts: np.ndarray, nodes: int, vector: Attribute) -> np.ndarray:
 
 
 def drawn(vector: Attribute, columns: Mapping[str, Any], rng: Rng) -> np.ndarray:
-    """Deal every node the numbers of its group; float32 (n, length). Those in the bin of 0 are 0 where
-    ``nonzero`` is declared, others drawn inside their bins. O(length n log n)."""
+    """Deal every node its group's numbers.
+
+    The result is float32 (n, length). Those in the bin of 0 are 0 where ``nonzero`` is declared, others drawn
+    inside their bins. O(length n log n).
+    """
     bins, groups = node_bins(vector), columns["bins"].astype(np.int64)
     shares = np.asarray(columns["shares"], dtype=np.float64).reshape(-1, vector.length or 0, bins.count)
     found = np.empty((len(groups), shares.shape[1]), dtype=np.float32)

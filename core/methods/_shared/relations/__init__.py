@@ -1,1 +1,4 @@
-"""One relation by the degrees of both its sides and by noisy bits of its slots, step by step."""
+"""A relation sampled from degrees and noisy bits.
+
+They are the degrees of both its sides and bits of its slots, step by step.
+"""

@@ -1,4 +1,6 @@
-"""Pairs of groups that meet more often than by chance gain log odds. Post-processing.
+"""Log odds gained by pairs of groups above chance.
+
+Post-processing.
 
 A relation's first step holds ``group`` int32 (n,), the group of every node, and ``affinity`` float64 (k k,),
 what a pair of groups gains; between two node types ``group`` of the sources, ``target_group`` of the targets,
@@ -30,7 +32,9 @@ FINEST = 512
 def affinity(
     share: np.ndarray, ends: Ends, groups: np.ndarray, steps: int = 1, targets: np.ndarray | None = None
 ) -> np.ndarray:
-    """Compute the log odds by which pairs of groups exceed chance, so that they meet in these shares; (k k,).
+    """Compute log odds by which group pairs exceed chance.
+
+    With them groups meet in these shares; (k k,).
 
     ``share``: of the edges, (k(k+1)/2,), of a directed relation (k k,). Fitted to the groups' ends first.
     ``steps``: over which a pair may have as many edges. ``targets``: the groups of the targets, of a relation
@@ -103,8 +107,10 @@ def _of_single_pairs(odds: np.ndarray, meet: np.ndarray, source: _Side, target: 
 
 
 def score(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of numbers for every node of either side, (n, k) each: the product of two is what their
-    pair gains."""
+    """Return vectors of nodes whose product is a pair's gain.
+
+    They are rows for every node of either side, (n, k) each.
+    """
     groups, targets = columns["group"].astype(np.int64), columns.get("target_group", ())
     odds = columns["affinity"]
     if not len(targets):

@@ -1,4 +1,4 @@
-"""How one cell divides its epsilon: a public rule of epsilon, schema and universe sizes."""
+"""The division of one cell's epsilon: a public rule. It reads epsilon, schema and universe sizes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ FULL_EDGES = 2**15
 
 @dataclass(frozen=True)
 class Shares:
-    """What a cell pays for, in nano-epsilon; they sum to what it may spend. 0: not asked.
+    """A cell's budget by read, in nano-epsilon.
+
+    They sum to what it may spend. 0: not asked.
 
     ``source`` and ``target``: degrees of each side, the first alone for an undirected cell. ``tail``: degree
     tails of an undirected cell, or more for its degrees. ``evidence``: randomised response on all slots.
@@ -41,8 +43,11 @@ class Shares:
 
 @dataclass(frozen=True)
 class StaticShares:
-    """What a cell of the static recipe pays for, in nano-epsilon; they sum to what it may spend. 0: not
-    asked. ``columns``: degrees of one side; ``sizes``: how many nodes of the other have which degree."""
+    """A cell's budget under the static recipe, in nano-epsilon.
+
+    They sum to what it may spend. 0: not asked. ``columns``: degrees of one side; ``sizes``: how many nodes
+    of the other have which degree.
+    """
 
     columns: int
     sizes: int
@@ -50,7 +55,7 @@ class StaticShares:
 
 
 def static_shares(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredParams) -> StaticShares:
-    """Divide one cell's ``nano_epsilon`` where :func:`is_static`, exact to the nano."""
+    """Divide one cell's ``nano_epsilon`` where :func:`is_static`. It is exact to the nano."""
     degrees, left = _divided(shape, nano_epsilon, multiplicity, params)
     sizes = 0 if shape.edge_type.functional else max(1, int(degrees * SIZES_PART))
     return StaticShares(degrees - sizes, sizes, left)
@@ -68,7 +73,7 @@ def shares(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredP
 
 
 def evidence_of(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredParams) -> int:
-    """Compute what a cell pays for evidence by its recipe, in nano-epsilon. 0: it asks for none."""
+    """Compute a cell's spending on evidence, in nano-epsilon. It is by its recipe. 0: it asks for none."""
     return _divided(shape, nano_epsilon, multiplicity, params)[1]
 
 
@@ -81,7 +86,9 @@ def _divided(shape: Shape, nano_epsilon: int, multiplicity: int, params: Anchore
 
 
 def degree_share(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredParams) -> float:
-    """Return the share that degrees get: the caller's, or the rule's for the evidence's strength.
+    """Return the share of degrees.
+
+    It is the caller's, or the rule's for the evidence's strength.
 
     The strength is that of :mod:`core.methods._shared.flips.worth`. From WORTH on evidence gets
     1 - LEAST_SHARE; beyond ENOUGH times the log odds it needs no more. The static recipe has a fixed share
@@ -100,19 +107,26 @@ def degree_share(shape: Shape, nano_epsilon: int, multiplicity: int, params: Anc
 
 
 def targets_once(relation: EdgeType) -> bool:
-    """Tell whether the relation is functional and has time: its degrees leave a chain nothing to swap."""
+    """Tell whether the relation is functional and has time.
+
+    Its degrees then leave a chain nothing to swap.
+    """
     return relation.functional and relation.temporal
 
 
 def proposals_for(edges: int, per_edge: float) -> int:
-    """Compute the length of a cell's chain: a public rule of its paid number of edges, and a constant once
-    that is known."""
+    """Compute the length of a cell's chain.
+
+    A public rule of its paid number of edges, and a constant once that is known.
+    """
     edges = max(edges, 0)
     return int(per_edge * min(edges, math.sqrt(edges * FULL_EDGES)))
 
 
 def is_static(shape: Shape, params: AnchoredParams) -> bool:
-    """Tell whether :mod:`core.methods._shared.relations.static` fits the cell. A public rule.
+    """Tell whether the static recipe fits the cell.
+
+    It is :mod:`core.methods._shared.relations.static`. A public rule.
 
     It looks at every slot of its evidence, so that lazy evidence goes by the chain, as in any other cell.
     """

@@ -1,4 +1,6 @@
-"""The compiled part of :mod:`core.methods._shared.relations.static`: sets of columns, one for each row.
+"""The compiled sets of columns, one for each row.
+
+A part of :mod:`core.methods._shared.relations.static`.
 
 A row's set S has log weight sum of (offset[column] + ratio where the row marks the column) over S, plus
 ``weights[size of S]``. With independent coins of these odds, the number of chosen columns has a law that is
@@ -63,7 +65,10 @@ def _sizes(table: np.ndarray, weights: np.ndarray, law: np.ndarray) -> None:
 def expected(
     marked: np.ndarray, offset: np.ndarray, ratio: float, weights: np.ndarray, loop: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute how many rows should hold each column, and the sums of variances; float64 (columns,)."""
+    """Compute each column's expected rows, and summed variances.
+
+    They are how many rows should hold it; float64 (columns,).
+    """
     rows, columns = marked.shape
     most = weights.size - 1
     table, chance, law = np.empty((columns + 1, most + 1)), np.empty(columns), np.empty(most + 1)
@@ -89,7 +94,7 @@ def expected(
 def size_laws(
     marked: np.ndarray, offset: np.ndarray, ratio: float, weights: np.ndarray, loop: bool
 ) -> np.ndarray:
-    """Compute the law of every row's number of columns; float64 (rows, len(weights))."""
+    """Compute each row's distribution of its number of columns. It is float64 (rows, len(weights))."""
     rows, columns = marked.shape
     table, chance = np.empty((columns + 1, weights.size)), np.empty(columns)
     laws = np.empty((rows, weights.size))
@@ -103,7 +108,9 @@ def size_laws(
 def drawn(
     marked: np.ndarray, offset: np.ndarray, ratio: float, sizes: np.ndarray, loop: bool, rng: Generator
 ) -> np.ndarray:
-    """Draw a set of ``sizes[row]`` columns for each row, by the row's law; bool (rows, columns).
+    """Sample ``sizes[row]`` columns for each row, by its law.
+
+    The result is bool (rows, columns).
 
     Where a row has no set of its size, it gets a smaller one.
     """

@@ -1,4 +1,7 @@
-"""The edges of one cell from its columns, and of what the relation's earlier steps took."""
+"""Sampling of one cell's edges, after earlier steps.
+
+It takes its columns, and what the relation's earlier steps took.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class Relation:
-    """One relation while its steps are drawn, in order; it keeps what the declared facts make them share.
+    """One relation while its steps are sampled, in order.
+
+    It keeps what the declared facts make them share.
 
     ``once``: pairs of earlier steps are taken. ``functional``: a source keeps the target that it got first.
     """
@@ -35,7 +40,9 @@ class Relation:
         self._target = np.full(shape.source_count, -1, dtype=np.int64) if functional else None
 
     def draw(self, columns: Columns, rng: Rng) -> np.ndarray:
-        """Draw the next step: sorted int64 keys, ``source * targets + target`` or ``low * n + high``.
+        """Sample the next step.
+
+        The result is sorted int64 keys, ``source * targets + target`` or ``low * n + high``.
 
         As many edges as the paid count, fewer only where the declared facts leave no room. Expected
         O(m log m + proposals).

@@ -1,4 +1,4 @@
-"""What one relation pays for, and the numbers of its model that follow from it."""
+"""The paid reads of one relation, and its model's numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def fit_relation(
     *,
     steps_together: bool = False,
 ) -> list[Columns]:
-    """Pay for the columns of every step of one relation, each at ``nano_epsilon`` at most.
+    """Pay for the columns of every step of one relation.
+
+    Each costs ``nano_epsilon`` at most.
 
     By the static recipe: its own columns. Otherwise ``count`` int64 (1,); ``source_degrees`` and
     ``target_degrees`` int64, which sum to the count (undirected: the first alone, to twice the count); and
@@ -105,7 +107,9 @@ def fit_relation(
 
 
 def paid_count(count: int, noisy: dict[str, np.ndarray], budget: Shares, ceiling: int) -> int:
-    """Combine all that was read of the number of edges, by precision; an integer in 0..``ceiling``.
+    """Combine all edge-count reads by precision.
+
+    The result is an integer in 0..``ceiling``.
 
     Each side's noisy degrees sum to it too (undirected: to twice it), with the noise of as many values.
     """

@@ -1,4 +1,4 @@
-"""Which cells the static recipe fits: small ones with two sides. Public rules."""
+"""Which cells the static recipe fits: small two-sided ones. Public rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_WORK = 2**26  # slots times columns: what one round of fitting costs
 
 
 def small(shape: Shape) -> bool:
-    """Tell whether the recipe fits a cell of that shape: it has sides, and few slots. A public rule."""
+    """Tell whether the recipe fits a cell of that shape. It has sides, and few slots. A public rule."""
     if shape.undirected:
         return False
     slots = shape.source_count * shape.target_count
@@ -18,7 +18,10 @@ def small(shape: Shape) -> bool:
 
 
 def rows_are_sources(shape: Shape) -> bool:
-    """Tell whether the recipe's rows are the sources: it is functional, or its sources are the more."""
+    """Tell whether the recipe's rows are the sources.
+
+    They are where it is functional, or its sources are the more.
+    """
     return shape.edge_type.functional or shape.source_count >= shape.target_count
 
 

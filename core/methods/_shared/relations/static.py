@@ -1,4 +1,6 @@
-"""The recipe for a relation without time whose every slot can be looked at: a posterior for each row.
+"""The static recipe: a posterior for each row.
+
+It is for a relation without time whose every slot can be looked at.
 
 Rows are the nodes of one side (the source of a functional relation, else the larger side), columns those of
 the other. Paid for: the columns' degrees, how many rows have how many columns, and, where it could tell true
@@ -38,7 +40,9 @@ _STEEPEST = 2.0  # the most that an offset moves in a round
 
 
 def fit(cell: PrivateCell, budget: StaticShares, rng: Rng, *, deconvolve: bool = True) -> Columns:
-    """Pay for what the recipe draws from, at what ``budget`` sums to at most; paid-for output only.
+    """Pay for the recipe's columns, within ``budget``.
+
+    It costs what that sums to at most; paid-for output only.
 
     The evidence, where it has a share; ``column_degree`` int64, fitted to the noisy ones; ``sizes`` float64:
     the law of a row's number of columns, from 0 on. ``deconvolve=False`` only cuts noisy numbers to what is
@@ -74,8 +78,9 @@ def fit(cell: PrivateCell, budget: StaticShares, rng: Rng, *, deconvolve: bool =
 
 
 def draw(columns: Columns, shape: Shape, proposals_per_edge: float, rng: Rng) -> np.ndarray:
-    """Draw one cell: sorted int64 keys ``source * target_count + target``; the same ``rng`` state, the same
-    keys.
+    """Sample one cell.
+
+    The result is sorted int64 keys ``source * target_count + target``; the same ``rng`` state, the same keys.
 
     Column degrees are those of the fit, wherever the rows' sizes leave room. O(rounds * slots * size of the
     largest row + proposals).
@@ -110,7 +115,9 @@ def draw(columns: Columns, shape: Shape, proposals_per_edge: float, rng: Rng) ->
 def fitted_offsets(
     marked: np.ndarray, start: np.ndarray, ratio: float, weights: np.ndarray, loop: bool, wanted: np.ndarray
 ) -> np.ndarray:
-    """Fit log odds of the columns at which expected column degrees are ``wanted``; float64 (columns,).
+    """Fit columns' log odds to the ``wanted`` expected degrees.
+
+    The result is float64 (columns,).
 
     Newton's steps on each column by itself, shortened where they grow: sizes of rows tie the columns
     together.

@@ -1,4 +1,6 @@
-"""Cells with prescribed degrees: edge ends matched at random, and what collides worked in by swaps.
+"""Cells with prescribed degrees, by matching edge ends.
+
+They are matched at random, and what collides is worked in by swaps.
 
 A sided cell (bipartite or directed) is matched as an undirected graph over both sides, its sources labelled 0
 and its targets 1: swaps keep labels, so every edge keeps a source and a target. Reads noisy values only.
@@ -25,7 +27,9 @@ def matched(
     *,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Match a simple cell of these degrees, where possible: sorted int64 keys ``source * targets + target``.
+    """Match a simple cell of these degrees, where possible.
+
+    The result is sorted int64 keys ``source * targets + target``.
 
     Integers (sources,) and (targets,), upper bounds; ends in excess on one side stay unused, at random. An
     undirected cell has one vector, ``target_degrees`` is None, and its keys are ``low * n + high``.
@@ -53,7 +57,9 @@ def completed(
     *,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Add to ``keys`` as many more as make ``wanted``, none of them ``taken``; sorted keys.
+    """Add keys until there are ``wanted``, none of them ``taken``.
+
+    They are added to ``keys``; the result is sorted, a simple graph's.
 
     ``keys`` and ``taken``: sorted, apart from one another; more than ``wanted`` are cut at random. First the
     ends that the degrees leave open are paired, changing ends with standing edges where a pair collides; then
@@ -82,7 +88,7 @@ def completed(
 
 
 def joined(*parts: np.ndarray) -> np.ndarray:
-    """Sort the keys of all ``parts``, which have none in common: faster than a union by hashing."""
+    """Sort the keys of all ``parts``, which have none in common. Faster than a union by hashing."""
     return np.sort(np.concatenate(parts))
 
 

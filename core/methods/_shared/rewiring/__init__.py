@@ -1,1 +1,1 @@
-"""Rewiring to given triangles and degree products; degrees and block totals stay."""
+"""Rewiring to given triangles and degree products. Degrees and block totals stay."""

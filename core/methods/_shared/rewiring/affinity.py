@@ -1,4 +1,6 @@
-"""Most triangles of a large graph at once: groups of nodes of like degree and one circle, densely linked.
+"""Triangles of a large graph, added by dense groups.
+
+These give most of them at once: nodes of like degree and one circle, densely linked.
 
 The affinity blocks of BTER (Seshadhri, Kolda and Pinar, "Community structure and scale-free collections of
 Erdős-Rényi graphs", Physical Review E 85, 2012), put into a graph that has its degrees and block totals
@@ -48,14 +50,17 @@ class Standing:
     clustering: float
 
     def towards(self, aim: Standing, part: float) -> Standing:
-        """That part of what is missing to the aim; none where there is too much."""
+        """Return that part of what is missing to the aim. None where there is too much."""
         return Standing(
             max(part * (aim.triangles - self.triangles), 0.0),
             max(part * (aim.clustering - self.clustering), 0.0),
         )
 
     def brought(self, asked: Standing, before: Standing) -> Standing:
-        """Of what was ``asked`` since ``before``, the part that came, within BROUGHT; 1 of nothing."""
+        """Return the achieved part of what was requested.
+
+        It is of ``asked`` since ``before``, within BROUGHT; 1 of nothing.
+        """
         return Standing(
             _part(self.triangles - before.triangles, asked.triangles),
             _part(self.clustering - before.clustering, asked.clustering),
@@ -70,14 +75,15 @@ class Standing:
         return Standing(self.triangles / parts.triangles, self.clustering / parts.clustering)
 
     def near(self, aim: Standing, told: bool) -> bool:
-        """Whether both are within what the estimate is sure of, the second where it is aimed at."""
+        """Tell whether both are within the estimate's error. The second counts where it is aimed at."""
         of_triangles = abs(self.triangles - aim.triangles) <= MET * aim.triangles
         return of_triangles and (not told or abs(self.clustering - aim.clustering) <= MET * aim.clustering)
 
 
 class Grouping:
-    """Puts groups into ``rows`` that were made with ``falling``; ``weight`` (n,): of a triangle's corners,
-    the same for nodes of one degree.
+    """Groups put into ``rows`` that were made with ``falling``.
+
+    ``weight`` (n,): of a triangle's corners, the same for nodes of one degree.
 
     ``rows.closed`` says from here on which entries are of edges in groups.
     """
@@ -93,7 +99,10 @@ class Grouping:
         self._turn = np.searchsorted(np.cumsum(SHARES)[:-1], rng.random(len(weight)), side="right")
 
     def standing(self, aim: Standing, error: float) -> Standing:
-        """Estimate what the graph has, from random paths: within about ``error`` of each ``aim``, above 0."""
+        """Estimate the graph's triangles from random paths.
+
+        It is within about ``error`` of each ``aim``, above 0.
+        """
         arrays = self._rows.arrays()
         ahead = paths.ahead_of(arrays).astype(np.float64)
         pairs = np.cumsum(ahead * (ahead - 1) / 2)
@@ -113,22 +122,31 @@ class Grouping:
         return met / looks * float(until[-1])
 
     def usual(self, triangles: float) -> tuple[float, float]:
-        """What the corners of so many triangles would weigh, put into groups by the usual law, and how many
-        edges these groups would have."""
+        """Compute corners' weight and edges of usual groups.
+
+        They are what the corners of so many triangles would weigh, put into groups by the usual law, and how
+        many edges these groups would have.
+        """
         nodes = np.bincount(self._degree)
         given = nodes, self._by_degree, self._circles
         _, clustering, edges = brought(fitted_law(*given, triangles, None), *given)
         return clustering, edges
 
     def gather(self, edges: float, products: Products, most: int) -> tuple[int, int]:
-        """Circles gain GATHERED times so many ``edges``: the product sum and the moves, ``most`` at most."""
+        """Gather edges into circles; return product sum and moves.
+
+        Circles gain GATHERED times so many ``edges``; ``most`` moves are made at most.
+        """
         wanted = int(GATHERED * edges)
         tries = min(most, CHANCES * wanted)
         return kernels.gathered(self._rows.arrays(), products, wanted, tries, self._rng)
 
     def add(self, number: int, need: Standing, told: bool, products: Products, most: int) -> tuple[int, int]:
-        """Groups the nodes whose turn it is, to bring what is needed: the product sum, and the edges
-        put in, ``most`` at most. ``told``: whether clustering is aimed at too."""
+        """Group the next nodes to bring what is needed.
+
+        They are those whose turn it is; returned are the product sum, and the edges put in, ``most`` at most.
+        ``told``: whether clustering is aimed at too.
+        """
         if need.triangles < 1:
             return products[0], 0
         chance = np.where(self._turn == number, self._chance, UNIFORM)
@@ -151,7 +169,7 @@ class Grouping:
 
 
 def within_circles(rows: Rows) -> Arrays:
-    """What compiled code takes, for swaps that leave every end in its circle."""
+    """Return what compiled swaps within circles take. They leave every end in its circle."""
     start, others, back, _, _, *rest = rows.arrays()
     return start, others, back, start[rows.begin], rows.circles, *rest
 

@@ -1,4 +1,6 @@
-"""Compiled moves that bring the number of triangles and the damped sum of clustering to their aims together.
+"""Compiled moves that balance triangles and clustering.
+
+They bring the number of triangles and the damped sum of clustering to their aims together.
 
 Graphs and arguments are those of :mod:`core.methods._shared.rewiring.moves`. A triangle counts one in the
 first number, and in the second as much as its three corners weigh. Moves that add triangles and moves that
@@ -33,7 +35,9 @@ def balance(
     proposals: int,
     rng: Generator,
 ) -> tuple[Int, float, int]:
-    """Triangles and clustering near their aims; both, and the proposals made.
+    """Bring triangles and clustering near their aims.
+
+    Returned are both, and the proposals made.
 
     Where clustering is lacking triangles are closed at any node, as those of few edges weigh the most;
     otherwise at an end of any edge.

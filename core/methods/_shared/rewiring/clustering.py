@@ -1,4 +1,6 @@
-"""The damped sum of clustering coefficients: paid for, and what a drawn graph should aim at.
+"""The damped sum of clustering coefficients, and its aim.
+
+It is paid for; the aim is a sampled graph's.
 
 A sparse graph's ladder tells next to nothing of it, so what was told is weighed against what a graph has that
 was rewired to its triangles alone; how far the noise reaches is judged from that graph too, as the private
@@ -30,7 +32,10 @@ FARTHEST, STEPS = 4.0, 321  # deviations within which the sum is sought, and pla
 
 @dataclass(frozen=True)
 class ToldClustering:
-    """A noisy sum over nodes of triangles over C(max(degree, ``damping``), 2), and what it cost."""
+    """A noisy damped sum of clustering, and its cost.
+
+    The sum is over nodes of triangles over C(max(degree, ``damping``), 2).
+    """
 
     total: float
     damping: int
@@ -51,7 +56,9 @@ class ToldClustering:
         return np.asarray(2 / (damped * (damped - 1)))
 
     def aim(self, own: float, spread: float, variance: float, nodes: int) -> float:
-        """The sum to aim at, given the one told, the ``variance`` of its noise and ``own``, a drawn graph's.
+        """Compute the clustering to aim at.
+
+        Given are the measured sum, the ``variance`` of its noise and ``own``, a sampled graph's.
 
         ``spread``: the deviation of its logarithm, CLOSED or OPENED as the graph came to its triangles.
         The median of what it may be: as likely as its logarithm's distance from ``own``'s lets a normal law
@@ -65,16 +72,22 @@ class ToldClustering:
         return float(min(sums[np.searchsorted(likely, likely[-1] / 2)], nodes))
 
     def tells(self, variance: float) -> bool:
-        """Whether the sum that was told is sure enough to be led by."""
+        """Tell whether the measured sum is precise enough to follow."""
         return variance < (TELLING * max(self.total, 0)) ** 2
 
     def variance_of(self, rows: Rows) -> float:
-        """Of the noise: the square of sqrt(2) rungs of 2 / epsilon, as wide as this graph's first one."""
+        """Bound the noise's variance.
+
+        It is the square of sqrt(2) rungs of 2 / epsilon, as wide as this graph's first one.
+        """
         damping = damping_of(len(rows.labels), self.damping)
         return self._variance(rows.first_rung(damping) / damping.unit)
 
     def variance_at_hubs(self, rows: Rows) -> float:
-        """Mostly the same, for graphs of many edges, where nearly all paths lie around a few nodes."""
+        """Bound the variance from paths around a few nodes.
+
+        Mostly it is the same, for graphs of many edges, where nearly all paths lie around these.
+        """
         damping = damping_of(len(rows.labels), self.damping)
         return self._variance(rows.first_rung_at_hubs(damping) / damping.unit)
 
@@ -88,7 +101,9 @@ def damping_for(nodes: int, nano_epsilon: int) -> int:
 
 
 def told_clustering(cell: PrivateCell, nodes: int, nano_epsilon: int) -> ToldClustering:
-    """The damped sum by the ladder mechanism, with the damping that a public rule gives.
+    """Measure the damped sum by the ladder mechanism.
+
+    A public rule gives the damping.
 
     Sensitivity, proof: :func:`core.privacy.mechanisms.clustering.clustering_ladder`. Unit: one undirected
     edge.

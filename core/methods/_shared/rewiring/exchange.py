@@ -1,4 +1,4 @@
-"""One move on rows of neighbours: what it would gain, and making it; compiled.
+"""One move on rows of neighbours, weighed and made; compiled.
 
 Edges (x, a) and (y, b) become (x, y) and (a, b). No triangle holds both old edges, nor both new ones. A new
 edge's triangles are its ends' common neighbours, less a or b where the edge that made it one goes away.
@@ -24,7 +24,10 @@ JOINED, CROSSED, LEFT_X, LEFT_Y = 0, 1, 2, 3  # triangles of (x, y), (a, b), (x,
 
 @kernel
 def room_for(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Make room for the triangles of a move: how many of each kind, and the entries of two edges of each."""
+    """Make room for the triangles of a move.
+
+    It is for how many of each kind, and the entries of two edges of each.
+    """
     most = 1
     for v in range(start.size - 1):
         most = max(most, degree_of(start, v))
@@ -43,7 +46,9 @@ def _note(found: tuple[np.ndarray, np.ndarray], kind: int, w: Int, j: Int) -> No
 def weighed(
     rows: Arrays, weight: np.ndarray, marks: np.ndarray, found: tuple[np.ndarray, np.ndarray], move: Move
 ) -> tuple[Int, float, float]:
-    """What a move gains: triangles, what their corners weigh by ``weight`` (n,), and what those of (x, y) do.
+    """Weigh what a move gains.
+
+    That is triangles, what their corners weigh by ``weight`` (n,), and what those of (x, y) do.
 
     Triangles are IMPOSSIBLE where a and b are linked.
     """
@@ -87,7 +92,7 @@ def weighed(
 
 @kernel
 def exchange(rows: Arrays, marks: np.ndarray, found: tuple[np.ndarray, np.ndarray], move: Move) -> None:
-    """Makes the move that was weighed last; ``back`` and ``closed`` stay true."""
+    """Make the move that was weighed last. ``back`` and ``closed`` stay true."""
     start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     x, y, a, b, place_a, place_b = move
     numbers, entries = found

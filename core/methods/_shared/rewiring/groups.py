@@ -1,4 +1,6 @@
-"""The compiled part of :mod:`core.methods._shared.rewiring.affinity`: groups of nodes, and edges in them.
+"""The compiled groups of nodes, and edges in them.
+
+A part of :mod:`core.methods._shared.rewiring.affinity`.
 
 ``rows``: what ``Rows.arrays`` gives, of rows whose nodes stand by falling degree in each circle; ``closed``
 says of an entry whether its edge was put into a group, where it stays. A group's nodes are linked with
@@ -34,7 +36,9 @@ def divided(
     chance: np.ndarray,
     density: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Divide nodes into groups: (members, where each group begins and the last ends, p of each).
+    """Divide nodes into groups.
+
+    Returned are (members, where each group begins and the last ends, p of each).
 
     ``stretches`` (c, 2): where the nodes of each circle begin and end. ``links`` and ``share``, by degree:
     how many edges in its group a node should have, and how likely it is in one at all; ``chance`` (n,):
@@ -74,8 +78,11 @@ def _ended(begin: np.ndarray, odds: np.ndarray, groups: int, size: int, wanted: 
 def by_degree(
     links: np.ndarray, share: np.ndarray, nodes: np.ndarray, weight: np.ndarray, density: float
 ) -> tuple[float, float, float]:
-    """The triangles of the groups of one circle, what their corners weigh, and their edges, from how many
-    ``nodes`` it has of each degree, parts of nodes too, and their ``weight``. O(degrees)."""
+    """Compute triangles, corners' weight and edges of one circle.
+
+    They are of its groups, from how many ``nodes`` it has of each degree, parts of nodes too, and their
+    ``weight``. O(degrees).
+    """
     triangles, total, edges = 0.0, 0.0, 0.0
     size, heavy = 0.0, 0.0
     for degree in range(nodes.size - 1, 1, -1):
@@ -103,7 +110,7 @@ def by_degree(
 
 @kernel
 def expected(groups: tuple[np.ndarray, np.ndarray, np.ndarray], weight: np.ndarray) -> tuple[float, float]:
-    """The triangles that are expected in the groups, and what their corners weigh by ``weight`` (n,)."""
+    """Compute the groups' expected triangles, and corners' weight. The weight is by ``weight`` (n,)."""
     members, begin, odds = groups
     triangles, total = 0.0, 0.0
     for g in range(odds.size):
@@ -123,8 +130,9 @@ def filled(
     most: int,
     rng: Generator,
 ) -> tuple[int, int]:
-    """Links the nodes of each group, with its probability; the edges put in, about ``most`` at most, and the
-    product sum.
+    """Link the nodes of each group, with its probability.
+
+    Returned are the edges put in, about ``most`` at most, and the product sum.
 
     x and y, of one label, not linked: (x, a) and (y, b), in no group, become (x, y) and (a, b), where a or b
     has that label too.
@@ -157,8 +165,10 @@ def filled(
 
 @kernel
 def gathered(rows: Arrays, products: Products, wanted: int, tries: int, rng: Generator) -> tuple[int, int]:
-    """Links nodes of one circle in place of nodes of two, until there are ``wanted`` more such edges; the
-    product sum and the tries made, ``tries`` at most.
+    """Link nodes of one circle in place of two's.
+
+    It does so until there are ``wanted`` more such edges; returned are the product sum and the tries made,
+    ``tries`` at most.
 
     x and y, of one circle, not linked: (x, a) and (y, b), which leave it, become (x, y) and (a, b), where a
     or b has their label; a and b of one circle too where y's row has such a b.

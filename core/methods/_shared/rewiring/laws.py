@@ -1,4 +1,6 @@
-"""Laws of clustering by degree, and the triangles that groups by such a law bring, by formula.
+"""Laws of clustering by degree, and their expected triangles.
+
+They are those that groups by such a law bring, by formula.
 
 A law: the coefficients e^s d^-b of nodes of degree d. For :mod:`core.methods._shared.rewiring.groups`.
 """
@@ -24,7 +26,9 @@ Law = tuple[np.ndarray, np.ndarray]
 
 
 def law_of(degrees: np.ndarray, log_scale: float, slope: float) -> Law:
-    """By degree: edges in a group, and the chance of being in one, for coefficients e^``log_scale`` d^-slope.
+    """Make a group law from clustering coefficients by degree.
+
+    By degree: edges in a group, and the chance of being in one, for coefficients e^``log_scale`` d^-slope.
 
     A node with k of its d edges in a group of density r closes r k (k - r) / 2 of its C(d, 2) paths.
     """
@@ -38,7 +42,9 @@ def law_of(degrees: np.ndarray, log_scale: float, slope: float) -> Law:
 
 
 def brought(law: Law, nodes: np.ndarray, weight: np.ndarray, circles: int) -> tuple[float, float, float]:
-    """Triangles, what their corners weigh, and edges in groups of ``nodes`` of each degree; all by degree.
+    """Compute triangles, corners' weight and edges of a law.
+
+    Its groups have ``nodes`` of each degree; all by degree.
 
     As if each of the circles had its part of the nodes of every degree. O(degrees).
     """
@@ -49,7 +55,10 @@ def brought(law: Law, nodes: np.ndarray, weight: np.ndarray, circles: int) -> tu
 def fitted_law(
     nodes: np.ndarray, weight: np.ndarray, circles: int, triangles: float, clustering: float | None
 ) -> Law:
-    """The law that brings so many triangles, and that weight if one is given, as near as can be."""
+    """Fit the law to triangles, and to clustering if given.
+
+    It brings so many, and that weight, as near as can be.
+    """
     degrees = np.arange(len(nodes))
 
     def scale(slope: float) -> float:

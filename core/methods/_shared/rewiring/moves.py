@@ -1,4 +1,6 @@
-"""The compiled part of :mod:`core.methods._shared.rewiring.triangles`: moves proposed, weighed and made.
+"""The compiled moves: proposed, weighed and made.
+
+A part of :mod:`core.methods._shared.rewiring.triangles`.
 
 Graphs are rows of neighbours that know how many triangles each edge is in, see
 :mod:`core.methods._shared.rewiring.rows`. ``rows``: what ``Rows.arrays`` gives. ``triangles`` and
@@ -33,8 +35,10 @@ HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)  # of a random word: each half c
 def shift_product(
     rows: Arrays, product: int, aim: int, band: int, proposals: int, rng: Generator
 ) -> tuple[int, int]:
-    """Swaps ends of equal label at random where that brings the product sum nearer to ``aim``, until it is
-    within ``band``; the product sum, and the proposals made. Triangles are counted afterwards.
+    """Swap ends of equal label towards ``aim``'s product sum.
+
+    It is random, until the sum is within ``band``; returned are the product sum, and the proposals made.
+    Triangles are counted afterwards.
 
     Edges (x, a) and (y, b), x and y of one label, become (x, b) and (y, a).
     """
@@ -72,8 +76,9 @@ def close_triangles(
     proposals: int,
     rng: Generator,
 ) -> tuple[Int, float, int, int]:
-    """Moves that add triangles until there are as many as aimed at; triangles, clustering, product sum and
-    the proposals made.
+    """Close triangles until there are as many as aimed at.
+
+    Returned are triangles, clustering, product sum and the proposals made.
 
     x and y have a common neighbour and one label, and are not linked: (x, a) and (y, b) become (x, y) and
     (a, b). Where clustering runs ahead of the triangles on the way to both aims, only light triangles are
@@ -124,9 +129,11 @@ def close_triangles(
 
 @kernel
 def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, rng: Generator) -> int:
-    """Puts pairs (v, y) into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so
-    many ``tries``, where x and y may be linked to close triangles; how many. All are looked for before the
-    first is linked, as the processor fetches several at once then.
+    """Collect pairs (v, y) that may close triangles with x.
+
+    They go into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so many
+    ``tries``, where x and y may be linked to close triangles; returned is how many. All are looked for before
+    the first is linked, as the processor fetches several at once then.
     """
     start, others, _, _, labels, _, circles, hub, begin = rows
     degree, size = degree_of(start, x), 0
@@ -145,7 +152,10 @@ def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, rng: Generator) ->
 
 @kernel(inline="always")
 def scattered(seed: np.uint64, number: Int) -> np.uint64:
-    """The random word of that number: splitmix64 (Steele, Lea, Flood 2014), for a redraw of public values."""
+    """Return the random word of that number.
+
+    It is splitmix64 (Steele, Lea, Flood 2014), for a redraw of public values.
+    """
     z = seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -164,7 +174,9 @@ def closing(
     products: Products,
     rng: Generator,
 ) -> tuple[Move, int]:
-    """A move that links x with y, if no neighbour yet, where ``pair`` is (v, y) as :func:`near` met them, and
+    """Propose a move that links x with y.
+
+    It is made if y is no neighbour yet, where ``pair`` is (v, y) as :func:`near` met them; returned too is
     what it does to the product sum; its entries are -1 where there is none.
 
     a or b has that label too. No triangle is closed that weighs more than ``heaviest``. Of the edges that are
@@ -214,8 +226,11 @@ def open_triangles(
     proposals: int,
     rng: Generator,
 ) -> tuple[Int, int, int]:
-    """Random swaps that lose triangles, until there are as many as aimed at or fewer; triangles, product sum
-    and the proposals made."""
+    """Swap at random until triangles are few enough.
+
+    Swaps lose triangles, until there are as many as aimed at or fewer; returned are triangles, product sum
+    and the proposals made.
+    """
     start, others = rows[0], rows[1]
     (count, target), (product, aim, band, steer) = triangles, products
     nodes, made = start.size - 1, 0
@@ -237,8 +252,11 @@ def open_triangles(
 
 @kernel
 def swapping(rows: Arrays, products: Products, rng: Generator) -> tuple[Move, int]:
-    """A move of any edges (x, a) and (y, b), x and b of one label, no two nodes the same, and what it does to
-    the product sum; its entries are -1 where those that were met may not be moved, or are in no triangle."""
+    """Propose a swap of any two edges of equal label.
+
+    They are (x, a) and (y, b), x and b of one label, no two nodes the same; returned too is what it does to
+    the product sum; its entries are -1 where those that were met may not be moved, or are in no triangle.
+    """
     start, others, back, first, labels, closed = rows[:6]
     product, aim, band, steer = products
     place_a = np.int64(rng.random() * others.size)

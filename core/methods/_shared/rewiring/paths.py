@@ -1,4 +1,6 @@
-"""Triangles of a graph in rows, estimated from random paths of length two; compiled.
+"""Triangles of a graph in rows, estimated from random paths.
+
+These have length two; compiled.
 
 ``rows``: what ``Rows.arrays`` gives. Paths are drawn node by node, each node as often as a sum ``until`` (n,)
 over the nodes up to each says, evenly spaced along it: rows are read in order, and estimates vary less.
@@ -16,7 +18,10 @@ from core.privacy.entropy import Generator
 
 @kernel
 def ahead_of(rows: Arrays) -> np.ndarray:
-    """How many neighbours of each node have more edges, or as many and a larger number; int32 (n,). O(m)."""
+    """Count each node's neighbours of higher rank.
+
+    They have more edges, or as many and a larger number; int32 (n,). O(m).
+    """
     start, others = rows[0], rows[1]
     found = np.zeros(start.size - 1, np.int32)
     for v in range(found.size):
@@ -27,7 +32,9 @@ def ahead_of(rows: Arrays) -> np.ndarray:
 
 @kernel
 def closed_ahead(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) -> int:
-    """Of so many paths from a node to two neighbours that are ahead of it, how many are closed to a triangle.
+    """Count closed paths among random ones to neighbours ahead.
+
+    They go from a node to two neighbours that are ahead of it; closed ones make a triangle.
 
     ``until``: the pairs of such neighbours. Every triangle is on one such path.
     """
@@ -48,7 +55,7 @@ def closed_ahead(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) ->
 
 @kernel
 def closed_around(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) -> int:
-    """Of so many paths of length two, how many are closed. ``until``: what the paths around nodes count."""
+    """Count closed ones of so many paths of length two. ``until``: what the paths around nodes count."""
     start, others = rows[0], rows[1]
     met, v = 0, 0
     for look in range(looks):

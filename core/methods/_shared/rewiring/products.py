@@ -1,4 +1,6 @@
-"""From a noisy sum of degree products over edges to the sum that a drawn graph should have.
+"""Degree product sums: from a noisy sum to an aim.
+
+The noisy one is over edges; the aim is what a sampled graph should have.
 
 What carries over is the covariance of the degrees at an edge's two ends: a drawn graph's degrees are not the
 noisy ones, so the sum itself would be off. Reads noisy values only.
@@ -17,7 +19,9 @@ LEAST_KEPT = 0.5  # of the drawn graph's own sum: less cannot be reached, or lea
 
 
 def degree_covariance(total: int, edges: float, noisy: np.ndarray, degree: int, product: int) -> np.ndarray:
-    """The covariance of the degrees at an edge's two ends, and the standard deviation of its noise; (2,).
+    """Estimate the covariance of degrees at an edge's ends.
+
+    Returned too is the standard deviation of its noise; (2,).
 
     ``total``: noisy sum of degree products over ``edges`` edges. The mean degree at an edge's end comes from
     the squares of the noisy degrees, less the noise's variance. ``degree`` and ``product``: nano-epsilon.
@@ -31,7 +35,9 @@ def degree_covariance(total: int, edges: float, noisy: np.ndarray, degree: int, 
 
 
 def product_aim(keys: np.ndarray, nodes: int, covariance: float, spread: float, model_spread: float) -> int:
-    """The sum over edges of degree products to aim at, given the noisy ``covariance`` and its ``spread``.
+    """Compute the sum of degree products to aim at.
+
+    It is over edges, given the noisy ``covariance`` and its ``spread``.
 
     See :func:`product_goal`, which also says how sure it is.
     """
@@ -41,7 +47,9 @@ def product_aim(keys: np.ndarray, nodes: int, covariance: float, spread: float, 
 def product_goal(
     keys: np.ndarray, nodes: int, covariance: float, spread: float, model_spread: float
 ) -> tuple[int, float]:
-    """The sum over edges of degree products to aim at, and its standard deviation as a share of that sum.
+    """Compute the sum of degree products, and its relative error.
+
+    The sum is that over edges to aim at, its standard deviation a share of that sum.
 
     The noisy ``covariance``, whose noise has the deviation ``spread``, is one estimate; that of the graph
     ``keys`` is a second; the two are weighed by their precision. ``model_spread``: the standard deviation of

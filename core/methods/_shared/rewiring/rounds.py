@@ -1,4 +1,6 @@
-"""A graph of many edges is brought to its aims by groups, round by round, as far as random paths tell.
+"""Rounds that bring a large graph to its aims.
+
+It is brought there by groups, as far as random paths tell.
 
 Reads noisy values only: post-processing.
 """
@@ -26,7 +28,10 @@ STEERING = 1, 3  # the rounds after which that is done
 
 
 class Rounds:
-    """Groups for ``rows`` made with ``falling``: so many ``triangles``, and the clustering ``told``."""
+    """Groups for ``rows`` made with ``falling``.
+
+    There are so many ``triangles``, and the measured clustering is ``told``.
+    """
 
     def __init__(self, rows: Rows, triangles: int, told: ToldClustering | None, rng: Rng) -> None:
         weight = np.zeros(len(rows.labels)) if told is None else told.weights(np.diff(rows.start))
@@ -35,21 +40,24 @@ class Rounds:
         self._grouping = Grouping(rows, weight, rng)
 
     def gather(self, products: Products, left: int) -> tuple[int, int]:
-        """Edges are gathered into circles, unless the triangles are there: the product sum, moves tried."""
+        """Gather edges into circles, unless the triangles are there.
+
+        Returned are the product sum, and moves tried.
+        """
         now = self._grouping.standing(self._aim, ERRORS[0])
         if self._enough(now):
             return products[0], 0
         return self._grouping.gather(self._usual(now)[1], products, left)
 
     def steer(self, products: Products, most: int) -> tuple[int, int]:
-        """The product sum is nearer to its aim: the sum, and the moves tried."""
+        """Steer the product sum nearer to its aim. Returned are the sum, and the moves tried."""
         product, aim, band, steer = products
         if not steer or abs(product - aim) <= band:
             return product, 0
         return moves.shift_product(within_circles(self._rows), product, aim, band, most, self._rng)
 
     def fill(self, products: Products, left: int) -> tuple[int, int, bool]:
-        """Groups are filled: the product sum, the moves made, and whether the aims are met."""
+        """Fill groups. Returned are the product sum, the moves made, and whether the aims are met."""
         (product, target, band, steer), before, told = products, left, self._told
         now = self._grouping.standing(self._aim, ERRORS[0])
         if self._enough(now):

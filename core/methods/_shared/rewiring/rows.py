@@ -1,4 +1,6 @@
-"""A graph as rows of neighbours, and how many triangles each of its edges is in, true while it changes.
+"""A graph as rows of neighbours, with triangles by edge.
+
+How many triangles each of its edges is in stays true while it changes.
 
 ``others[start[v]:start[v + 1]]`` are v's neighbours, in any order. Every edge has two entries, one in the row
 of each of its ends; ``back`` tells each entry where the other one is. Every node keeps its degree, so that
@@ -38,8 +40,9 @@ Products = tuple[int, int, int, bool]
 
 @dataclass
 class Rows:
-    """Rows of neighbours, the nodes renumbered so that those of one label, and in it of one circle, stand
-    together.
+    """Rows of neighbours, of nodes renumbered by label.
+
+    Those of one label, and in it of one circle, stand together.
 
     ``names``: the old number of each node. ``start`` (n + 1,), ``others`` and ``back`` (2m,): see above.
     ``labels`` (n,): 0..k-1. ``first`` (k + 1,): where each label's entries begin.
@@ -70,7 +73,9 @@ class Rows:
         *,
         falling: bool = False,
     ) -> Rows:
-        """Make the rows of distinct keys ``low * nodes + high``; O(n log n + m).
+        """Make the rows of distinct keys ``low * nodes + high``.
+
+        It takes O(n log n + m).
 
         Every node is of one of so many ``circles`` of its label, at random. ``falling``: in each circle nodes
         stand by falling degree.
@@ -92,7 +97,7 @@ class Rows:
         return cls(names, start, others, back, labels, first, np.empty(0), circle, begin)
 
     def with_hubs(self, share: float) -> Rows:
-        """Make that share of the nodes hubs, about: those of most edges."""
+        """Make hubs of about that share of the nodes. They are those of most edges."""
         self.hub = int(np.quantile(np.diff(self.start), 1 - share)) if len(self.labels) else 0
         return self
 
@@ -102,7 +107,7 @@ class Rows:
         return *rows, self.closed, self.circles, self.hub, self.begin
 
     def count(self) -> int:
-        """The triangles of the graph; those on each edge are ``closed`` from here on. O(m^1.5)."""
+        """Count the graph's triangles. Those on each edge are ``closed`` from here on. O(m^1.5)."""
         self.closed = np.zeros(len(self.others), dtype=np.int32)
         return int(_count(self.start, self.others, self.back, self.closed))
 
@@ -117,12 +122,18 @@ class Rows:
         return np.asarray(_row_sums(self.start, self.closed)) // 2
 
     def first_rung(self, damping: Damping) -> int:
-        """What :func:`core.privacy.mechanisms.clustering.rung_of` is of this graph; its rows are not
-        copied."""
+        """Compute the first rung of the damped clustering.
+
+        It is what :func:`core.privacy.mechanisms.clustering.rung_of` is of this graph; its rows are not
+        copied.
+        """
         return rung_of(self.start, self.others, damping)
 
     def first_rung_at_hubs(self, damping: Damping) -> int:
-        """The same or less, in a time that is linear but for a few nodes' paths."""
+        """Bound the first rung from below, in linear time.
+
+        It is the same or less; the time is linear but for a few nodes' paths.
+        """
         return rung_at_hubs(self.start, self.others, damping)
 
     def product_sum(self) -> int:
@@ -130,7 +141,9 @@ class Rows:
         return int(_products(self.start, self.others)) // 2
 
     def keys(self) -> np.ndarray:
-        """The edges as sorted int64 keys ``low * n + high``, by the nodes' old numbers; O(m).
+        """Return the edges as sorted int64 keys.
+
+        They are ``low * n + high``, by the nodes' old numbers; O(m).
 
         The rows are given up for them: what sorting takes has their place in memory.
         """
@@ -230,7 +243,7 @@ def degree_of(start: np.ndarray, v: Int) -> int:
 
 @kernel
 def linked(start: np.ndarray, others: np.ndarray, u: Int, v: Int) -> bool:
-    """True when u and v are linked; looks through the shorter row."""
+    """Tell whether u and v are linked, by the shorter row."""
     if degree_of(start, u) > degree_of(start, v):
         u, v = v, u
     for i in range(start[u], start[u + 1]):  # noqa: SIM110 (compiled)

@@ -1,4 +1,6 @@
-"""Rewiring to a number of triangles and a sum of degree products; degrees and block totals stay.
+"""Rewiring to a triangle count and degree product sum.
+
+Degrees and block totals stay.
 
 Every move takes two edges away and puts two others between the same four nodes, such that every node keeps
 its degree and every two labels keep their number of edges. First, ends of equal label are swapped at random
@@ -55,7 +57,9 @@ class Targets:
 
 
 def proposals_for(edges: int, per_end: float) -> int:
-    """The most moves that are tried: ``per_end`` for each end of an edge, fewer for large graphs.
+    """Compute the most moves that are tried.
+
+    They are ``per_end`` for each end of an edge, fewer for large graphs.
 
     A public rule of a paid-for number of edges: beyond FULL_ENDS, proposals grow with the square root.
     """
@@ -73,7 +77,9 @@ def rewired(
     *,
     grouped_from: int = MANY_EDGES,
 ) -> np.ndarray:
-    """Sorted int64 keys ``low * nodes + high`` of a simple graph with the same degrees and block totals.
+    """Rewire ``keys`` to ``targets``, keeping degrees and block totals.
+
+    The result is sorted int64 keys ``low * nodes + high`` of a simple graph.
 
     ``keys``: distinct, of a simple undirected graph. ``labels`` (n,): integers. Triangles and product sum
     approach the targets; it ends there, or after ``proposals``. With ``grouped_from`` edges or more, a paid

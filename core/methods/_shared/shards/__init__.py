@@ -1,1 +1,1 @@
-"""Graphs drawn in shards that need not talk to one another."""
+"""Graphs sampled in shards that need no communication."""

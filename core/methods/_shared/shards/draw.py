@@ -1,4 +1,4 @@
-"""The edges of strips of a :class:`~core.methods._shared.shards.law.StripLaw`."""
+"""Sampling of strips of a :class:`~core.methods._shared.shards.law.StripLaw`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ GUIDE_BITS = 26  # the guide has so many places at most, four bytes each
 
 
 def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Draw the strips of these numbers: (source, target) of each, source < target, sorted, each pair once.
+    """Sample the strips of these numbers.
+
+    They are (source, target) of each, source < target, sorted, each pair once.
 
     A strip is a function of the law and its number alone. O(p) once and O(copies) each, in integers.
     """
@@ -40,7 +42,9 @@ def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, 
 
 
 def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:
-    """Draw one of so many shards, and write it to ``folder``; the same bytes each time.
+    """Sample one of so many shards, and write it to ``folder``.
+
+    It has the same bytes each time.
 
     ValueError where there is no such shard. One strip is in memory, beside the law.
     """

@@ -1,4 +1,7 @@
-"""The compiled part of :mod:`core.methods._shared.shards.draw`: one strip of rows, in integers alone."""
+"""The compiled sampling of one strip, in integers only.
+
+A strip is of rows; a part of :mod:`core.methods._shared.shards.draw`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 @kernel
 def guide_of(cumulative: np.ndarray, shift: int) -> np.ndarray:
-    """For every value with its ``shift`` lowest bits cut off, the place where a search for it begins."""
+    """Build a search guide over ``cumulative``.
+
+    For every value with its ``shift`` lowest bits cut off, it has the place where a search for it begins.
+    """
     guide = np.empty((cumulative[-1] >> shift) + 1, np.int32)
     place = 0
     for i in range(guide.size):
@@ -71,7 +77,9 @@ def strip(
     pairs: np.ndarray,
     words: np.ndarray,
 ) -> int:
-    """Draw one strip: fill ``pairs`` (2, copies) with its pairs, sorted, each once; return their number.
+    """Sample one strip into ``pairs``, and return its number.
+
+    ``pairs`` (2, copies) is filled with its pairs, sorted, each once.
 
     ``table``: order and cumulative weights of the law, the guide to them and its shift. ``first`` (3, k):
     where each label's nodes of this strip begin, where they end, and where the label's nodes end. ``low``:

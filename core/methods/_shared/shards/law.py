@@ -1,4 +1,6 @@
-"""What a graph is drawn from in shards: a degree-corrected block model of independent pairs.
+"""The law of a graph that is sampled in shards.
+
+It is a degree-corrected block model of independent pairs.
 
 **Law.** Nodes u have weights w(u), whole numbers, and labels. For every two labels there is a rate; the pair
 {u, v} is drawn a Poisson number of times, of mean rate * w(u) * w(v), and is an edge where that is not zero.
@@ -41,10 +43,13 @@ MOST_TALLIES = 1 << 24  # of a strip: its nodes times labels
 
 @dataclass(frozen=True)
 class StripLaw:
-    """``order`` (p,): the nodes of positive weight, by label and then number; ``cumulative`` (p + 1,): their
-    weights summed up. ``bounds`` (s + 1,): each strip's first node, then the number of nodes; ``first``
-    (s + 1, k): the place in ``order`` where each label's nodes from there on begin. ``copies`` (s, k, k): how
-    many pairs a strip draws from one label of its own to another. ``key``: of the random bits."""
+    """A sharded law.
+
+    ``order`` (p,): the nodes of positive weight, by label and then number; ``cumulative`` (p + 1,): their
+    weights summed up. ``bounds`` (s + 1,): each strip's first node, then the number of nodes; ``first`` (s +
+    1, k): the place in ``order`` where each label's nodes from there on begin. ``copies`` (s, k, k): how many
+    pairs a strip draws from one label of its own to another. ``key``: of the random bits.
+    """
 
     order: np.ndarray
     cumulative: np.ndarray
@@ -65,16 +70,19 @@ class StripLaw:
 
     @property
     def edges(self) -> int:
-        """How many pairs all strips draw: about as many edges, as few pairs are drawn twice."""
+        """Count the pairs that all strips sample.
+
+        They are about as many edges, as few pairs are sampled twice.
+        """
         return int(self.copies.sum())
 
     @property
     def most_shards(self) -> int:
-        """In how many shards it can be drawn at most: none has less than a strip."""
+        """Return the largest number of shards. None has less than a strip."""
         return self.strips
 
     def shard(self, number: int, shards: int) -> range:
-        """Return the strips of one of so many shards; ValueError where there is no such shard."""
+        """Return the strips of one of so many shards. ValueError where there is no such shard."""
         if not 1 <= shards <= self.strips:
             raise ValueError(f"there are {self.strips} strips, which make 1 to {self.strips} shards")
         if not 0 <= number < shards:
@@ -82,7 +90,7 @@ class StripLaw:
         return range(number * self.strips // shards, (number + 1) * self.strips // shards)
 
     def save(self, folder: Path) -> None:
-        """Write it to ``folder``; :func:`load_law` gives back an equal one."""
+        """Write it to ``folder``. :func:`load_law` gives back an equal one."""
         folder.mkdir(parents=True, exist_ok=True)
         nodes = pa.table({"node": self.order, "weight": np.diff(self.cumulative)})
         pq.write_table(nodes, folder / "nodes.parquet", compression="zstd")
@@ -124,7 +132,9 @@ def strip_law(
     rng: Rng,
     strip_edges: int = STRIP_EDGES,
 ) -> StripLaw:
-    """Make the law of a graph with so many edges expected between labels, before repeats are dropped.
+    """Make the law of a graph with expected block counts.
+
+    So many edges are expected between labels, before repeats are dropped.
 
     ``weights`` (n,): whole numbers, not negative; ``labels`` (n,). A label without weight gets no edges, and
     one node no loops. O(n log n + strips * k^2).

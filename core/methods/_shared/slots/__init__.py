@@ -1,1 +1,1 @@
-"""Randomised response on all slots of a cell, and a chain of swaps that follows it."""
+"""Randomised response on all slots, and a swap chain. The chain follows the response on a cell."""

@@ -1,4 +1,6 @@
-"""What a cell says about its own edges: symmetric randomised response on every slot.
+"""A cell's evidence of its own edges.
+
+It is symmetric randomised response on every slot.
 
 Evidence is columns. Materialised: ``y`` int64, the sorted keys ``source * target_count + target`` of the
 slots that came out present (``low * n + high`` where undirected). Lazy: ``edge``, the sorted keys of the
@@ -30,13 +32,13 @@ PURPOSE = "evidence"
 
 
 def additions(shape: Shape, nano_epsilon: int, *, multiplicity: int = 1) -> int:
-    """Compute the number of absent slots expected to appear, rounded up. Public facts only."""
+    """Compute the expected number of flipped absent slots, rounded up. Public facts only."""
     flips = Flips.symmetric(nano_epsilon // multiplicity)
     return -(-slot_count(shape) * flips.add // WORD)
 
 
 def measure(cell: PrivateCell, nano_epsilon: int, *, room: int | None = None) -> Columns:
-    """Pay for the evidence of a whole cell, at ``nano_epsilon`` at most.
+    """Measure the evidence of a whole cell, within ``nano_epsilon``.
 
     Lazy where ``room`` is given, a paid-for number of keys to hold; see
     :func:`core.privacy.mechanisms.lazy_response.room_for`. Materialised columns are paid-for output. Lazy
@@ -67,7 +69,9 @@ def flips_of(columns: Columns) -> Flips:
 
 
 def log_likelihood_ratio(flips: Flips) -> float:
-    """Compute what one answer more of "present" among the edges adds to a graph's log likelihood.
+    """Compute the log likelihood gained by one more hit.
+
+    It is what one answer more of "present" among the edges adds to a graph's.
 
     A graph's likelihood is a product over slots. Making a slot an edge multiplies it by
     P(y | edge) / P(y | no edge): (1 - p_drop) / p_add where y = 1, p_drop / (1 - p_add) where y = 0. Of
@@ -80,6 +84,6 @@ def log_likelihood_ratio(flips: Flips) -> float:
 
 
 def log_likelihood_of_absence(flips: Flips) -> float:
-    """Compute ln(P(y = 0 | edge) / P(y = 0 | no edge)): what an edge in an absent slot costs."""
+    """Compute ln(P(y = 0 | edge) / P(y = 0 | no edge)). It is what an edge in an absent slot costs."""
     add, drop = flips.add / WORD, flips.drop / WORD
     return math.log(drop) - math.log1p(-add)

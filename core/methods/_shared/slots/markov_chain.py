@@ -1,4 +1,6 @@
-"""A random walk over the graphs with given degrees, whose long-run law is the posterior under the evidence.
+"""A random walk over the graphs with given degrees.
+
+Its long-run law is the posterior under the evidence.
 
 Edges exchange ends in pairs, so that every node keeps its degree. The prior is uniform over simple graphs
 with these degrees (and without the slots that are taken); the likelihood is that of symmetric flips, so a
@@ -40,7 +42,9 @@ def rewired(
     score: tuple[np.ndarray, np.ndarray] | None = None,
     weight: float = 1.0,
 ) -> np.ndarray:
-    """Run that many proposals, and return sorted int64 keys of a simple cell with the same degrees.
+    """Run ``proposals`` proposals of the chain.
+
+    Returned are sorted int64 keys of a simple cell with the same degrees.
 
     ``keys``: distinct, canonical (``low * n + high`` where undirected), without loops and apart from
     ``taken``, keys that no edge may move to. ``columns``: evidence of this cell, with ``flips``; without any,

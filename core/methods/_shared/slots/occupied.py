@@ -1,4 +1,6 @@
-"""What a chain knows of slots, for compiled code: whether one is occupied, and whether it is marked.
+"""What a chain knows of slots, for compiled code.
+
+It is whether one is occupied, and whether it is marked.
 
 Two bits a slot. Where slots are few, ``known`` is a map, uint8, four slots a byte. Elsewhere it is a hash
 table, int64, of ``slot << 2 | bits`` for the slots that have any: open addressing, linear probing, deletion
@@ -20,12 +22,12 @@ _SHIFT = np.uint64(20)
 
 
 def map_of(slots: int) -> np.ndarray:
-    """Make a map of so many slots, of which nothing is known."""
+    """Make an empty map of so many slots."""
     return np.zeros(slots // 4 + 1, dtype=np.uint8)
 
 
 def table_for(most: int) -> np.ndarray:
-    """Make a table for at most ``most`` slots, of which nothing is known."""
+    """Make an empty table for at most ``most`` slots."""
     return np.full(2 ** max(2, (2 * most - 1).bit_length()), EMPTY, dtype=np.int64)
 
 

@@ -1,4 +1,6 @@
-"""The compiled part of :mod:`core.methods._shared.slots.markov_chain`: proposes, weighs and makes swaps.
+"""The compiled swaps: proposed, weighed and made.
+
+A part of :mod:`core.methods._shared.slots.markov_chain`.
 
 An edge is one int64, ``first << 34 | second << 2 | answer``. What is known of slots stands in
 :mod:`core.methods._shared.slots.occupied`: occupied by an edge, or taken; marked by the evidence.
@@ -34,7 +36,7 @@ def pack(
     prf_key: np.ndarray,
     threshold: np.uint64,
 ) -> np.ndarray:
-    """Pack the edges as the chain holds them, each with its answer."""
+    """Pack the edges as the chain holds them. Each has its answer."""
     edges = np.empty(first.size, np.int64)
     for i in range(first.size):
         u, v = first[i], second[i]  # canonical, so that nothing is to be turned round
@@ -60,7 +62,9 @@ def run(
     proposals: int,
     rng: Generator,
 ) -> None:
-    """Run ``proposals`` proposals, accepted or not, on ``edges``; changed in place, as is ``known``.
+    """Run ``proposals`` proposals, accepted or not, on ``edges``.
+
+    They are changed in place, as is ``known``.
 
     ``known``: see :mod:`core.methods._shared.slots.occupied`; marked are the slots that came out
     present, or where ``lazy`` the true edges, whose flips ``prf_key`` and ``threshold`` give. ``ratio``: the

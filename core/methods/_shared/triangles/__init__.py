@@ -1,1 +1,1 @@
-"""A graph from noisy degrees, a noisy number of triangles and noisy degree products."""
+"""A graph from noisy degrees, triangles and degree products."""

@@ -1,4 +1,4 @@
-"""What a cell pays for its degrees and triangles, and a graph from that."""
+"""A cell's budget for degrees and triangles, and its graph."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def fit(
 
 @dataclass(frozen=True)
 class Paid:
-    """The noisy answers about one cell, and the nano-epsilon of each."""
+    """One cell's noisy answers, with the nano-epsilon of each."""
 
     budget: Mapping[str, int]
     edges: int
@@ -94,7 +94,9 @@ def columns(
 
 
 def triangle_aim(told: int | None, nano_epsilon: int, degrees: np.ndarray, transitivity: float) -> float:
-    """The triangles to aim at: those that were ``told``, drawn towards the public guess by their variances.
+    """Estimate the triangles to aim at.
+
+    They are those measured, ``told``, shrunk towards the public guess by their variances.
 
     The guess is ``transitivity`` of the paths of length two that ``degrees`` make, and as uncertain as it is
     large; the ladder errs by as much as one edge may change, at most the largest degree, over epsilon.
@@ -109,7 +111,7 @@ def triangle_aim(told: int | None, nano_epsilon: int, degrees: np.ndarray, trans
 
 
 def resized(columns: Mapping[str, np.ndarray], origins: np.ndarray) -> Mapping[str, np.ndarray]:
-    """Give nodes their origins' degrees; triangles grow with them, the law at edges' ends stays."""
+    """Give nodes their origins' degrees. Triangles grow with them, the law at edges' ends stays."""
     factor = len(origins) / max(len(columns["degrees"]), 1)
     return {
         **columns,
@@ -121,7 +123,9 @@ def resized(columns: Mapping[str, np.ndarray], origins: np.ndarray) -> Mapping[s
 
 
 def draw(columns: Mapping[str, np.ndarray], nodes: int, params: TriangleParameters, rng: Rng) -> np.ndarray:
-    """Sorted keys of one graph; degrees are met exactly where a graph can have them.
+    """Sample one graph's sorted keys.
+
+    Degrees are met exactly where a graph can have them.
 
     O(m log m + proposals * degree) time, O(n + m) memory.
     """
@@ -136,7 +140,7 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: TriangleParamete
 def rewired_to_aims(
     keys: np.ndarray, columns: Mapping[str, np.ndarray], nodes: int, params: TriangleParameters, rng: Rng
 ) -> np.ndarray:
-    """``keys``, rewired towards the paid triangles and degree products; degrees stay. Some keys at least."""
+    """Rewire ``keys`` to the paid triangles and degree products. Degrees stay. Some keys at least."""
     labels = np.zeros(nodes, dtype=np.int64)
     known = columns["covariance"]
     aim = product_aim(keys, nodes, known[0], known[1], MODEL_SPREAD) if len(known) else None

@@ -1,4 +1,4 @@
-"""How degrees and triangles are told and met, and what a caller may set of it. Public facts only."""
+"""Parameters of how degrees and triangles are measured and met. Public facts only."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TriangleParameters(Parameters):
 
 
 def shares(params: TriangleParameters, nano_epsilon: int) -> dict[str, int]:
-    """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
+    """Return the nano-epsilon of every paid read. They sum to ``nano_epsilon``."""
     named = {
         "count": params.count_share,
         "tail": params.tail_share,

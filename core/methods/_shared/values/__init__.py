@@ -1,1 +1,4 @@
-"""What edges carry, given to the edges that a method draws: its share of epsilon, paid tables, values."""
+"""Edge values: their share of epsilon, tables and sampling.
+
+They are given to the edges that a method samples.
+"""

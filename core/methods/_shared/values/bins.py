@@ -1,4 +1,6 @@
-"""Which bins are told apart: for nodes fewer than for the whole relation, for pairs of classes fewer still.
+"""Which bins are kept apart.
+
+For nodes they are fewer than for the whole relation, for pairs of classes fewer still.
 
 From public declarations and a noisy histogram alone.
 """
@@ -24,7 +26,9 @@ looking at bitcoin-otc, bitcoin-alpha and the months of ML-100k."""
 
 
 class Division(NamedTuple):
-    """``bins`` (fine,): the bin of each fine one; ``kinds`` (bins,): the kind of each bin, of which there are
+    """A division of bins.
+
+    ``bins`` (fine,): the bin of each fine one; ``kinds`` (bins,): the kind of each bin, of which there are
     fewest. ``score`` (bins,) float64: whole numbers, near for near values; empty where values have no order.
     """
 
@@ -34,7 +38,9 @@ class Division(NamedTuple):
 
 
 def divided(fine: ValueBins, histogram: np.ndarray, nodes: int) -> Division:
-    """Divide by a noisy histogram, none of whose entries is negative and whose sum is positive.
+    """Divide bins by a noisy histogram.
+
+    None of its entries is negative, and its sum is positive.
 
     ``nodes``: of the larger side. Inside a bin values follow the histogram.
     """
@@ -47,7 +53,9 @@ def divided(fine: ValueBins, histogram: np.ndarray, nodes: int) -> Division:
 
 
 def merged(mass: np.ndarray, most: int, ordered: bool) -> np.ndarray:
-    """Join entries to ``most`` at most: neighbours to like masses, or, without an order, the rarest ones.
+    """Join entries to ``most`` at most.
+
+    Neighbours are joined to like masses, or, without an order, the rarest ones.
 
     int64, the number of each entry's group, from 0 on.
     """

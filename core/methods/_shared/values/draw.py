@@ -1,5 +1,7 @@
-"""Values for drawn edges: weights raked until nodes, classes, periods and the whole have what was paid for,
-and drawn so that nodes have nearly what they are expected to, with less chance than draws edge by edge.
+"""Values for sampled edges, raked to paid totals.
+
+Nodes, classes, periods and the whole have what was paid for; values are sampled so that nodes have nearly
+what they are expected to, with less chance than samples edge by edge.
 
 Post-processing: paid tables and drawn edges, nothing else.
 """
@@ -52,8 +54,9 @@ FURTHEST = 12.0
 
 
 def dressed(graph: Graph, tables: StoredCells, rng: Rng) -> Graph:
-    """Give the edges of a drawn graph values, attribute by attribute, each by itself; where each record is
-    kept, first the number of an edge's records.
+    """Give a sampled graph's edges values, attribute by attribute.
+
+    Each is by itself; where each record is kept, first comes the number of an edge's records.
     """
     edges = dict(graph.edges)
     for name in dict.fromkeys(name for name, _ in tables.cells):
@@ -85,7 +88,10 @@ def _carried(tables: StoredCells, relation: EdgeType, table: EdgeTable, rng: Rng
 def drawn_numbers(
     columns: Columns, edges: EdgeTable, relation: EdgeType, undirected: bool, rng: Rng
 ) -> np.ndarray:
-    """Draw how many records each edge has; int32, at least 1, at most what the relation declares."""
+    """Sample how many records each edge has.
+
+    The result is int32, at least 1, at most what the relation declares.
+    """
     return drawn_values(columns, edges, bins_of(number_of_records(relation)), undirected, rng)
 
 

@@ -1,4 +1,6 @@
-"""What a node's edges tend to carry: noisy sums drawn towards what nodes of like degree have.
+"""What a node's edges tend to carry.
+
+Noisy sums are shrunk towards what nodes of like degree have.
 
 Post-processing of noisy sums and drawn degrees.
 """
@@ -21,13 +23,18 @@ MOST_ALIKE = 0.95
 
 
 def by_degree(degrees: np.ndarray, classes: int) -> np.ndarray:
-    """Divide the nodes by degree into ``classes`` at most, of like numbers of edge ends; int64 from 0 on."""
+    """Divide the nodes by degree into ``classes`` at most.
+
+    These have like numbers of edge ends; int64 from 0 on.
+    """
     return by_mass(degrees.astype(np.float64), degrees, np.zeros(len(degrees), dtype=np.int64), classes)
 
 
 def by_mass(values: np.ndarray, degrees: np.ndarray, groups: np.ndarray, parts: int) -> np.ndarray:
-    """Divide each of ``groups`` by ``values``, into ``parts`` of like numbers of edge ends; values that are
-    equal in single precision stay together. int64, numbered from 0 over all groups.
+    """Divide each of ``groups`` by ``values``, into ``parts``.
+
+    They have like numbers of edge ends; values that are equal in single precision stay together. int64,
+    numbered from 0 over all groups.
 
     O(n), of 2^28 nodes and 16 groups at most.
     """

@@ -1,4 +1,4 @@
-"""What is paid for of one attribute, and the tables that follow from it.
+"""The paid reads of one attribute, and its tables.
 
 The reads, each of which may use what was read before and the edges of a graph that the method's model drew:
 1. a histogram of the values' bins (L1 1).
@@ -41,7 +41,9 @@ WORTH = 0.1
 
 
 def paid(reads: EdgeValueReads, drawn: EdgeTable, steps: int, nano_epsilon: int) -> Columns:
-    """Pay for one attribute's tables, at ``nano_epsilon`` in each cell of the relation.
+    """Pay for one attribute's tables, at ``nano_epsilon`` a cell.
+
+    That is each cell of the relation.
 
     ``drawn``: the relation's edges in a graph that the structure's model drew. ``steps``: of the relation.
     Columns: ``histogram`` (fine,) shares; ``bins``, ``kinds``, ``score``: a :class:`Division`;
@@ -56,7 +58,9 @@ def paid(reads: EdgeValueReads, drawn: EdgeTable, steps: int, nano_epsilon: int)
 def paid_step(
     reads: EdgeValueReads, drawn: EdgeTable, nano_epsilon: int, before: Memory | None, step: int
 ) -> tuple[Columns, Memory]:
-    """Pay for the tables of one snapshot of a live stream, and add to them what earlier steps have told.
+    """Pay for a live snapshot's tables, added to earlier ones.
+
+    Earlier ones are what steps before have measured.
 
     Columns as of :func:`paid`, and what the next step may know. Values of the snapshot itself are told by its
     own histogram, drawn towards that of all steps by as much as its noise weighs.
@@ -121,7 +125,10 @@ def _paid(
 
 
 def costs_of(nano_epsilon: int, steps: int) -> tuple[int, ...]:
-    """Divide an attribute's epsilon: for the histogram, for classes, with time for steps, and for nodes."""
+    """Divide an attribute's epsilon by read.
+
+    It is for the histogram, for classes, with time for steps, and for nodes.
+    """
     classes = CLASSES if nano_epsilon >= LITTLE else CLASSES_OF_LITTLE
     return divide(nano_epsilon, HISTOGRAM, classes, *([STEPS] if steps > 1 else []))
 
@@ -152,13 +159,15 @@ def columns_of(
 
 
 def shares_told(counts: np.ndarray) -> np.ndarray:
-    """Turn one row of noisy counts into shares; even ones where nothing is left of them."""
+    """Turn one row of noisy counts into shares. They are even where nothing is left of the counts."""
     kept = norm_sub(counts)
     return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
 
 
 def shares_of(counts: np.ndarray, expected: np.ndarray, scale: float) -> np.ndarray:
-    """Turn rows of noisy counts into shares, drawn towards ``expected`` by as much as the noise weighs.
+    """Turn rows of noisy counts into shares.
+
+    They are shrunk towards ``expected`` by as much as the noise weighs.
 
     ``counts`` (rows, columns); ``scale`` of the noise. Every row adds up to 1.
     """
@@ -185,12 +194,15 @@ def _degrees(reads: EdgeValueReads, side: str, drawn: EdgeTable) -> np.ndarray:
 
 
 def noise_of(reads: EdgeValueReads | BoundedValues, cost: int, moved: int = 1) -> float:
-    """Bound the variance of noise in a read of which a record moves entries by ``moved``, a little above."""
+    """Bound the noise's variance in a read, slightly above.
+
+    A record moves the read's entries by ``moved``.
+    """
     return 2 * scale_of(reads, cost, moved) ** 2
 
 
 def scale_of(reads: EdgeValueReads | BoundedValues, cost: int, moved: int = 1) -> float:
-    """Return the scale of that noise: a unit moves the read by all of its records that count."""
+    """Return the scale of that noise. A unit moves the read by all of its records that count."""
     return float(moved * reads.multiplicity * NANO / cost)
 
 
@@ -211,7 +223,7 @@ def _nodes(reads: EdgeValueReads, side: str, division: Division, degrees: np.nda
 
 
 def rates_of(own: Nodes, division: Division, mass: np.ndarray) -> np.ndarray:
-    """Estimate every node's mean score, or its shares of the bins; (nodes, columns)."""
+    """Estimate every node's mean score or bin shares. The result is (nodes, columns)."""
     score = division.score
     if len(score):
         mean = np.array([mass @ score])
@@ -232,7 +244,10 @@ def _spread(division: Division, mass: np.ndarray) -> float:
 
 
 def class_count(edges: float, noise: float, division: Division, undirected: bool) -> int:
-    """As many classes on a side as their pairs' noise allows, which has that variance; 1..MOST_CLASSES."""
+    """Choose as many classes as their pairs' noise allows.
+
+    They are those on a side, and the noise has that variance; 1..MOST_CLASSES.
+    """
     kinds = int(division.kinds.max()) + 1
     pairs = WORTH * edges / np.sqrt(noise / 2) / kinds * (2 if undirected else 1)
     return int(np.clip(np.sqrt(pairs), 1, MOST_CLASSES))
@@ -266,7 +281,7 @@ def between_classes(
 
 
 def pair_shares(pairs: Pairs, division: Division, mass: np.ndarray) -> np.ndarray:
-    """Compute the shares of the kinds for every pair of classes; (classes, classes, kinds), float64."""
+    """Compute each class pair's shares of the kinds. The result is (classes, classes, kinds), float64."""
     counts, scale = pairs.counts, float(np.sqrt(pairs.noise / 2))
     overall = np.bincount(division.kinds, weights=mass)
     a, b, count = counts.shape

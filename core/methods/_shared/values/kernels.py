@@ -1,4 +1,6 @@
-"""Kernels over edges: how many of each bin the weights let expect, and bins drawn by them.
+"""Kernels over edges that expect and sample bins.
+
+They sum how many of each bin the weights let expect, and sample bins by them.
 
 An edge's weight of a bin is the product of its source's, its target's, its pair of classes' and its period's.
 Nodes have a factor for each bin, (nodes, bins); or, where bins have scores, whole numbers within SCORE of 0,
@@ -69,7 +71,10 @@ def expected_of_nodes(
     factors: tuple[np.ndarray, ...],
     score: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Expected numbers of each bin, by source and by target, (nodes, bins) each; of values without order."""
+    """Sum expected numbers of each bin, by node.
+
+    They are by source and by target, (nodes, bins) each; of values without order.
+    """
     bins = factors[2].shape[1]
     sources, targets = np.zeros(factors[0].shape, np.float64), np.zeros(factors[1].shape, np.float64)
     weight, power = np.empty(bins, np.float64), np.empty(2 * SCORE + 1, np.float64)
@@ -93,8 +98,10 @@ def expected_of(
     score: np.ndarray,
     stride: int,
 ) -> np.ndarray:
-    """Expected numbers of each bin by pair of classes, else by period, of every ``stride``-th edge; (groups,
-    bins)."""
+    """Sum expected numbers of each bin, by group.
+
+    Groups are pairs of classes, else periods; it takes every ``stride``-th edge; (groups, bins).
+    """
     bins = factors[2].shape[1]
     found = np.zeros(factors[2].shape if by_pair else factors[3].shape, np.float64)
     weight, power = np.empty(bins, np.float64), np.empty(2 * SCORE + 1, np.float64)
@@ -117,7 +124,9 @@ def chosen(
     owed: tuple[np.ndarray, np.ndarray],
     uniform: np.ndarray,
 ) -> np.ndarray:
-    """One bin for each edge, by its weights; ``uniform`` in [0, 1).
+    """Sample one bin for each edge, by its weights.
+
+    ``uniform`` is in [0, 1).
 
     ``owed``: (of sources, of targets), (nodes, bins) each: how many edges more of a bin a node should have so
     far, on the average, than it has; kept up to date. An edge leans towards what both its nodes are owed, so

@@ -1,4 +1,6 @@
-"""What the steps of a live stream have told of one attribute: noisy tables added up, older ones less.
+"""A live stream's accumulated tables of one attribute.
+
+They are noisy tables of its steps added up, older ones less.
 
 Output already paid for, and degrees of graphs drawn from it; nothing else. A table that is added to one of
 another division of values, or of other classes of nodes, is first divided anew, as far as shares tell.
@@ -40,12 +42,14 @@ class Nodes(NamedTuple):
 
     @classmethod
     def read(cls, sums: np.ndarray, noise: float, degrees: np.ndarray) -> Nodes:
-        """Make it of one read of all edges; ``degrees`` (nodes,) of a drawn graph."""
+        """Make it of one read of all edges. ``degrees`` (nodes,) are of a sampled graph."""
         d = degrees.astype(np.float64)
         return cls(sums.astype(np.float64), np.full(len(d), noise), d, d, d)
 
     def weighed(self, spread: float) -> Nodes:
-        """Weigh every node by how much more its edges tell than noise does, ``spread`` each.
+        """Weigh every node by its signal over noise.
+
+        That is how much more its edges tell than noise does, ``spread`` each.
 
         A step in which a node has no edge adds nothing to its sums, where it would add noise.
         """
@@ -72,8 +76,10 @@ class Nodes(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """``counts`` (source classes, target classes, kinds) float64: noisy; at either order of the ends where
-    the relation is undirected, and once where both are of one class. ``noise``: the variance of an entry.
+    """Noisy counts of kinds by pairs of classes.
+
+    ``counts`` (source classes, target classes, kinds) float64; at either order of the ends where the relation
+    is undirected, and once where both are of one class. ``noise``: the variance of an entry.
     """
 
     counts: np.ndarray
@@ -101,7 +107,7 @@ class Memory:
         return coming & self.told == 0 or coming % OFTEN == 0
 
     def faded(self, step: int) -> Memory:
-        """Return what it counts for at a later ``step``; steps between may be missing."""
+        """Return what it counts for at a later ``step``. Steps between may be missing."""
         if step <= self.step:
             raise ValueError("a stream's snapshots come in the order of time")
         f = FORGETTING ** (step - self.step)
@@ -114,7 +120,10 @@ class Memory:
         )
 
     def divided_by(self, division: Division, histogram: np.ndarray) -> Memory:
-        """Put the tables as if they had been read by another division; ``histogram`` (fine,) shares."""
+        """Convert the tables to another division of bins.
+
+        They are as if they had been read by it; ``histogram`` (fine,) shares.
+        """
         old = self.division
         kinds = _moved(old.kinds[old.bins], division.kinds[division.bins], histogram)
         pairs = Pairs(self.pairs.counts @ kinds, self.pairs.noise * _most(kinds))
@@ -138,7 +147,10 @@ class Memory:
         return replace(self, division=division, nodes=nodes, pairs=pairs)
 
     def classed_by(self, classes: tuple[np.ndarray, ...]) -> Memory:
-        """Put the pairs of classes as if nodes had been of these ones; both sides' where there are two."""
+        """Convert the pairs to other classes of nodes.
+
+        They are as if nodes had been of these ones; both sides' where there are two.
+        """
         moves = [
             _moved(old, new, each.drawn)
             for old, new, each in zip(self.classes, classes, self.nodes, strict=True)

@@ -1,4 +1,6 @@
-"""Kernels over edges whose values have scores: what a node's edges are on the average, and bins drawn.
+"""Kernels over edges whose values have scores.
+
+What a node's edges are on the average, and sampled bins.
 
 A node has a tilt: an edge's weight of a bin is exp(score times the sum of its two nodes' tilts), times the
 factors of its pair of classes and its period. Scores are whole numbers within SCORE of 0, so that few powers
@@ -32,7 +34,10 @@ _LINE = 64
 
 
 def node_rows(classes: np.ndarray) -> np.ndarray:
-    """Make the rows of a side's nodes, tilts of 0; none lies across two lines of the processor's cache."""
+    """Make the rows of a side's nodes, with tilts of 0.
+
+    None lies across two lines of the processor's cache.
+    """
     width = 4 * 8
     held = np.zeros(len(classes) * width + _LINE, dtype=np.uint8)
     start = -held.ctypes.data % _LINE
@@ -42,7 +47,9 @@ def node_rows(classes: np.ndarray) -> np.ndarray:
 
 
 def moments_of(by_score: np.ndarray, reach: float) -> np.ndarray:
-    """Work out an edge's mean score and its variance by its tilt; float32 (groups, GRID + 1, 2).
+    """Compute an edge's mean score and variance by tilt.
+
+    The result is float32 (groups, GRID + 1, 2).
 
     At tilts evenly spaced from -``reach`` to ``reach``. Zeros where all factors are.
     """
@@ -58,7 +65,10 @@ def moments_of(by_score: np.ndarray, reach: float) -> np.ndarray:
 
 
 def tilts_for(means: np.ndarray, by_score: np.ndarray, furthest: float) -> np.ndarray:
-    """Find the tilts, within ``furthest`` of 0, at which scores of factors ``by_score`` have these means."""
+    """Solve for the tilts at which scores have these means.
+
+    They are within ``furthest`` of 0; scores are of factors ``by_score``.
+    """
     known = moments_of(by_score[None, :], furthest)[0, :, 0]
     tilts: np.ndarray = np.interp(means, known, np.linspace(-furthest, furthest, GRID + 1))
     return tilts
@@ -66,7 +76,7 @@ def tilts_for(means: np.ndarray, by_score: np.ndarray, furthest: float) -> np.nd
 
 @kernel(fastmath=True, inline="always")
 def powers(ratio: float, power: np.ndarray) -> None:
-    """Write the powers of a number from -SCORE to SCORE, by doubling."""
+    """Compute powers from -SCORE to SCORE by doubling."""
     known, step = 1, ratio
     power[0] = 1.0
     while known < SCORE:
@@ -108,7 +118,9 @@ def add_scores(
     moments: np.ndarray,
     reach: float,
 ) -> None:
-    """Add to every node's row what its edges' scores are on the average, and their variances.
+    """Add edges' mean scores and variances to every node's row.
+
+    They are what its edges' scores are on the average.
 
     MEAN and VARIANCE of ``rows`` are added to. ``moments``: by :func:`moments_of`, for ``reach``, which no
     edge's tilt exceeds.
@@ -168,8 +180,10 @@ def chosen_by_score(
     score: np.ndarray,
     uniform: np.ndarray,
 ) -> np.ndarray:
-    """One bin for each edge: a score by the edge's weights, then one of its bins by ``inside``
-    (periods * pairs, bins), the factors of both. ``uniform`` in [0, 1).
+    """Sample one bin for each edge, by its score.
+
+    A score is sampled by the edge's weights, then one of its bins by ``inside`` (periods * pairs, bins), the
+    factors of both. ``uniform`` in [0, 1).
 
     MEAN of ``rows`` is what a node's edges are owed: how much more their scores should have been so far, on
     the average, than they are. An edge leans towards what both its nodes are owed, so that nodes have what is

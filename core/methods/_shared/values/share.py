@@ -1,4 +1,4 @@
-"""The share of epsilon that what edges carry has, and the plan that it makes. Public facts only."""
+"""The share of epsilon of edge values, and its plan. Public facts only."""
 
 from __future__ import annotations
 
@@ -41,18 +41,20 @@ def carrying(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[EdgeType
 
 
 def why_idle(public: PublicFacts) -> str | None:
-    """Say why no share of epsilon could change anything; None where it does."""
+    """Say why no share of epsilon could change anything. None where it does."""
     if carrying(public.schema, public.edge_types):
         return None
     return "the edges asked for carry nothing; the schema may declare attributes of edges"
 
 
 def require_synthesised(public: PublicFacts) -> None:
-    """Refuse nothing: whatever edges carry is synthesised, of whole graphs and of live streams."""
+    """Refuse nothing. Whatever edges carry is synthesised, of whole graphs and of live streams."""
 
 
 def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
-    """List what is read of the values of all steps together, of every relation whose edges carry some.
+    """List the reads of edge values, of all steps together.
+
+    They are of every relation whose edges carry some.
 
     A snapshot of a live stream is charged its step's part, whatever came before it: any window of steps costs
     ``nano_epsilon`` at most.
@@ -66,15 +68,16 @@ def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
 
 
 def divided(relation: EdgeType, nano_epsilon: int) -> tuple[int, int]:
-    """Divide what a charged cell may spend on a relation: for the number of records of an edge, nothing where
-    that is one; and for each of its attributes.
+    """Divide a charged cell's budget between records and attributes.
+
+    The number of records of an edge has a part, nothing where that is one; so has each of its attributes.
     """
     numbers = 0 if relation.merged else max(1, int(nano_epsilon * NUMBERS_SHARE))
     return numbers, (nano_epsilon - numbers) // len(relation.attributes)
 
 
 def granted(plan: PrivacyPlan) -> dict[str, int]:
-    """Return what a charged cell of a relation may spend on its values, of a plan that reads nothing else."""
+    """Return a charged cell's budget for values, by relation. It is of a plan that reads nothing else."""
     return {
         each.edge_type: each.event.nano_epsilon for each in plan.allotments if isinstance(each.event, Pure)
     }

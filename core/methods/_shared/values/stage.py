@@ -1,4 +1,6 @@
-"""The stage that gives what edges carry to the edges of a method: any method that can draw a graph.
+"""The stage that gives sampled edges their values.
+
+Any method that can sample a graph may have it.
 
 It has a share of the job's epsilon, which the method does without. It draws one graph from the fitted model
 (free: the model is paid for), reads the attributes' tables by the degrees of that graph, and gives values to
@@ -42,7 +44,7 @@ M = TypeVar("M", bound="FittedModel")
 
 
 class EdgeValueStage(Stage):
-    """What edges carry, by tables that are paid for beside the edges themselves."""
+    """What edges carry, by tables that are paid separately."""
 
     share: ClassVar[Share] = value_share
     folder = "values"
@@ -50,18 +52,23 @@ class EdgeValueStage(Stage):
     beside_delta = True
 
     def described(self, method: Method) -> Method:
-        """Let edges of a release carry what the schema declares, where a share is set aside for it."""
+        """Add declared edge values to the method's releases.
+
+        They come where a share is set aside for them.
+        """
         return replace(method, carries=self.asked, values_plan=self.plan_of)
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
-        """List what each attribute of a relation pays for its margins, and for its values between classes.
+        """List what each attribute pays for margins and classes.
+
+        It is of a relation: its margins, and its values between classes.
 
         Counts of values by node are left out: which of two reads they are follows from a paid histogram.
         """
         return _value_reads(value_share.granted(plan), schema, plan.unit)
 
     def require_room(self, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]) -> None:
-        """Check the reads of nodes, which are the largest and move furthest: by a score for each end."""
+        """Check the reads of nodes. They are the largest and move furthest: by a score for each end."""
         _require_room(value_share.granted(plan), schema, nodes, plan.unit)
 
     def paid(
@@ -91,7 +98,7 @@ class EdgeValueStage(Stage):
         state: Path | None,
         progress: Progress,
     ) -> tuple[ValuedModel, StoredCells]:
-        """Pay for one snapshot's tables, and add to them what earlier ones have told.
+        """Pay for a live snapshot's tables, added to earlier ones.
 
         Every step is charged its own reads, which see its edges alone. What the next one may know are noisy
         tables added up, and degrees of graphs that paid models drew: post-processing.
@@ -135,7 +142,7 @@ class ValuedModel(FittedModel):
         return dressed(self.structure.sample(rng, progress), self.tables, rng)
 
     def training(self) -> Training:
-        """Tell how the structure was learned; nothing where it was not."""
+        """Report how the structure was learned, if it was."""
         return self.structure.training()
 
     def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
@@ -149,8 +156,10 @@ class ValuedModel(FittedModel):
 
 
 def with_values(model: M, folder: Path, method: str, params: type[Parameters]) -> M | ValuedModel:
-    """Put a structure's model, read from a folder, and the tables of what edges carry together again, where
-    it has some."""
+    """Join a structure's model and its tables of edge values.
+
+    The model is read from a folder; the tables may be absent.
+    """
     from core.methods._shared.frame.model import load_stored
 
     held = folder / VALUES.folder
@@ -160,7 +169,9 @@ def with_values(model: M, folder: Path, method: str, params: type[Parameters]) -
 def paid_cells(
     relation: EdgeType, drawn: EdgeTable, paid: Callable[[int, EdgeTable], Columns], rng: Rng
 ) -> dict[tuple[str, int | None], Columns]:
-    """Pay for all that a relation's edges carry; its cells of a :class:`ValuedModel`.
+    """Pay for all that a relation's edges carry.
+
+    Returned are its cells of a :class:`ValuedModel`.
 
     ``paid(place, records)``: the tables of the attribute of that place; the one after the last is the number
     of an edge's records. ``drawn``: the relation's edges in a graph that the structure's model drew, as are
