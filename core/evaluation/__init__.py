@@ -1,1 +1,1 @@
-"""Statistics of one graph, comparisons of two, and attacks on a published one. Knows no service."""
+"""Statistics of one graph, comparisons of two, and attacks. Knows no service."""

@@ -1,4 +1,6 @@
-"""What a comparison is read against: a random graph at the one end, the original's own noise at the other.
+"""The two ends that a comparison is read against.
+
+A random graph at the one end, the original's own noise at the other.
 
 A distance from the original says little by itself. Here the same distances are measured for two graphs that
 nobody published. ``uniform`` has the original's number of edges in every relation and step, and nothing else
@@ -48,7 +50,9 @@ Draw = Callable[[Cell, Generator], np.ndarray]
 def anchors(
     original: Graph, relations: Sequence[EdgeType], suite: Suite, progress: Progress
 ) -> dict[str, Any]:
-    """Measure ``draws``, and the row of ``uniform`` and ``resampled`` graphs: means over draws, relations,
+    """Measure uniform and resampled graphs, the row's anchors.
+
+    Returned are ``draws``, and the row of ``uniform`` and ``resampled`` graphs: means over draws, relations,
     steps.
 
     ``relations`` are the protected ones that are compared. The draws are seeded: a comparison that is made
@@ -85,7 +89,7 @@ def anchors(
 
 
 def redrawn(original: Graph, relations: Sequence[EdgeType], draw: Draw, rng: Generator) -> Graph:
-    """Draw the cells of ``relations`` anew; all else is as in the original. O(m log m)."""
+    """Resample the cells of ``relations``. All else is as in the original. O(m log m)."""
     tables = dict(original.edges)
     for relation in relations:
         cells = [original.cell(relation.name, step) for step in original.schema.steps_of(relation.name)]
@@ -102,7 +106,7 @@ def redrawn(original: Graph, relations: Sequence[EdgeType], draw: Draw, rng: Gen
 
 
 def uniform(cell: Cell, rng: Generator) -> np.ndarray:
-    """Draw keys of as many edges as the cell has, uniform among all that it could have."""
+    """Sample uniform keys, as many as the cell has edges. They are uniform among all that it could have."""
 
     def ends(count: int) -> tuple[np.ndarray, np.ndarray]:
         return rng.integers(0, cell.source_count, count), rng.integers(0, cell.target_count, count)
@@ -111,7 +115,9 @@ def uniform(cell: Cell, rng: Generator) -> np.ndarray:
 
 
 def resampled(cell: Cell, rng: Generator, share: float = REDRAWN) -> np.ndarray:
-    """Draw anew a share of the cell's edges, at least one, between drawn ends; keys.
+    """Resample a share of the cell's edges, at least one.
+
+    Their ends are sampled; returned are keys.
 
     An end is drawn as often as it has edges: what changes is chance, not the degrees that are expected.
     """

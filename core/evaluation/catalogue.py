@@ -1,4 +1,6 @@
-"""Every structural metric by family: what the suites choose from and the documentation prints.
+"""Every structural metric by family.
+
+Suites choose from them and the documentation prints them.
 
 A family is a module of :mod:`core.evaluation.utility` that binds ``SCALARS`` or ``DISTANCES``; found, not
 listed.
@@ -45,5 +47,5 @@ DISTANCES: tuple[Metric, ...] = tuple(metric for family in DISTANCE_FAMILIES for
 
 
 def described(suite: Suite) -> dict[str, dict[str, Any]]:
-    """Describe every metric of ``suite`` by name: title, definition, family and direction."""
+    """Describe every metric of ``suite`` by name. It has a title, definition, family and direction."""
     return {metric.name: metric.to_json() for metric in of_suite(SCALARS + DISTANCES, suite)}

@@ -1,4 +1,4 @@
-"""Two graphs side by side: a row of every metric of a suite."""
+"""Comparison of two graphs: a row of a suite's metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ GROWS = {metric.name: metric.grows for metric in SCALARS}
 
 
 def scalars_of(view: UndirectedView, suite: Suite, only: Set[str] | None = None) -> dict[str, Value]:
-    """Compute every scalar of one graph in ``suite``, in report order; of ``only`` these, where given."""
+    """Compute every scalar of one graph in ``suite``.
+
+    They are in report order; of ``only`` these, where given.
+    """
     values: dict[str, Value] = {}
     for family in SCALAR_FAMILIES:
         wanted = _wanted(family.SCALARS, suite, only)
@@ -32,7 +35,9 @@ def compared(
     only: Set[str] | None = None,
     factor: float | None = None,
 ) -> dict[str, Any]:
-    """Make one row: ``step``, ``scalars`` (both values, both errors), ``distances``; nodes aligned by index.
+    """Compare both graphs in one row.
+
+    It has ``step``, ``scalars`` (both values, both errors), ``distances``; nodes aligned by index.
 
     ``only``: names of the metrics that are wanted; None: all of the suite. ``factor``, where the synthetic
     graph has so many times the original's nodes: the original's counts are multiplied by it, and what needs

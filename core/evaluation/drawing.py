@@ -1,4 +1,4 @@
-"""Places for the nodes of a small graph, so that a report can draw it."""
+"""The layout of a small graph's nodes, for reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 
 
 def draw(graph: Graph) -> dict[str, Any] | None:
-    """Draw all steps and relations as one graph: the fields of ``core.reports.statistics.Drawing``.
+    """Lay out all steps and relations as one graph.
+
+    Returned are the fields of ``core.reports.statistics.Drawing``.
 
     None above 256 nodes or 1024 different pairs: nobody could read the picture. Nodes stand type after type,
     without ids. Reads ``graph`` alone and uses no randomness: equal graphs give equal drawings.
@@ -49,7 +51,9 @@ def draw(graph: Graph) -> dict[str, Any] | None:
 
 
 def layout(nodes: int, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Place nodes in the unit square, float64 (nodes, 2), by spring forces with a pull to the centre.
+    """Place nodes in the unit square by spring forces.
+
+    The result is float64 (nodes, 2); the forces have a pull to the centre.
 
     Fruchterman and Reingold (1991), from a spiral in which nodes of high degree stand inside; the pull keeps
     components together, and the spiral keeps nodes without an edge in a ring around them. O(ROUNDS * n^2).

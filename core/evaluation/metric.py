@@ -1,4 +1,4 @@
-"""What a metric is called, what it means, and from which suite on it is computed."""
+"""A metric's name, meaning, and least suite. From that suite on it is computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Suite(StrEnum):
     FULL = "full"
 
     def includes(self, other: Suite) -> bool:
-        """Tell whether what ``other`` computes is computed by this suite too."""
+        """Tell whether this suite computes what ``other`` does."""
         order = tuple(Suite)
         return order.index(other) <= order.index(self)
 
@@ -37,7 +37,9 @@ Value = float | int | None | Estimate
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: ``definition`` states formula, conventions and source; ``better`` is for distances only.
+    """One metric.
+
+    ``definition`` states formula, conventions and source; ``better`` is for distances only.
 
     ``grows``: the power of the number of nodes that it goes with while degrees stay: 1 of a count of edges.
     ``same_nodes``: it needs both graphs to have the same nodes.

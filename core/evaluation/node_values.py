@@ -1,4 +1,7 @@
-"""What nodes carry, compared: synthetic attributes beside those of the original. For curators only."""
+"""Comparison of what nodes carry.
+
+Synthetic attributes are compared with those of the original. For curators only.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,9 @@ def described() -> dict[str, dict[str, Any]]:
 
 
 def compare_node_values(original: Graph, synthetic: Graph, edge_type: EdgeType) -> list[dict[str, Any]]:
-    """Compare every synthetic attribute of the nodes at the ends of a relation that both graphs carry.
+    """Compare every synthetic attribute of a relation's end nodes.
+
+    It is one that both graphs carry.
 
     Nodes need not be aligned: nothing here compares a node with itself. A row of ``scalars`` and
     ``distances`` for each attribute, as for other metrics; between two node types those of sources first,
@@ -215,7 +220,7 @@ def _row(ours: _Side, theirs: _Side) -> dict[str, Any]:
 
 
 def assortativity_of(mixing: np.ndarray) -> float | None:
-    """Newman's coefficient of a matrix of shares; None where it is undefined."""
+    """Compute Newman's assortativity of a matrix of shares. None where it is undefined."""
     by_chance = float(mixing.sum(axis=0) @ mixing.sum(axis=1))
     if not mixing.any() or by_chance >= 1:
         return None
@@ -223,7 +228,7 @@ def assortativity_of(mixing: np.ndarray) -> float | None:
 
 
 def association_of(mixing: np.ndarray) -> float | None:
-    """Cramér's V of a matrix of shares; None where it is undefined."""
+    """Compute Cramér's V of a matrix of shares. None where it is undefined."""
     rows, columns = mixing.sum(axis=1), mixing.sum(axis=0)
     table = mixing[np.ix_(rows > 0, columns > 0)]
     if min(table.shape, default=0) < 2:

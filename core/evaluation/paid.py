@@ -1,4 +1,7 @@
-"""The true answers to what a release paid for: how far off its noisy numbers are. For curators only."""
+"""The true answers to a release's paid reads.
+
+They tell how far off its noisy numbers are. For curators only.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ from graphveil.models.reports import ROWS
 
 
 def exact(graph: Graph, asked: Measurement) -> np.ndarray | None:
-    """Answer without noise what was asked, of this graph; int64, in the order of the paid answer.
+    """Answer a paid read on this graph without noise.
+
+    The result is int64, in the order of the paid answer.
 
     None where the graph alone does not say: of edges of which only some count at each node, which ones those
     are was drawn; and where the graph carries no such values. O(n + m).

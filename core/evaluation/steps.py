@@ -1,4 +1,4 @@
-"""Which snapshots are read, and how figures of several become one."""
+"""Choice of evaluated snapshots, and means over them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STANDARD_ERRORS = ("original_standard_error", "synthetic_standard_error")
 
 
 def evaluated_steps(schema: GraphSchema, suite: Suite = Suite.QUICK) -> tuple[int, ...]:
-    """Choose the steps that are read: all, or evenly spaced ones with both ends. A public rule."""
+    """Choose the evaluated steps. They are all, or evenly spaced ones with both ends. A public rule."""
     limit = MAX_STEPS_EVALUATED[suite]
     if schema.steps <= limit:
         return tuple(range(schema.steps))
@@ -25,12 +25,12 @@ def evaluated_steps(schema: GraphSchema, suite: Suite = Suite.QUICK) -> tuple[in
 
 
 def steps_of(schema: GraphSchema, edge_type: EdgeType, suite: Suite) -> tuple[int | None, ...]:
-    """Choose the evaluated steps of a relation; (None,) for one without time."""
+    """Choose the evaluated steps of a relation. They are (None,) for one without time."""
     return evaluated_steps(schema, suite) if edge_type.temporal else (None,)
 
 
 def mean_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Average the defined values of compared rows, field by field: a mean of errors, not of values."""
+    """Average the defined values of compared rows by field. It is a mean of errors, not of values."""
     first = rows[0]
     return {
         "step": None,

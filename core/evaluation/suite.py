@@ -1,4 +1,6 @@
-"""The suite: what is said of one synthetic graph, and how it compares with its original.
+"""The suite: description of a release, and comparison.
+
+It has what is said of one synthetic graph, and how it compares with its original.
 
 :func:`public_statistics` sees the synthetic graph alone and may be published. :func:`compare` reads the
 original: its result is for the original's curators only.
@@ -33,7 +35,9 @@ PUBLISHED = Suite.QUICK
 
 
 def public_statistics(synthetic: Graph) -> dict[str, Any]:
-    """Describe the synthetic graph alone, as JSON-able values; a function of nothing else.
+    """Describe the synthetic graph only, as JSON-able values.
+
+    They are a function of nothing else.
 
     Per edge type: one row a step, the means over steps, and the degree distribution of every side. Time and
     memory are those of the largest cell: near-linear in m apart from triangles (m * arboricity).
@@ -50,7 +54,9 @@ def public_statistics(synthetic: Graph) -> dict[str, Any]:
 
 
 def degree_statistics(schema: GraphSchema, found: np.ndarray) -> dict[str, Any]:
-    """Describe a synthetic graph of one undirected relation by its degrees (n,) alone.
+    """Describe a synthetic graph by its degrees (n,) only.
+
+    It has one undirected relation.
 
     As :func:`public_statistics` does, with the metrics that follow from degrees: all else needs the edges
     together. O(n).
@@ -120,7 +126,9 @@ def _type_statistics(graph: Graph, edge_type: EdgeType) -> dict[str, Any]:
 def compare(
     original: Graph, synthetic: Graph, suite: Suite, progress: Progress, factor: float | None = None
 ) -> dict[str, Any]:
-    """Compare every metric of every protected relation, original against synthetic; curators only.
+    """Compare every metric of every protected relation.
+
+    It is original against synthetic; curators only.
 
     Both graphs have one universe, nodes aligned by index. Per edge type: one row a step and the means over
     steps, and what edges and nodes carry in both; ``overall`` is the mean over edge types. Relations that

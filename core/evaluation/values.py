@@ -1,4 +1,7 @@
-"""What edges carry, compared: values of a synthetic graph beside those of its original. For curators only."""
+"""Comparison of what edges carry.
+
+Values of a synthetic graph are compared with those of its original. For curators only.
+"""
 
 from __future__ import annotations
 
@@ -127,8 +130,10 @@ def described() -> dict[str, dict[str, Any]]:
 
 
 def compare_values(original: Graph, synthetic: Graph, edge_type: EdgeType) -> list[dict[str, Any]]:
-    """Compare every attribute of the relation that both graphs carry, in declared order, record by record;
-    and, where each is kept, how many an edge has. Else nothing.
+    """Compare every attribute of the relation in both graphs.
+
+    They are what both carry, in declared order, record by record; and, where each is kept, how many an edge
+    has. Else nothing.
 
     Nodes are aligned by index. A row of ``scalars`` and ``distances``, as for other metrics. O(m + n bins).
     """

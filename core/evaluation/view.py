@@ -1,4 +1,4 @@
-"""A cell seen as one simple undirected graph: what the structural metrics are defined on."""
+"""A cell seen as one simple undirected graph. The structural metrics are defined on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Sized(Protocol):
-    """What is known of an undirected graph whose edges need not be there."""
+    """What is known of an undirected graph without its edges. They need not be there."""
 
     @property
     def node_count(self) -> int: ...
@@ -37,7 +37,10 @@ class Sized(Protocol):
 
 @dataclass(frozen=True)
 class DegreesView:
-    """A simple undirected graph within one node type, of which the ``degrees`` (n,) int64 are known alone."""
+    """A simple undirected graph known by its degrees only.
+
+    It is within one node type; ``degrees`` is (n,) int64.
+    """
 
     degrees: np.ndarray
 
@@ -60,7 +63,9 @@ class DegreesView:
 
 @dataclass(frozen=True)
 class UndirectedView:
-    """A simple undirected graph over nodes 0..node_count-1; every pair (u, v) stands once, ``u < v``.
+    """A simple undirected graph over nodes 0..node_count-1.
+
+    Every pair (u, v) stands once, ``u < v``.
 
     ``bipartite`` says that the first ``source_count`` nodes and the rest are two sides without inner edges.
     ``stored`` is the number of edges as the relation counts them (both directions of a directed one),
@@ -79,7 +84,9 @@ class UndirectedView:
 
     @classmethod
     def of(cls, cell: Cell) -> UndirectedView:
-        """View a cell: directions dropped, both sides of a bipartite relation laid end to end.
+        """View a cell as an undirected graph.
+
+        Directions are dropped, and both sides of a bipartite relation laid end to end.
 
         A pair joined in both directions becomes one edge. O(m), O(m log m) for a directed relation.
         """
@@ -96,7 +103,10 @@ class UndirectedView:
 
     @classmethod
     def of_pairs(cls, node_count: int, u: np.ndarray, v: np.ndarray) -> UndirectedView:
-        """Build the undirected graph of (u, v) pairs over ``node_count`` nodes; loops and repeats dropped."""
+        """Build the undirected graph of (u, v) pairs.
+
+        It has ``node_count`` nodes; loops and repeats are dropped.
+        """
         low, high = np.minimum(u, v).astype(np.int64), np.maximum(u, v).astype(np.int64)
         keys = np.unique((low * node_count + high)[low != high])
         u, v = keys // max(node_count, 1), keys % max(node_count, 1)
@@ -132,7 +142,7 @@ class UndirectedView:
         return nk.GraphFromCoo(pairs, n=self.node_count)
 
     def once(self, compute: Callable[[UndirectedView], T]) -> T:
-        """Compute ``compute(self)`` at the first call only: families share triangles and partitions."""
+        """Compute ``compute(self)`` at the first call only. Families share triangles and partitions."""
         if compute not in self._found:
             self._found[compute] = compute(self)
         found: T = self._found[compute]
@@ -140,7 +150,10 @@ class UndirectedView:
 
 
 def slots(cell: Cell) -> int:
-    """Count the edges that the cell could hold: n(n-1)/2, n(n-1) when directed, or n_source * n_target."""
+    """Count the edges that the cell could hold.
+
+    That is n(n-1)/2, n(n-1) when directed, or n_source * n_target.
+    """
     n = cell.source_count
     if not cell.edge_type.homogeneous:
         return n * cell.target_count
@@ -148,7 +161,9 @@ def slots(cell: Cell) -> int:
 
 
 def sides(cell: Cell) -> dict[str, np.ndarray]:
-    """Count the degree vectors that a relation has, int64, one entry per node of the side's universe.
+    """Compute the degree vectors of a relation's sides.
+
+    They are int64, one entry per node of the side's universe.
 
     Undirected within one node type: ``degree``. Directed within one type: ``out`` and ``in``.
     Between two types: ``source`` and ``target``. O(n + m).

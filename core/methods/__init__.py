@@ -1,1 +1,1 @@
-"""Synthesis methods: one file or folder each, discovered by the registry."""
+"""Synthesis methods. One file or folder each, discovered by the registry."""

@@ -106,7 +106,9 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Training:
-    """How a model was learned; all of it public or paid for, or of a release without a guarantee.
+    """How a model was learned.
+
+    All of it is public or paid for, or of a release without a guarantee.
 
     ``curves`` maps a name to its values, one for each step or epoch. ``notes`` are sentences for the reader.
     ``collapsed``: whether the generated data are degenerate, None where nothing says so.
@@ -119,7 +121,7 @@ class Training:
 
 @dataclass(frozen=True)
 class GraphKinds:
-    """The shapes of graph that a method takes; False means refused. ``several``: relations in one fit."""
+    """The shapes of graph that a method takes. False means refused. ``several``: relations in one fit."""
 
     static: bool = False
     temporal: bool = False
@@ -131,7 +133,10 @@ class GraphKinds:
 
 
 class Progress(Protocol):
-    """Called with public numbers only: a stage name and how many of its public steps are done."""
+    """A progress callback, called with public numbers only.
+
+    They are a stage name and how many of its public steps are done.
+    """
 
     def __call__(self, stage: str, done: int, total: int) -> None: ...
 
@@ -159,11 +164,14 @@ class FittedModel(ABC):
         return Training()
 
     def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
-        """Return paid-for output by name and node type: (n, d) numbers, rows in the universe's order."""
+        """Return paid-for vectors by name and node type.
+
+        They are (n, d) numbers, rows in the universe's order.
+        """
         return {}
 
     def edge_weights(self) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
-        """Return the weights that every sample's pairs are published with, by relation.
+        """Return the published weights of every sample's pairs, by relation.
 
         Sorted int64 keys ``low * nodes + high`` of the universe's indices, and a float32 in (0, 1] each;
         empty where samples are plain graphs.
@@ -171,12 +179,12 @@ class FittedModel(ABC):
         return {}
 
     def hidden_links(self) -> SensitiveLinks | None:
-        """Return the links that it hid, for its curators' comparison: private, never released."""
+        """Return the links that it hid. They are for its curators' comparison: private, never released."""
         return None
 
 
 class StreamState(Protocol):
-    """What one snapshot of a live stream hands to the next: outputs already paid for, nothing else."""
+    """What one live snapshot hands to the next. It is outputs already paid for, nothing else."""
 
     def save(self, folder: Path) -> None:
         """Write Parquet, JSON or safetensors into ``folder``; never pickle."""
@@ -184,7 +192,10 @@ class StreamState(Protocol):
 
 
 class ShardLaw(Protocol):
-    """What shards are drawn from: all of them together are one graph. Post-processing of a fitted model."""
+    """The law that shards are sampled from.
+
+    All of them together are one graph. Post-processing of a fitted model.
+    """
 
     @property
     def edges(self) -> int:
@@ -202,28 +213,35 @@ class ShardLaw(Protocol):
 
 
 class Mixing(Protocol):
-    """How the model of a method tells its degrees, and takes groups that meet as was read."""
+    """How a method's model gives degrees and takes groups. The groups meet as was read."""
 
     def ends(self, model: Any) -> Mapping[str, Ends]:
         """Return the paid degrees of every relation, all steps together."""
         ...
 
     def communities(self, model: Any, relation: str) -> np.ndarray | None:
-        """Return the labels that the relation's edges are drawn by, int64 (n,); None where there are none,
-        or each step has its own."""
+        """Return the labels that the relation's edges are sampled by.
+
+        They are int64 (n,); None where there are none, or each step has its own.
+        """
         ...
 
     def mixed(
         self, model: Any, groups: Mapping[str, np.ndarray], shares: Mapping[str, np.ndarray]
     ) -> FittedModel:
-        """Return the model that draws edges by ``groups`` (n,) of node types, and ``shares`` of relations:
-        see :class:`core.methods._shared.node_values.fit.Labelled`."""
+        """Return the model that samples edges by groups.
+
+        They are ``groups`` (n,) of node types, and ``shares`` of relations: see
+        :class:`core.methods._shared.node_values.fit.Labelled`.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Sharding:
-    """How a method reads a graph whose edges stay in parts, and draws graphs in shards.
+    """How a method reads graphs in parts and samples shards.
+
+    The edges stay in parts.
 
     ``counted``: parameters with which it can, where all others are left out.
     ``require(params)`` raises ``errors.NotAccepted`` with the field to mend for others.
@@ -276,7 +294,9 @@ def nothing_of(plan: PrivacyPlan) -> PrivacyPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """One synthesis method: what it is, what it takes, and how it plans, fits and loads.
+    """One synthesis method.
+
+    What it is, what it takes, and how it plans, fits and loads.
 
     Importing a method needs neither torch nor numba: heavy imports stand inside functions or in inner files.
 
@@ -352,12 +372,14 @@ class Method:
     mixing: Callable[[], Mixing] | None = None
 
     def accelerated(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
-        """Tell what a GPU is to a job: nothing, unless the method says otherwise."""
+        """Tell what a GPU is to a job. It is nothing, unless the method says otherwise."""
         return Accelerator.NONE if self.accelerator is None else self.accelerator(params, public, nodes)
 
     def synthesised(self, params: Any) -> dict[str, bool]:
-        """Tell what a release has beside bare edges: ``values`` of edges, ``node_values``, and of those
-        ``vectors`` too."""
+        """Tell what a release has in addition to bare edges.
+
+        That is ``values`` of edges, ``node_values``, and of those ``vectors`` too.
+        """
         return {
             "values": self.carries(params),
             "node_values": self.carries_nodes(params),
@@ -368,7 +390,7 @@ class Method:
 def checked(
     plan: Callable[[Any, PublicFacts], PrivacyPlan], also: Callable[[Any, PublicFacts, PrivacyPlan], None]
 ) -> Callable[[Any, PublicFacts], PrivacyPlan]:
-    """Return ``plan`` with what ``also`` refuses of its plans; their docstrings are one."""
+    """Return ``plan`` with what ``also`` refuses of its plans. Their docstrings are one."""
 
     def both(params: Any, public: PublicFacts) -> PrivacyPlan:
         made = plan(params, public)
@@ -380,7 +402,9 @@ def checked(
 
 
 def require_accepted(method: Method, public: PublicFacts) -> None:
-    """Check that protected relations, unit and budget are of a sort that ``method`` declares to take.
+    """Check that ``method`` takes such relations, unit and budget.
+
+    It declares what protected relations, unit and budget it takes.
 
     Raises ``errors.NotAccepted`` with the field to mend. Reads public facts only.
     """

@@ -1,4 +1,6 @@
-"""``method: auto``: which method suits a request, from public facts alone.
+"""``method: auto``: the choice of a method.
+
+It is from public facts only.
 
 Read are the sizes of the node universes, the sorts of relations, the unit, epsilon, and a *declared* bound on
 the number of edges where there is one; nothing of the graph. The choice costs nothing, and so may be shown.
@@ -61,7 +63,9 @@ MOST_TOLD = 6
 
 @dataclass(frozen=True)
 class Choice:
-    """The method that was chosen, why, in plain words, and the parameters that are not its defaults.
+    """The method that was chosen, and why.
+
+    The reason is in plain words; with it are the parameters that are not its defaults.
 
     ``plan`` is the method's plan with them, of the facts that it was chosen for.
     """
@@ -93,7 +97,7 @@ class Request:
         return self.allowed is None or name in self.allowed
 
     def structure(self, relation: str) -> StructureChoice | None:
-        """Return the structure that is named for the relation; None where the rules choose."""
+        """Return the structure that is named for the relation. None where the rules choose."""
         found = self.named.get(relation) or self.named.get(REST)
         return None if found is None or found.method == AUTO else found
 
@@ -121,17 +125,19 @@ class Carry(Parameters):
 
     @property
     def values(self) -> float | None:
-        """The share for what edges carry; None leaves it to the rules."""
+        """Return the share for what edges carry. None leaves it to the rules."""
         return self.attribute_share if self.carry else 0
 
     @property
     def rows(self) -> float | None:
-        """The share for protected attributes of nodes; None leaves it to the rules."""
+        """Return the share for protected attributes of nodes. None leaves it to the rules."""
         return self.node_attribute_share if self.carry else 0
 
 
 def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY) -> Choice:
-    """Choose a structure for each relation, and shares for all that is declared beside edges.
+    """Choose a structure for each relation, and shares.
+
+    Shares are for all that is declared in addition to edges.
 
     ``nodes``: the size of every node universe by type. A function of its arguments alone, and of which
     methods are registered. What edges carry and protected attributes of nodes are carried where any structure
@@ -395,7 +401,9 @@ def choose_in_parts(
     allowed: Collection[str] | None = None,
     had: Container[str] | None = None,
 ) -> Choice:
-    """Choose the first method by name that reads edges in parts, with the parameters that make it.
+    """Choose the first method by name that reads parts.
+
+    It reads edges in parts; returned too are the parameters that make it.
 
     ``nodes``, ``allowed`` and ``had``: as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes
     it.

@@ -110,7 +110,7 @@ def plan(params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
 
 
 def fit(graph: PrivateGraph, plan: PrivacyPlan, params: ComposedParams, progress: Progress) -> ComposedModel:
-    """Fit every relation by its own method, at the plan's cost at most."""
+    """Fit every relation by its own method. It costs what the plan does at most."""
     from core.methods._shared.composition.model import Fitted
 
     fitted = []
@@ -127,7 +127,7 @@ def step(
     state: Path | None,
     progress: Progress,
 ) -> tuple[ComposedModel, ComposedState]:
-    """Fit one snapshot of a live stream, and return what each relation's next one may know."""
+    """Fit one snapshot of a live stream. Returned too is what each relation's next one may know."""
     from core.methods._shared.composition.model import ComposedState, Fitted, folder_of
 
     fitted: list[Fitted] = []
@@ -147,7 +147,7 @@ def step(
 def planned_reads(
     params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Sequence[PlannedRead]:
-    """Return the reads that every relation's method names; see :class:`Method`."""
+    """Return the reads of every relation's method. See :class:`Method`."""
     return [
         read
         for part in parts_in(params, schema, plan)
@@ -167,7 +167,7 @@ def require_room(
 def true_shares(
     params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Mapping[str, tuple[float, float]]:
-    """Compute them for the relations whose method follows bits of pairs; see :class:`Method`."""
+    """Compute them for relations that follow bits of pairs. Their method does so; see :class:`Method`."""
     found: dict[str, tuple[float, float]] = {}
     for part in parts_in(params, schema, plan):
         own = plan_of_part(plan, schema, part)
@@ -176,7 +176,7 @@ def true_shares(
 
 
 def resize(model: ComposedModel, origins: Mapping[str, np.ndarray]) -> ComposedModel:
-    """Return the model whose parts all draw over the same other nodes; see :class:`Method`."""
+    """Return the model with all parts over other nodes. They are the same for all; see :class:`Method`."""
     from core.methods._shared.composition.model import resized
 
     return resized(model, origins)
@@ -304,10 +304,16 @@ def mixing() -> Mixing:
 
 
 class Groups(NodeValueStage):
-    """Groups of attribute values, dealt once and handed to each relation's own model."""
+    """Groups of attribute values, dealt once for all relations.
+
+    They are handed to each relation's own model.
+    """
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
-        """List the tables of rows; none under unit node, where their cost follows from how edges are read."""
+        """List the tables of rows.
+
+        There are none under unit node, where their cost follows from how edges are read.
+        """
         return () if plan.unit is Unit.NODE else super().planned_reads(plan, schema)
 
     def paid(
@@ -319,7 +325,7 @@ class Groups(NodeValueStage):
         params: Any,
         progress: Progress,
     ) -> LabelledModel:
-        """Pay for rows of nodes; under unit node for those of persons."""
+        """Pay for rows of nodes. Under unit node these are persons' rows."""
         if plan.unit is not Unit.NODE:
             return super().paid(method, model, graph, plan, params, progress)
         from core.methods._shared.composition.persons import labelled
@@ -351,7 +357,7 @@ def _require_mixing(params: ComposedParams, public: PublicFacts) -> None:
 
 
 def carries(params: ComposedParams) -> bool:
-    """Tell whether edges carry what the schema declares: paid for together, or by each structure."""
+    """Tell whether edges carry what the schema declares. It is paid for together, or by each structure."""
     return STAGED.carries(params) or any(
         each.generator.carries(each.params) for each in params.structures.values()
     )
@@ -382,7 +388,7 @@ EDGES = Method(
 
 
 def values_plan(plan: PrivacyPlan) -> PrivacyPlan:
-    """Return the part of the plan that reads what edges carry; under NODE that of every structure."""
+    """Return the part of the plan that reads edge values. Under NODE it is that of every structure."""
     if plan.unit is not Unit.NODE:
         return VALUES.plan_of(plan)
     return plan.only(*{each.purpose for each in plan.allotments if unmarked(each.purpose) == VALUES_PURPOSE})

@@ -57,7 +57,7 @@ def idle(params: DegreeTriangleParams) -> Iterable[Idle]:
 
 
 def cell_reads(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
-    """Return what the counts, degrees and tails of every cell cost."""
+    """Return the cost of each cell's counts, degrees and tails."""
     budget = shares(params, nano_epsilon)
     asked = {
         "edge_count": "count",
@@ -69,14 +69,14 @@ def cell_reads(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int
 
 
 def parts() -> Parts:
-    """Paying for the noisy values, and matching and rewiring by them."""
+    """Return paying for noisy values, and matching and rewiring."""
     from core.methods._shared.triangles.draw import draw, fit
 
     return Parts(fit, draw)
 
 
 def law() -> Law:
-    """Degrees go to the nodes that repeat others, and triangles grow with them."""
+    """Give degrees to repeated nodes, and scale triangles. These grow with the nodes that repeat others."""
     from core.methods._shared.triangles.draw import resized
 
     return resized

@@ -90,14 +90,14 @@ def fit(graph: PrivateGraph, plan: PrivacyPlan, params: EdgeRandParams, progress
 def require_room(
     params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
-    """Check the symmetric form by the sizes that the schema leaves open; see :class:`Method`."""
+    """Check the symmetric form by the sizes left open. The schema leaves them open; see :class:`Method`."""
     CELLS.require_room(params, plan, schema, nodes)
     if params.form == "symmetric":
         _require_affordable(plan, schema, nodes)
 
 
 def cell_reads(params: EdgeRandParams, nano_epsilon: int) -> dict[str, int]:
-    """Return what the number of edges of every cell costs; the balanced form alone asks for it."""
+    """Return the cost of every cell's edge count. The balanced form only asks for it."""
     if params.form == "symmetric":
         return {}
     return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
@@ -106,7 +106,7 @@ def cell_reads(params: EdgeRandParams, nano_epsilon: int) -> dict[str, int]:
 def true_shares(
     params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Mapping[str, tuple[float, float]]:
-    """Compute the expected share of true edges: those kept, among them and those that appear."""
+    """Compute the expected share of true edges. It is of those kept, among them and those that appear."""
     from core.methods._shared.flips.true_edges import kept_shares
     from core.privacy.mechanisms.randomised_response import Flips
 

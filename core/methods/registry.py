@@ -1,4 +1,6 @@
-"""Every generator by name: those beside this file, and those that installed packages enter.
+"""Every generator by name.
+
+They are those in this folder, and those that installed packages enter.
 
 A package enters its methods in the group ``graphveil.methods`` of its entry points, each by ``module:name``.
 """
@@ -30,7 +32,7 @@ _ASSURANCES = frozenset({"proven", "reviewed", "experimental"})
 
 
 def refusals(candidate: Any) -> list[str]:
-    """List what keeps ``candidate`` from being a method; empty when it is complete."""
+    """List what keeps ``candidate`` from being a method. It is empty when it is complete."""
     if not isinstance(candidate, Method):
         return ["it must be a Method"]
     found = [
@@ -74,7 +76,9 @@ def refusals(candidate: Any) -> list[str]:
 
 
 def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Method]:
-    """Collect generators by name, in name order; ``candidates``: where each comes from, and the object.
+    """Collect generators by name, in name order.
+
+    ``candidates``: where each comes from, and the object.
 
     Raises TypeError for an incomplete generator, or a name used twice.
     """
@@ -91,7 +95,7 @@ def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Method]:
 
 
 def built_in() -> Iterator[tuple[str, Any]]:
-    """Yield what the modules and packages beside this file bind to ``GENERATOR``."""
+    """Yield each ``GENERATOR`` of this folder's modules and packages."""
     for module in _own_modules():
         name = f"{package.__name__}.{module}"
         yield name, getattr(importlib.import_module(name), "GENERATOR", None)
@@ -146,17 +150,20 @@ def installed(library: str) -> bool:
 
 
 def missing(libraries: Iterable[str]) -> list[str]:
-    """List those of the libraries, as they are imported, that are not installed."""
+    """List the libraries that are not installed. They are named as they are imported."""
     return [library for library in libraries if not installed(library)]
 
 
 def runnable() -> frozenset[str]:
-    """Name the generators that could run here: those whose libraries are installed."""
+    """Name the generators that could run here. Their libraries are installed."""
     return frozenset(name for name, each in _discovered().items() if not missing(each.needs))
 
 
 def common() -> frozenset[str]:
-    """Name the generators that all have who run the engine: the service's own that need no more libraries."""
+    """Name the generators of every installed engine.
+
+    They are the service's own that need no more libraries.
+    """
     ours = _ours()
     return frozenset(name for name, each in _discovered().items() if name in ours and not each.needs)
 

@@ -1,4 +1,6 @@
-"""Whether what a plan reads fits what may be read: asked of public facts, before anything is reserved.
+"""Whether a plan's reads fit what may be read.
+
+It is decided from public facts, before anything is reserved.
 
 The limits are those that the reads themselves ask (:mod:`core.privacy.limits`), so that what plans also fits.
 A read that every fit makes is looked up among the planned ones; what follows from a paid answer, at its
@@ -23,8 +25,11 @@ FEWER = "; declare fewer nodes, or choose a method that reads no value for each 
 def require_room(
     method: Method, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
-    """Raise NotAccepted, with the field to mend, where a read of the plan would be refused by its size or
-    sensitivity. ``nodes``: the sizes of the universes. O(relations and what the plan lists)."""
+    """Raise NotAccepted where a read would be refused.
+
+    A read of the plan is, by its size or sensitivity; the field to mend is named. ``nodes``: the sizes of the
+    universes. O(relations and what the plan lists).
+    """
     if plan.kind is GuaranteeKind.NONE:
         return
     for read in method.planned_reads(params, plan, schema, nodes):
@@ -33,14 +38,20 @@ def require_room(
 
 
 def require_nodes(schema: GraphSchema, relation: str, nodes: Mapping[str, int], each: int = 1) -> None:
-    """Raise NotAccepted where ``each`` values for every node of a side are more than a read may return."""
+    """Raise NotAccepted where a side has too many values.
+
+    ``each`` values for every node of it are more than a read may return.
+    """
     declared = schema.edge_type(relation)
     most = max(nodes[declared.source], nodes[declared.target])
     limits.check_values(most * each, f"a read of {relation!r}", field="schema.node_types", mend=FEWER)
 
 
 def require_groups(relation: str, groups: int) -> None:
-    """Raise NotAccepted where edges between so many groups are more counts than a read may return."""
+    """Raise NotAccepted where groups make too many counts.
+
+    Edges between so many groups are more counts than a read may return.
+    """
     limits.check_values(
         groups * (groups + 1) // 2,
         f"a table of {groups} groups of {relation!r}",

@@ -1,4 +1,6 @@
-"""How a method divides epsilon among its reads, written as one: every read's share, and they sum to 1.
+"""A method's division of epsilon among its reads.
+
+It is written as one: every read's share, and they sum to 1.
 
 A method's parameters hold a share for each of its reads but one, which has what the others leave. A request
 may name them all at once instead (``shares``): that is another way to write the same parameters, which alone
@@ -19,7 +21,7 @@ ROUNDING = 1e-9
 
 
 def spread(model: type[Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters with ``shares`` written as each read's own parameter.
+    """Convert ``shares`` to each read's own parameter.
 
     Raises InvalidInput where the method has no reads of that sort, a read is unknown or set twice, a share
     is no number from 0 to 1, the shares do not sum to 1, or nothing is left for the last read.
@@ -48,7 +50,7 @@ def spread(model: type[Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shares_of(params: Any) -> dict[str, float]:
-    """Return every read's share, in the order that the method names them; empty for a method without any."""
+    """Return every read's share, in the method's order. It is empty for a method without any."""
     reads = params.READS if isinstance(params, Parameters) else ()
     named = {name: float(getattr(params, _parameter(name))) for name in reads[:-1]}
     return {**named, reads[-1]: round(1 - math.fsum(named.values()), 12)} if reads else {}

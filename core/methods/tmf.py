@@ -73,7 +73,9 @@ def cell_reads(params: TmFParams, nano_epsilon: int) -> dict[str, int]:
 def true_shares(
     params: TmFParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Mapping[str, tuple[float, float]]:
-    """Compute the expected share of true edges: the true cells that pass, among all that do.
+    """Compute the expected share of true edges.
+
+    It is the true cells that pass, among all that do.
 
     m p / (m p + (N - m) q) with the p and q of the module, at the declared bound on edges or a guess.
     """

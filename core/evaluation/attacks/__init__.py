@@ -1,4 +1,6 @@
-"""Attacks on a published graph, run by a curator who holds the original.
+"""Attacks on a published graph.
+
+A curator who holds the original runs them.
 
 ``run`` runs a suite's attacks. An attack on links is a scorer (the protocol in ``targets``); a new one joins
 the list in its file and :func:`core.evaluation.attacks.run.link_attacks`. ``scoring`` turns scores into what

@@ -1,4 +1,6 @@
-"""DPGGAN's hidden-link attack: find people in the release by their degree alone, then read their links.
+"""DPGGAN's hidden-link attack, by degree.
+
+It finds people in the release by their degree only, then reads their links.
 
 The paper (section 4, "Protecting individual links") aligns the nodes of a generated network with those of the
 original by degree, predicts links on the generated network, and checks them on the original. It names neither
@@ -25,7 +27,10 @@ from core.privacy.entropy import Generator, public_generator
 
 
 def aligned(original: np.ndarray, published: np.ndarray, rng: Generator) -> np.ndarray:
-    """Match each original node to the published one of its degree rank, int64; ties at random. O(n log n)."""
+    """Match original nodes to published ones by degree rank.
+
+    The result is int64; ties at random. O(n log n).
+    """
     theirs = np.lexsort((rng.random(len(published)), published))
     ours = np.lexsort((rng.random(len(original)), original))
     counterpart = np.empty(len(original), dtype=np.int64)
@@ -35,7 +40,10 @@ def aligned(original: np.ndarray, published: np.ndarray, rng: Generator) -> np.n
 
 @dataclass(frozen=True)
 class DegreeAlignment:
-    """The attack by someone who knows ``degrees``: those of the original's nodes, in the targets' indices."""
+    """The attack by someone who knows degrees.
+
+    ``degrees`` are those of the original's nodes, in the targets' indices.
+    """
 
     degrees: np.ndarray
     name: str = "degree_alignment"
@@ -53,7 +61,7 @@ class DegreeAlignment:
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
-        """Score 1 for a link of the counterparts, plus their resource allocation pressed below 1."""
+        """Score 1 for a link of the counterparts. Plus their resource allocation pressed below 1."""
         rng = public_generator(seed)
         counterpart = np.empty(published.node_count, dtype=np.int64)
         edge = published.source_count if published.bipartite else published.node_count

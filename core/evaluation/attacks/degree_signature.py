@@ -1,4 +1,6 @@
-"""The degree-signature attack: whoever knows a victim's degree looks for it in the published graph.
+"""The degree-signature attack.
+
+Whoever knows a victim's degree looks for it in the published graph.
 
 At step t, node i is found with probability (THEPUFF, Eq. 23)
 
@@ -26,7 +28,9 @@ DIRECTIONS = ("both", "out")
 
 
 def step_degrees(graph: Graph, step: int | None, direction: str = "both") -> dict[str, np.ndarray]:
-    """Count degrees in one step, per node type, int64: all timed edges of the step and all untimed edges.
+    """Count degrees in one step, per node type.
+
+    They are int64, of all timed edges of the step and all untimed edges.
 
     ``both`` counts an edge at both ends; ``out`` at its stored source only. O(n + m).
     """
@@ -64,7 +68,9 @@ def _refine(labels: np.ndarray, degrees: np.ndarray) -> np.ndarray:
 def degree_signature(
     original: Graph, published: Graph, steps: Sequence[int | None], direction: str = "both"
 ) -> dict[str, Any]:
-    """Average the attack's success over ``steps``, for one step's degree and for the whole sequence.
+    """Average the attack's success over ``steps``.
+
+    It is measured for one step's degree and for the whole sequence.
 
     Nodes are aligned by index. Returns ``per_step`` (Eq. 23), ``sequence``, ``per_type`` (Eq. 28: victim and
     crowd limited to one node type) and the same three as ``reference_...``: the attack on the original

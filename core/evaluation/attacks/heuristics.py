@@ -1,4 +1,6 @@
-"""Link inference by proximity in the published graph: its own links, common neighbours, and weighted forms.
+"""Link inference by proximity in the published graph.
+
+It reads its own links, common neighbours, and weighted forms.
 
 Common neighbours, Adamic-Adar and resource allocation are PPGSL's structure-based attacks (Table III):
 sum of w(z) over common neighbours z with w = 1, 1/log d(z), 1/d(z). Two nodes on different sides of a
@@ -25,7 +27,9 @@ FEWEST_TARGETS = 2_000
 
 
 def neighbour_weights(view: UndirectedView, kind: str) -> np.ndarray:
-    """Compute w(z) of every node, float64: ``common`` 1, ``adamic_adar`` 1/log d, ``resource`` 1/d.
+    """Compute each node's weight w(z), float64.
+
+    ``common`` is 1, ``adamic_adar`` 1/log d, ``resource`` 1/d.
 
     0 below degree 2: such a node lies between no two others.
     """
@@ -41,7 +45,9 @@ def neighbour_weights(view: UndirectedView, kind: str) -> np.ndarray:
 
 
 def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind: str) -> np.ndarray:
-    """Count common neighbours (bipartite: paths of three links) of each pair, weighted; float64.
+    """Count common neighbours of each pair, weighted.
+
+    Bipartite: paths of three links; float64.
 
     O(sum of the pairs' degrees), for paths the sum of their neighbours' degrees; memory bounded by ``CHUNK``
     entries beside the adjacency, or two rows of it.
@@ -60,7 +66,9 @@ def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind
 
 
 def affordable(view: UndirectedView) -> int:
-    """Bound how many targets, drawn from the links, proximity is asked for: ``WORK`` by a link's mean cost.
+    """Bound how many targets proximity can score.
+
+    They are sampled from the links: ``WORK`` by a link's mean cost.
 
     At least ``FEWEST_TARGETS``. Only relations with very great degrees get fewer than ``MAX_TARGETS``. O(m).
     """
@@ -84,7 +92,10 @@ def _chunks(work: np.ndarray) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class Adjacency:
-    """Whether the pair is a link of the release: what a release that copies its original gives away."""
+    """Tell whether the pair is a link of the release.
+
+    It is what a release that copies its original gives away.
+    """
 
     name: str = "adjacency"
     title: str = "Links of the release"
@@ -105,7 +116,7 @@ class Adjacency:
 
 @dataclass(frozen=True)
 class Proximity:
-    """A weighted count of common neighbours in the release; the pair's own link is not looked at."""
+    """A weighted count of common neighbours in the release. The pair's own link is not looked at."""
 
     name: str
     title: str

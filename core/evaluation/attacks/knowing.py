@@ -1,4 +1,6 @@
-"""Attackers who know that a graph was defended: one turns scores round, one has seen the defence at work.
+"""Attackers who know that a graph was defended.
+
+One turns scores round, one has seen the defence at work.
 
 A defence that pushes sensitive pairs apart can be betrayed by pushing too far: then the least likely pairs
 are the sensitive ones. And it leaves traces around them, which whoever can run it learns to read on graphs of
@@ -35,7 +37,9 @@ TURNED = "Knows of the defence, and takes what scores lowest for links."
 
 @dataclass(frozen=True, eq=False)
 class Shadow:
-    """A graph that an attacker held, what the defence made of it, and the links that it was told to hide.
+    """A defended graph that an attacker held.
+
+    With it are what the defence made of it, and the links that it was to hide.
 
     ``features``: those of its nodes, where they are known.
     """
@@ -48,7 +52,9 @@ class Shadow:
 
 @dataclass(frozen=True)
 class Informed:
-    """Boosted trees that tell hidden links from pairs without one, learned from shadows of the defence.
+    """Boosted trees that separate hidden links from other pairs.
+
+    They are learned from shadows of the defence; the others have no link.
 
     A pair is described by degrees, by common neighbours of three weights, and by cosines: of rows learned by
     an auto-encoder of the release, and of features, as they are and spread along one and two links.
@@ -91,7 +97,10 @@ class Informed:
 
 
 def shadow_pairs(shadow: Shadow, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw ``(u, v, label)``: at most SHADOW_PAIRS hidden links of a shadow, and as many other pairs."""
+    """Sample labelled pairs of a shadow.
+
+    ``(u, v, label)``: at most SHADOW_PAIRS hidden links of a shadow, and as many other pairs.
+    """
     rng = public_generator(seed)
     chosen = rng.permutation(len(shadow.hidden[0]))[:SHADOW_PAIRS]
     u, v = shadow.hidden[0][chosen], shadow.hidden[1][chosen]
@@ -105,7 +114,10 @@ def shadow_pairs(shadow: Shadow, seed: int) -> tuple[np.ndarray, np.ndarray, np.
 def described(
     view: UndirectedView, features: Features | None, u: np.ndarray, v: np.ndarray, seed: int
 ) -> np.ndarray:
-    """Describe each pair in one row, float64; the same columns of every graph, with features or without."""
+    """Describe each pair in one row, float64.
+
+    The columns are the same of every graph, with features or without.
+    """
     from core.evaluation.learning.gcn import Autoencoder
     from core.evaluation.learning.pairs import cosine
 
@@ -130,7 +142,9 @@ def _spread(view: UndirectedView, features: Features | None) -> list[np.ndarray]
 
 
 def privacy_figure(aucs: Iterable[float]) -> float:
-    """Return the best of any attacker, whichever way round: the largest of AUC and 1 - AUC; 1/2 for none.
+    """Return the best AUC of any attacker, whichever way round.
+
+    It is the largest of AUC and 1 - AUC; 1/2 for none.
 
     The more attackers, the further chance alone takes it from 1/2: read it beside their intervals.
     """

@@ -1,4 +1,6 @@
-"""Link inference by models that are trained on the release: node2vec, graph auto-encoder, SEAL.
+"""Link inference by models trained on the release.
+
+They are node2vec, graph auto-encoders and SEAL.
 
 PPGSL's attackers (section V-A2): they know the release and who is who in it, and nothing of the targets. Each
 learns from the release's own links and as many pairs without a link. Embeddings are shared: cosine and SVM
@@ -35,7 +37,9 @@ _GAE = "trains a graph auto-encoder on the release (two convolutions, 64 dimensi
 
 @dataclass(frozen=True)
 class EmbeddingAttack:
-    """Embeddings of the release: of an auto-encoder with node features where they are known, or of node2vec.
+    """Embeddings of the release.
+
+    They are of an auto-encoder with node features where they are known, or of node2vec.
 
     ``classified`` says whether an SVM or the cosine ranks pairs.
     """
@@ -68,7 +72,7 @@ class EmbeddingAttack:
 
 @dataclass(frozen=True)
 class SealAttack:
-    """SEAL: a network that reads the subgraph around a pair, the pair's own link cut from it."""
+    """SEAL. A network that reads the subgraph around a pair, the pair's own link cut from it."""
 
     name: str = "seal"
     title: str = "SEAL"
@@ -92,7 +96,7 @@ class SealAttack:
 
 
 def scorers(features: Features | None = None) -> tuple[EmbeddingAttack | SealAttack, ...]:
-    """Make the five learned attackers; auto-encoders read ``features``, one row a node, where given."""
+    """Make the five learned attackers. Auto-encoders read ``features``, one row a node, where given."""
     gae = _KNOWS + _GAE if features is None else _KNOWS + "knows node features; " + _GAE
     walks, title = _KNOWS + _NODE2VEC, "Graph auto-encoder"
     return (

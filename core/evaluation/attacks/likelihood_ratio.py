@@ -37,7 +37,10 @@ CLIP = 4.0
 
 
 def features(view: UndirectedView, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Describe what a release shows of each pair, float64 (pairs, 7): 1 for a link, then SCALED."""
+    """Describe what a release shows of each pair.
+
+    The result is float64 (pairs, 7): 1 for a link, then SCALED.
+    """
     degrees = np.log1p(np.stack([view.degrees[source], view.degrees[target]]))
     parts = view.once(components.labels)
     return np.stack(
@@ -58,7 +61,9 @@ SCALED = (*PROXIMITIES, "degree_sum", "degree_difference", "same_component")
 
 @dataclass(frozen=True)
 class Densities:
-    """Both classes' densities: c = 0 for no link of the original, 1 for a link.
+    """Both classes' densities.
+
+    Class c = 0 is no link of the original, 1 is a link.
 
     ``linked[c]`` is the share that the release links; ``mean[a, c]`` and ``covariance[a, c]`` describe the
     Gaussian columns of the pairs that it does not link (a = 0) and does (a = 1), after standardising by
@@ -73,7 +78,9 @@ class Densities:
 
     @classmethod
     def learned(cls, x: np.ndarray, label: np.ndarray) -> Densities:
-        """Learn from features (pairs, 7) and their bool labels; both classes are there.
+        """Estimate densities from features (pairs, 7) and bool labels.
+
+        Both classes are there.
 
         Linked shares with half a pair added to either outcome. Columns are standardised over all pairs and
         clipped. Mean and covariance of a cell (a, c) with k pairs are shrunk towards those of both classes
@@ -93,7 +100,7 @@ class Densities:
         return cls(linked, centre, scale, mean, covariance + RIDGE * np.eye(width))
 
     def log_ratio(self, x: np.ndarray) -> np.ndarray:
-        """Compute log p(x | link) - log p(x | no link) of each row, float64."""
+        """Compute each row's log likelihood ratio. It is log p(x | link) - log p(x | no link), float64."""
         rest, seen = _standard(x, self.centre, self.scale), x[:, 0] > 0
         logs = np.zeros((2, len(x)))
         for c in (0, 1):
@@ -133,7 +140,7 @@ Shadow = tuple[UndirectedView, UndirectedView]
 
 @dataclass(frozen=True)
 class LikelihoodRatio:
-    """The attack with its ``shadows``: views (held, released), of the relation under attack."""
+    """The attack with its ``shadows``. They are views (held, released), of the relation under attack."""
 
     shadows: Sequence[Shadow] = field(default=())
     name: str = "likelihood_ratio"
@@ -156,7 +163,10 @@ class LikelihoodRatio:
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
-        """Compute the log ratio of each pair; densities are learned anew, from pairs drawn with ``seed``."""
+        """Compute the log ratio of each pair.
+
+        Densities are learned anew, from pairs sampled with ``seed``.
+        """
         seen, labels = [], []
         for number, (held, released) in enumerate(self.shadows):
             if held.edge_count < FEWEST_LINKS:

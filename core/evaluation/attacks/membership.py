@@ -1,4 +1,6 @@
-"""Who took part: person membership, asked of a twin of the release that lacks half of the targets.
+"""Person membership: who took part.
+
+It is tested on a twin of the release that lacks half of the targets.
 
 In the release itself everybody took part, so that an attacker who says so of anybody is always right. The
 question has an answer only where some did not. Hence a game: of at most ``MOST_TARGETS`` persons with edges a
@@ -51,7 +53,10 @@ ATTACKS: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True)
 class Game:
-    """``held``: the graph without those left out; ``target``: persons; ``present``: who of them is in it."""
+    """One game of membership.
+
+    ``held``: the graph without those left out; ``target``: persons; ``present``: who of them is in it.
+    """
 
     held: Graph
     target: np.ndarray
@@ -59,7 +64,7 @@ class Game:
 
 
 def deal(original: Graph, person_type: str, relations: list[EdgeType], rng: Generator) -> Game | None:
-    """Leave out a random half of the targets; None with fewer than ``FEWEST_TARGETS``. O(m)."""
+    """Leave out a random half of the targets. None with fewer than ``FEWEST_TARGETS``. O(m)."""
     count = original.nodes[person_type].count
     edges = np.zeros(count, dtype=np.int64)
     for relation in relations:
@@ -92,7 +97,9 @@ def entries(
     relations: list[EdgeType],
     bound: float,
 ) -> list[dict[str, Any]]:
-    """Make the report's Attack entries: each attacker on ``twin``, and had the held graph been published.
+    """Make the report's Attack entries.
+
+    Each attacker is run on ``twin``, and had the held graph been published.
 
     Deterministic for given arguments. Time: each target's profile against all persons who share an item.
     """
@@ -116,7 +123,7 @@ def entries(
 def entry(
     name: str, title: str, knowledge: str, bound: float | None = None, not_run: str | None = None
 ) -> dict[str, Any]:
-    """Make an Attack entry of the report that says nothing yet."""
+    """Make an Attack entry without any result yet."""
     return {
         "name": name,
         "title": title,
@@ -132,12 +139,14 @@ def entry(
 
 
 def not_run(reason: str) -> list[dict[str, Any]]:
-    """Make the entries of attacks that were not run, and why."""
+    """Make the entries of attacks that were not run. They say why."""
     return [entry(*attack, not_run=reason) for attack in ATTACKS]
 
 
 def bound(epsilon: float, delta: float) -> float:
-    """Bound the AUC of any test of one unit's presence under (epsilon, delta): 1 - (1-delta)^2 / (1+e^eps).
+    """Bound the AUC of any test of one unit's presence.
+
+    Under (epsilon, delta) it is 1 - (1-delta)^2 / (1+e^eps).
 
     The area under the trade-off curve of (epsilon, delta)-DP: segments from (0, delta) by (x, 1-x), x =
     (1-delta) / (1+e^eps), to (1-delta, 1) (Kairouz, Oh, Viswanath 2015).
@@ -147,7 +156,10 @@ def bound(epsilon: float, delta: float) -> float:
 
 
 def profiles(graph: Graph, person_type: str, relations: list[EdgeType]) -> sp.csr_array:
-    """Lay all persons' edges side by side: ones (persons, other ends of every relation), steps united."""
+    """Build the persons' incidence matrix, steps united.
+
+    It lays all persons' edges next to one another: ones (persons, other ends of every relation).
+    """
     blocks = []
     count = graph.nodes[person_type].count
     for relation in relations:
@@ -164,7 +176,7 @@ def profiles(graph: Graph, person_type: str, relations: list[EdgeType]) -> sp.cs
 
 
 def scores(shown: sp.csr_array, game: Game, held: sp.csr_array, seen: sp.csr_array) -> dict[str, np.ndarray]:
-    """Score every target by each attacker, float64; ``shown``: their profiles, ``seen``: the release."""
+    """Score every target by each attacker, float64. ``shown``: their profiles, ``seen``: the release."""
     present = sp.diags_array(game.present.astype(np.float64))
     mine = sp.csr_array(present @ held[game.target])
     totals, others = seen.sum(axis=0), held.sum(axis=0)

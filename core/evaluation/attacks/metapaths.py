@@ -1,4 +1,7 @@
-"""What a node's short meta-paths reach in a graph: the description that the semantic attack learns from."""
+"""Reach of a node's short meta-paths in a graph.
+
+It is the description that the semantic attack learns from.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ MAX_PATHS = 24
 
 @dataclass(frozen=True)
 class Subject:
-    """A class to infer: ``known`` nodes have class ``known_class``; targets state (node, class), true or not.
+    """A class to infer.
+
+    ``known`` nodes have class ``known_class``; targets state (node, class), true or not.
 
     Nodes are int64 indices of ``node_type``, classes are 0..count-1.
     """
@@ -34,7 +39,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Hop:
-    """A relation walked one way, from nodes of type ``start`` to nodes of type ``end``."""
+    """A relation walked one way. It goes from nodes of type ``start`` to nodes of type ``end``."""
 
     start: str
     end: str
@@ -43,7 +48,9 @@ class Hop:
 
 
 def hops(graph: Graph, relations: Sequence[EdgeType]) -> list[Hop]:
-    """Walk every relation of ``graph`` in both directions (an undirected one within a type: once).
+    """Walk every relation of ``graph`` in both directions.
+
+    An undirected one within a type is walked once.
 
     ``relations`` are the protected ones. All steps count together. O(n + m log m).
     """
@@ -61,7 +68,9 @@ def hops(graph: Graph, relations: Sequence[EdgeType]) -> list[Hop]:
 def described(
     graph: Graph, subject: Subject, relations: Sequence[EdgeType], nodes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Describe the subject's known nodes and ``nodes`` by features, float64 (nodes, features).
+    """Describe known nodes and ``nodes`` by features.
+
+    The known are the subject's; float64 (nodes, features).
 
     For each meta-path of one or two hops that ends at the subject's type and crosses a protected relation:
     the logarithm of how many known nodes it reaches, and the share of each class among them (with one more

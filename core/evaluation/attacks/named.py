@@ -1,4 +1,6 @@
-"""Attacks on the links that a release was to hide: by attackers who know of the defence, too.
+"""Attacks on the links that a release was to hide.
+
+Some attackers know of the defence.
 
 The eight attackers of PPGSL (section V-A2: three that count common neighbours, five that learn from the
 release), the one among them who turns scores round where that serves best, and one who has run the defence on
@@ -35,7 +37,10 @@ _NO_ROOM = "The relation has too few pairs without a link to tell hidden links f
 
 @dataclass(frozen=True, eq=False)
 class DefenceShadow:
-    """A graph that an attacker holds, what the defence made of it, and the links that it hid there."""
+    """A defended graph of an attacker, with its hidden links.
+
+    It is one that an attacker holds, what the defence made of it, and the links that it hid there.
+    """
 
     held: Graph
     released: Graph
@@ -50,7 +55,9 @@ def attacked_links(
     progress: Progress,
     shadows: Sequence[DefenceShadow] = (),
 ) -> dict[str, Any]:
-    """Attack the hidden links, for the report's SensitiveAttacks: worst attack first, those not run last.
+    """Attack the hidden links, for the report's SensitiveAttacks.
+
+    The worst attack comes first, those not run last.
 
     Curators only. Nodes of both graphs are aligned by index. Links of relations that were not released are
     not counted. ``before``: the same attack on the original with the hidden links taken out, had that been

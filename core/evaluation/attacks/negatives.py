@@ -1,4 +1,4 @@
-"""Targets that an attack should not name: pairs without a link, and classes that a node has not."""
+"""False targets. Pairs without a link, and classes that a node has not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ ROUNDS = 64
 
 
 def distinct(kept: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Add distinct keys to ``kept`` up to ``count``, in the order of drawing, so that no key is favoured.
+    """Add distinct keys to ``kept`` up to ``count``.
+
+    They are in the order of sampling, so that no key is favoured.
 
     ``draw(number)`` gives that many keys or fewer, int64. Fewer than ``count`` come of a nearly full graph.
     """
@@ -31,7 +33,9 @@ def distinct(kept: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) ->
 
 
 def uniform(view: UndirectedView, count: int, rng: Generator) -> Pairs:
-    """Draw ``count`` distinct pairs without a link, uniform among all such; fewer in a nearly complete graph.
+    """Sample ``count`` distinct pairs without a link.
+
+    They are uniform among all such; fewer in a nearly complete graph.
 
     Of a bipartite view one end on each side. Expected O(count log m) while most pairs have no link.
     """
@@ -50,7 +54,9 @@ def uniform(view: UndirectedView, count: int, rng: Generator) -> Pairs:
 
 
 def degree_matched(view: UndirectedView, source: np.ndarray, target: np.ndarray, rng: Generator) -> Pairs:
-    """Pair the pairs' own ends anew, so that no new pair is a link, a loop or there twice.
+    """Re-pair the pairs' own ends into pairs without links.
+
+    No new pair is a link, a loop or there twice.
 
     Every node stands in as many new pairs as old ones, apart from pairs dropped where no exchange was found.
     Ends change partners first among sources of like degree (same power of two), which keeps the joint
@@ -100,7 +106,9 @@ def exchanged(
     other: np.ndarray,
     fits: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """Make the exchanges bad <-> other in ``values`` that leave both places fit; a place is in one at most.
+    """Exchange values so that both places fit.
+
+    The exchanges are bad <-> other in ``values``; a place is in one at most.
 
     ``fits(places, values)`` says which values would do at which places.
     """
@@ -132,7 +140,9 @@ def _new_pairs(
 
 
 def wrong_classes(classes: np.ndarray, rng: Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Deal the classes anew so that nobody gets their own: ``(places, wrong)``.
+    """Permute the classes so that nobody keeps their own.
+
+    Returned is ``(places, wrong)``.
 
     Each class is dealt as often as it occurs, so that knowing frequencies tells nothing. Places for which no
     exchange was found are left out: where one class holds half or more. O(k log k) a round.

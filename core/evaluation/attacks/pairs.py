@@ -1,4 +1,4 @@
-"""Pairs of a view's nodes as sorted keys: whether they are linked, at O(log m) a pair."""
+"""Pairs of a view's nodes as sorted keys. They tell whether pairs are linked, at O(log m) a pair."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def pair_keys(node_count: int, source: np.ndarray, target: np.ndarray) -> np.nda
 
 
 def link_keys(view: UndirectedView) -> np.ndarray:
-    """Sort the keys of the view's links; O(m log m). Ask through :meth:`UndirectedView.once`."""
+    """Sort the keys of the view's links. O(m log m). Ask through :meth:`UndirectedView.once`."""
     return np.sort(pair_keys(view.node_count, view.u, view.v))
 
 
@@ -29,5 +29,8 @@ def contains(ordered: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 
 def are_linked(view: UndirectedView, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Tell whether each pair is a link of the view, bool; O(log m) a pair after one sort of the links."""
+    """Tell whether each pair is a link of the view.
+
+    The result is bool; O(log m) a pair after one sort of the links.
+    """
     return contains(view.once(link_keys), pair_keys(view.node_count, source, target))

@@ -1,4 +1,4 @@
-"""The kernel that counts paths of three links between given pairs. Brings numba: import it late."""
+"""The kernel that counts paths of three links. Brings numba: import it late."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from core.kernels.decorator import kernel
 def weighted_paths(
     start: np.ndarray, neighbour: np.ndarray, source: np.ndarray, target: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """Sum, for each pair, weight(b) weight(a) over paths source - b - a - target, float64.
+    """Sum weight(b) weight(a) over each pair's paths of three links.
+
+    They are paths source - b - a - target; float64.
 
     ``start`` and ``neighbour`` are a symmetric CSR adjacency, ``weight`` float64 by node. Paths visit no node
     twice. O(sum over b of degree(b) + degree(target)) a pair, O(n) memory.

@@ -1,4 +1,4 @@
-"""A relation over all time as one static graph: what attacks on links are about."""
+"""A relation over all time as one static graph. Attacks on links are about it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ MOST_OF_COLLECTION = 16
 
 
 def protected_relations(original: Graph, synthetic: Graph) -> list[EdgeType]:
-    """List the relations of both graphs that are not public, in declared order; of a collection its largest.
+    """List the protected relations of both graphs.
+
+    They are in declared order, those that are not public; of a collection its largest.
 
     A collection's graphs are alike: those of most nodes stand for all, so that time stays within bounds.
     """

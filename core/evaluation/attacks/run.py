@@ -1,4 +1,6 @@
-"""Every attack of a suite on a release, beside the same attack had the original been published.
+"""Every attack of a suite on a release.
+
+Each is measured too as if the original had been published.
 
 Attacks on links take the protected relations one by one, each over all time as one static graph, and suppose
 an attacker who knows which released node is which person: the worst case, since releases carry pseudonyms.
@@ -40,7 +42,10 @@ _NO_NEGATIVES = (
 
 @dataclass(frozen=True)
 class Attack:
-    """A scorer of the release, and the same attacker had the original been published."""
+    """A scorer of the release, and of the published original.
+
+    It is the same attacker had the original been published.
+    """
 
     against_release: LinkScorer
     against_original: LinkScorer
@@ -49,7 +54,9 @@ class Attack:
 def run_attacks(
     original: Graph, synthetic: Graph, suite: Suite, progress: Progress, shadows: ShadowGraphs = ()
 ) -> dict[str, Any]:
-    """Run the attacks: ``degree_signature`` and ``inference`` of the report's Attacks; curators only.
+    """Run the attacks, for curators only.
+
+    They are ``degree_signature`` and ``inference`` of the report's Attacks.
 
     Nodes of both graphs are aligned by index. ``shadows`` are pairs (graph an attacker holds, its release by
     the method), for the likelihood ratio. Progress counts attacks x relations under the stage ``attack``.
@@ -85,7 +92,7 @@ def run_attacks(
 
 
 def learned_scorers() -> tuple[LinkScorer, ...]:
-    """Load the attacks that train a model; imported late, for they bring torch."""
+    """Load the attacks that train a model. They are imported late, for they bring torch."""
     from core.evaluation.attacks.learned import SCORERS
 
     return SCORERS
@@ -100,7 +107,7 @@ def attacked(
     shadows: ShadowGraphs,
     advance: Callable[[], None],
 ) -> list[dict[str, Any]]:
-    """Make the Attack entries of one relation, in a fixed order."""
+    """Make one relation's Attack entries, in a fixed order."""
     truth, release = static_view(original, relation), static_view(synthetic, relation)
     views = [
         (static_view(held, relation), static_view(released, relation))
@@ -144,7 +151,7 @@ def link_attacks(
 def measured(
     attack: Attack, edge_type: str, truth: UndirectedView, release: UndirectedView, targets: LinkTargets
 ) -> dict[str, Any]:
-    """Make one Attack entry: both scores on the same targets, or why it was not run."""
+    """Make one Attack entry. It has both scores on the same targets, or why it was not run."""
     scorer = attack.against_release
     reason = None
     if truth.edge_count < FEWEST_LINKS:

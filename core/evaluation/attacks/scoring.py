@@ -1,4 +1,6 @@
-"""How well scores tell members from others: AUC, and true positives at very few false ones.
+"""How well scores separate members from others.
+
+AUC, and true positives at very few false ones.
 
 An average hides what matters: an attack that names a handful of members with certainty harms them, even if
 its AUC is near a half. Hence the rates at 0.1 % and 1 % false positives (Carlini et al., "Membership
@@ -17,7 +19,9 @@ Z = 1.959963984540054  # the normal distribution's upper 2.5 % point
 
 
 def score(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """Compute the fields of the report's AttackScore for one float score and one bool label a target.
+    """Compute the fields of the report's AttackScore.
+
+    There is one float score and one bool label a target.
 
     ``auc``, ``tpr_at_fpr_1e3`` and ``tpr_at_fpr_1e2``, each with ``value``, ``low``, ``high``; a rate is None
     with fewer than 1/FPR negatives. ValueError for NaN, or where one class is empty. O(n log n).
@@ -37,7 +41,9 @@ def score(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
 
 
 def auc(positive: np.ndarray, negative: np.ndarray) -> dict[str, float]:
-    """Compute P(positive score > negative score) + P(equal) / 2, exact, with its interval.
+    """Compute P(positive score > negative score) + P(equal) / 2.
+
+    It is exact, with its interval.
 
     The interval is DeLong's (Biometrics 1988; placements by midranks, Sun and Xu 2014) on the logit scale, so
     that it stays inside [0, 1]. Where the estimated variance is 0 or unknown (complete separation, equal
@@ -63,7 +69,9 @@ def auc(positive: np.ndarray, negative: np.ndarray) -> dict[str, float]:
 
 
 def tpr_at(positive: np.ndarray, negative: np.ndarray, one_in: int) -> dict[str, float] | None:
-    """Compute the share of positives found while at most one in ``one_in`` negatives is named; an interval.
+    """Compute the true positive rate at a false positive rate.
+
+    It is the share of positives identified while at most one in ``one_in`` negatives is named; an interval.
 
     The threshold is the lowest whose false-positive rate does not exceed the target; equal scores stand or
     fall together, never broken in the attacker's favour. The interval is Clopper-Pearson's, given the
@@ -79,7 +87,7 @@ def tpr_at(positive: np.ndarray, negative: np.ndarray, one_in: int) -> dict[str,
 
 
 def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
-    """Compute the exact two-sided 95 % interval of a probability, from ``successes`` of ``trials``."""
+    """Compute a probability's exact two-sided 95 % interval. It is from ``successes`` of ``trials``."""
     from scipy.special import betaincinv
 
     misses = trials - successes

@@ -1,4 +1,6 @@
-"""Semantic membership inference: which class a node belongs to, from the meta-paths of the release.
+"""Semantic membership inference.
+
+It infers which class a node belongs to, from the meta-paths of the release.
 
 HeteSDG (section 5, "MIS attack verification") trains naive Bayes, k nearest neighbours and a decision tree on
 what a shadow model says of nodes whose class is known, and infers the class of the others from what the
@@ -50,7 +52,10 @@ NOTHING_TO_INFER = (
 
 
 def subjects(original: Graph, relations: Sequence[EdgeType], seed: int) -> list[Subject]:
-    """Choose the classes to infer, labels first, at most ``MAX_SUBJECTS``; a fixed split for a fixed seed."""
+    """Choose the classes to infer, labels first.
+
+    They are at most ``MAX_SUBJECTS``; a fixed split for a fixed seed.
+    """
     reached = {end for relation in relations for end in (relation.source, relation.target)}
     named = [
         (not attribute.label, kind.name, attribute.name)
@@ -93,7 +98,7 @@ def _subject(original: Graph, node_type: str, attribute: str, seed: int) -> Subj
 
 
 def class_codes(column: np.ndarray | pa.Array) -> np.ndarray:
-    """Encode every node's class as int64, -1 where it has none."""
+    """Encode every node's class as int64. It is -1 where it has none."""
     encoded = pa.array(column).dictionary_encode()
     codes: np.ndarray = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
@@ -116,7 +121,7 @@ def scores(published: Graph, subject: Subject, relations: Sequence[EdgeType], se
 
 
 def classifiers(known: int, seed: int) -> dict[str, Any]:
-    """Make the untrained classifiers by name, in report order; ``known`` nodes are to be learned from."""
+    """Make the untrained classifiers by name, in report order. They are to learn from ``known`` nodes."""
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.tree import DecisionTreeClassifier
@@ -131,7 +136,10 @@ def classifiers(known: int, seed: int) -> dict[str, Any]:
 def entries(
     original: Graph, synthetic: Graph, relations: Sequence[EdgeType], seed: int
 ) -> list[dict[str, Any]]:
-    """Make the report's Attack entries: every classifier on every subject, or why there is none."""
+    """Make the report's Attack entries.
+
+    There is one of every classifier on every subject, or why there is none.
+    """
     rows = []
     for subject in subjects(original, relations, seed):
         ours, theirs = (scores(graph, subject, relations, seed) for graph in (synthetic, original))

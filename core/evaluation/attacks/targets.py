@@ -1,4 +1,6 @@
-"""What an attack on links is asked: pairs of nodes, half of them links of the original.
+"""Targets of attacks on links.
+
+Pairs of nodes, half of them links of the original.
 
 A :class:`LinkScorer` sees the published graph and the pairs, never the labels, and says how likely each pair
 is a link of the original. Nodes of both graphs are aligned by index: the attacker knows who is who.
@@ -39,13 +41,15 @@ class LinkScorer(Protocol):
     def max_targets(self) -> int: ...
 
     def applies(self, view: UndirectedView) -> str | None:
-        """Say in plain words why the attack is not run on a graph of this size or kind, or None."""
+        """Say why the attack is not run, or None. It is in plain words, of a graph of this size or kind."""
         ...
 
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
-        """Give one float64 a pair, higher where a link is likelier; same seed, same scores. No NaN.
+        """Score each pair, higher where a link is likelier.
+
+        One float64 a pair; same seed, same scores. No NaN.
 
         ``source`` and ``target`` are int64 indices of the view's nodes (of a bipartite view: one end on each
         side, source first).
@@ -55,7 +59,10 @@ class LinkScorer(Protocol):
 
 @dataclass(frozen=True)
 class LinkTargets:
-    """Pairs (``source``, ``target``) of a view's nodes, int64, and whether each is a link, bool."""
+    """Pairs of a view's nodes, and which are links.
+
+    They are (``source``, ``target``), int64, and whether each is a link, bool.
+    """
 
     source: np.ndarray
     target: np.ndarray
@@ -77,7 +84,9 @@ def draw_targets(
     negatives: Negatives = "degree_matched",
     positives: Pairs | None = None,
 ) -> LinkTargets:
-    """Draw at most ``limit`` targets, half links of ``view``, half pairs without a link; no pair twice.
+    """Sample at most ``limit`` targets, half of them links.
+
+    They are links of ``view``, the other half pairs without a link; no pair twice.
 
     Positives are a uniform sample of the links, or of ``positives``: given links, such as the sensitive ones.
     ``degree_matched`` negatives are the positives' ends, paired anew: every node stands in as many negatives

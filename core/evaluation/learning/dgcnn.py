@@ -1,4 +1,6 @@
-"""The classifier of enclosing subgraphs: graph convolutions, then sort pooling, then a small 1-d CNN.
+"""The classifier of enclosing subgraphs, DGCNN.
+
+Graph convolutions, then sort pooling, then a small 1-d CNN.
 
 Zhang, Cui, Neumann and Chen, "An end-to-end deep learning architecture for graph classification" (AAAI 2018),
 with the sizes that SEAL uses: convolutions of 32, 32, 32 and 1 channels, 60 % of the graphs larger than k.
@@ -29,7 +31,7 @@ Batch = tuple[Sparse, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 class Dgcnn(nn.Module):
-    """One logit a graph from structural labels alone; ``rows`` is k, how many nodes sort pooling keeps."""
+    """One logit a graph, from structural labels only. ``rows`` is k, how many nodes sort pooling keeps."""
 
     def __init__(self, rows: int) -> None:
         super().__init__()
@@ -46,7 +48,7 @@ class Dgcnn(nn.Module):
     def forward(
         self, step: Sparse, labels: torch.Tensor, graph: torch.Tensor, place: torch.Tensor
     ) -> torch.Tensor:
-        """Compute (graphs,) logits; ``place``: each graph's first row, ``graph``: each row's graph."""
+        """Compute (graphs,) logits. ``place``: each graph's first row, ``graph``: each row's graph."""
         layers = [torch.tanh(step @ self.start(labels))]
         for layer in self.layers:
             layers.append(torch.tanh(step @ layer(layers[-1])))
@@ -70,7 +72,10 @@ class Dgcnn(nn.Module):
 
 
 def batches(graphs: Subgraphs, place: torch.device) -> list[Batch]:
-    """Lay out the subgraphs in blocks of at most BATCH: propagation D^-1 (A + I), labels, graphs, places."""
+    """Lay out the subgraphs in blocks of at most BATCH.
+
+    A block has propagation D^-1 (A + I), labels, graphs, places.
+    """
     blocks = []
     for first in range(0, graphs.count, BATCH):
         starts = graphs.starts[first : first + BATCH + 1]
@@ -89,7 +94,9 @@ def batches(graphs: Subgraphs, place: torch.device) -> list[Batch]:
 
 
 def trained(graphs: Subgraphs, label: np.ndarray, seed: int) -> Dgcnn:
-    """Train a network to tell the subgraphs of links from those of non-links; ``label`` bool.
+    """Train a network to classify subgraphs of links.
+
+    It tells them from those of non-links; ``label`` bool.
 
     The subgraphs must come in random order: a batch is a run of them. O(EPOCHS * links of the subgraphs).
     """
@@ -111,7 +118,7 @@ def trained(graphs: Subgraphs, label: np.ndarray, seed: int) -> Dgcnn:
 
 
 def scores(model: Dgcnn, graphs: Subgraphs) -> np.ndarray:
-    """Compute one logit a subgraph, float64: higher where a link is likelier."""
+    """Compute one logit a subgraph, float64. It is higher where a link is likelier."""
     place = next(model.parameters()).device
     with one_thread(), torch.no_grad():
         logits = [model(*batch).cpu() for batch in batches(graphs, place)]

@@ -1,4 +1,6 @@
-"""Graph convolutions: a two-layer encoder, trained to rebuild links or to tell classes apart.
+"""Graph convolutions: a two-layer encoder.
+
+It is trained to rebuild links or to classify nodes.
 
 A layer is P X W + b, with the propagation P of :mod:`core.evaluation.learning.tensors` (Kipf and Welling,
 "Semi-supervised classification with graph convolutional networks", 2017, Eq. 2). Without features X is the
@@ -43,7 +45,7 @@ class Features:
 
 
 class Encoder(nn.Module):
-    """Two convolutions with a ReLU between; ``width`` None: no features, one learned row a node."""
+    """Two convolutions with a ReLU between. ``width`` None: no features, one learned row a node."""
 
     def __init__(self, nodes: int, width: int | None, hidden: int, out: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -56,7 +58,7 @@ class Encoder(nn.Module):
         nn.init.zeros_(self.second.bias)
 
     def forward(self, step: Sparse, features: Sparse | torch.Tensor | None) -> torch.Tensor:
-        """Compute (n, out) from the (n, n) propagation and the (n, d) features."""
+        """Compute (n, out) from propagation and features. They are (n, n) and (n, d)."""
         projected = self.first if features is None else features @ self.first
         hidden = functional.relu((step @ projected) + self.shift)
         hidden = functional.dropout(hidden, self.dropout, self.training)
@@ -66,7 +68,9 @@ class Encoder(nn.Module):
 
 @dataclass(frozen=True)
 class Autoencoder:
-    """A graph auto-encoder's embedding as a function of a view, for :meth:`UndirectedView.once`.
+    """A graph auto-encoder's embedding as a view's function.
+
+    It is for :meth:`UndirectedView.once`.
 
     Equal settings and the same ``features`` object give one embedding, however many ask for it.
     """
@@ -113,7 +117,9 @@ class Autoencoder:
 def trained_classifier(
     view: UndirectedView, features: Features | None, label: np.ndarray, known: np.ndarray, seed: int
 ) -> Classifier:
-    """Train a two-layer GCN on the labels of the nodes ``known`` of one structure.
+    """Train a two-layer GCN on ``known`` nodes' labels.
+
+    They are of one structure.
 
     ``label`` is int64 0..classes-1 with -1 for none; ``known`` are node indices with a label. Semi-supervised
     as in Kipf and Welling (2017): dropout 0.5, weight decay 5e-4 on the first layer, a fixed number of
@@ -152,7 +158,7 @@ class Classifier:
     place: torch.device
 
     def predict(self, view: UndirectedView) -> np.ndarray:
-        """Predict the class of every node, int64, when messages pass along the links of ``view``."""
+        """Predict the class of every node, int64. Messages pass along the links of ``view``."""
         with one_thread(), torch.no_grad():
             scores = self.model(Sparse(propagation(view), self.place), self.features)
             classes: np.ndarray = scores.argmax(dim=1).cpu().numpy()

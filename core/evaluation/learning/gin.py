@@ -1,4 +1,4 @@
-"""A graph isomorphism network that classifies whole graphs (Xu et al., ICLR 2019)."""
+"""A graph isomorphism network that classifies whole graphs. Source: Xu et al., ICLR 2019."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_DEGREE = 64
 
 
 class Gin(nn.Module):
-    """Logits of each graph's class: sum pooling after every layer, each with its own linear map."""
+    """Logits of each graph's class. Sum pooling follows every layer, each with its own linear map."""
 
     def __init__(self, classes: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Gin(nn.Module):
 
 @dataclass(frozen=True)
 class Batch:
-    """Graphs laid end to end: block-diagonal adjacency, degrees of all nodes, (graphs, nodes) pooling."""
+    """Graphs laid end to end. A block-diagonal adjacency, degrees of all nodes, (graphs, nodes) pooling."""
 
     adjacency: Sparse
     degrees: torch.Tensor
@@ -78,7 +78,9 @@ def fitted_predictions(
     classes: int,
     seed: int,
 ) -> np.ndarray:
-    """Predict the class of every graph of ``tested``, int64, by a GIN trained on ``training``.
+    """Predict each graph's class by a GIN trained on ``training``.
+
+    Those of ``tested`` are predicted, int64.
 
     ``label`` is int64 0..classes-1. EPOCHS epochs of batches of BATCH graphs, the rate halved twice.
     """

@@ -1,4 +1,4 @@
-"""How large a graph the models of this package are trained on. No heavy import: asked before any training."""
+"""The size limits of graphs that these models learn from. No heavy import: asked before any training."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def room(view: UndirectedView) -> int:
 
 
 def too_large(view: UndirectedView) -> str | None:
-    """Say in plain words why no model is trained on a graph of this size, or None."""
+    """Say why no model is trained on the graph, or None. It is in plain words, of a graph of this size."""
     if view.node_count > MAX_NODES or view.edge_count > MAX_LINKS:
         return f"Models are trained on at most {MAX_NODES} nodes and {MAX_LINKS} links; a graph is larger."
     return None
 
 
 def unlearnable(view: UndirectedView) -> str | None:
-    """Say in plain words why links cannot be learned from the view, or None."""
+    """Say why links cannot be learned, or None. It is in plain words, of the view."""
     if reason := too_large(view):
         return reason
     if view.edge_count < FEWEST_LINKS:
@@ -39,5 +39,8 @@ def unlearnable(view: UndirectedView) -> str | None:
 
 
 def repetitions(view: UndirectedView) -> int:
-    """Choose on how many random splits of the view a task's figure is a mean."""
+    """Choose how many random splits a task averages over.
+
+    A task's figure is a mean on these splits of the view.
+    """
     return REPETITIONS if view.edge_count < ONE_REPETITION_LINKS else 1

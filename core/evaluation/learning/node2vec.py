@@ -1,4 +1,4 @@
-"""node2vec: embeddings by skip-gram over biased random walks (Grover and Leskovec, KDD 2016)."""
+"""node2vec: embeddings by skip-gram over biased random walks. Source: Grover and Leskovec, KDD 2016."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ NEGATIVES = 5
 
 @dataclass(frozen=True)
 class Node2Vec:
-    """node2vec's embedding as a function of a view, for :meth:`UndirectedView.once`: equal settings, one run.
+    """node2vec's embedding as a function of a view.
+
+    It is for :meth:`UndirectedView.once`: equal settings, one run.
 
     ``p`` is the return and ``q`` the in-out parameter; q below 1 leads walks away from where they came from.
     """

@@ -1,4 +1,4 @@
-"""Pairs of nodes: links to learn from beside non-links, and scores from embeddings."""
+"""Pairs of nodes to learn from, and embedding scores. They are links with non-links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRAINING_PAIRS = 20_000
 
 
 def without(view: UndirectedView, u: np.ndarray, v: np.ndarray) -> UndirectedView:
-    """Remove the pairs (u, v), those of them that the view links; sides and nodes stay. O(m log m)."""
+    """Remove the pairs (u, v) that the view links. Sides and nodes stay. O(m log m)."""
     barred = np.sort(pair_keys(view.node_count, u, v))
     kept = ~contains(barred, pair_keys(view.node_count, view.u, view.v))
     links = view.u[kept], view.v[kept]
@@ -27,7 +27,9 @@ def without(view: UndirectedView, u: np.ndarray, v: np.ndarray) -> UndirectedVie
 def training_pairs(
     view: UndirectedView, limit: int, rng: Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw ``(u, v, label)``: at most ``limit`` links, without replacement, and as many non-links; shuffled.
+    """Sample links and as many non-links, shuffled.
+
+    Returned is ``(u, v, label)``: at most ``limit`` links, without replacement.
 
     Fewer non-links where the graph has no more.
     """
@@ -39,7 +41,10 @@ def training_pairs(
 
 
 def cosine(embedding: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Compute the cosine similarity of each pair's rows, float64; 0 where a row is zero. O(n d + k d)."""
+    """Compute the cosine similarity of each pair's rows.
+
+    The result is float64; 0 where a row is zero. O(n d + k d).
+    """
     norms = np.linalg.norm(embedding, axis=1)
     unit = embedding / np.where(norms > 0, norms, 1)[:, None]
     cosines: np.ndarray = np.einsum("ij,ij->i", unit[u], unit[v]).astype(np.float64)
@@ -49,7 +54,9 @@ def cosine(embedding: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
 def classified(
     view: UndirectedView, embedding: np.ndarray, u: np.ndarray, v: np.ndarray, seed: int
 ) -> np.ndarray:
-    """Compute each pair's signed distance from the hyperplane of a linear SVM on Hadamard products, float64.
+    """Compute each pair's signed distance from an SVM's hyperplane.
+
+    It is a linear SVM on Hadamard products; float64.
 
     The machine learns the view's own links (at most TRAINING_PAIRS) from as many non-links. Products, not
     the concatenation that PPGSL (section V-A2) names: a linear function of two rows laid end to end is a sum

@@ -1,4 +1,6 @@
-"""SEAL: a network learns from the subgraphs around links and non-links which pairs are links.
+"""SEAL: link prediction from the subgraphs around pairs.
+
+A network learns from the subgraphs around links and non-links which pairs are links.
 
 Zhang and Chen, "Link prediction based on graph neural networks" (NeurIPS 2018), structural labels only, as in
 PPGSL (section V-A2). One hop where PPGSL takes two: on Cora it ranks better (AUC 0.87 against 0.85).
@@ -24,7 +26,7 @@ CHUNK = 1_000
 
 @dataclass(frozen=True)
 class Seal:
-    """SEAL's network as a function of a view, for :meth:`UndirectedView.once`."""
+    """SEAL's network as a function of a view. It is for :meth:`UndirectedView.once`."""
 
     seed: int
     training_links: int = TRAINING_LINKS
@@ -36,7 +38,7 @@ class Seal:
         return dgcnn.trained(enclosing(view, u, v, HOPS, MOST_NODES, rng), label, self.seed)
 
     def score(self, view: UndirectedView, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Compute one logit a pair, float64; memory that of CHUNK subgraphs."""
+        """Compute one logit a pair, float64. Memory is that of CHUNK subgraphs."""
         model = view.once(self)
         rng = public_generator(self.seed)
         logits = [np.empty(0)]

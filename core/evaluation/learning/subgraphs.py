@@ -1,4 +1,6 @@
-"""Enclosing subgraphs of node pairs, with double-radius labels: what SEAL reads.
+"""Enclosing subgraphs of node pairs, with double-radius labels.
+
+SEAL reads them.
 
 Zhang and Chen, "Link prediction based on graph neural networks" (NeurIPS 2018), sections 3 and 4. The pair's
 own link is never part of its subgraph.
@@ -20,7 +22,9 @@ MAX_LABEL = 31
 
 @dataclass(frozen=True)
 class Subgraphs:
-    """Many small graphs laid end to end: graph g has the rows ``starts[g]`` to ``starts[g + 1]``.
+    """Many small graphs laid end to end.
+
+    Graph g has the rows ``starts[g]`` to ``starts[g + 1]``.
 
     ``nodes`` are the view's nodes, ``labels`` their double-radius labels; a row's neighbours are
     ``indices[indptr[row]:indptr[row + 1]]``, rows again. Row ``starts[g]`` is the source, the next one the
@@ -41,7 +45,9 @@ class Subgraphs:
 def enclosing(
     view: UndirectedView, source: np.ndarray, target: np.ndarray, hops: int, most: int, rng: Generator
 ) -> Subgraphs:
-    """Induce subgraphs on the nodes within ``hops`` of either end, at most ``most`` nodes each.
+    """Induce subgraphs on the nodes around either end.
+
+    They are within ``hops`` of it, at most ``most`` nodes each.
 
     Hop by hop; where a hop does not fit, a uniform sample of it does. Labels are Zhang and Chen's: 1 for both
     ends; 1 + min(a, b) + (d // 2) (d // 2 + d % 2 - 1) with d = a + b, where a and b are the distances in the

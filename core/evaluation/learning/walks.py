@@ -1,4 +1,7 @@
-"""Biased second-order random walks over a CSR adjacency (Grover and Leskovec, "node2vec", KDD 2016)."""
+"""Biased second-order random walks over a CSR adjacency.
+
+Source: Grover and Leskovec, "node2vec", KDD 2016.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from core.privacy.entropy import Generator
 def walks(
     view: UndirectedView, starts: np.ndarray, length: int, p: float, q: float, rng: Generator
 ) -> np.ndarray:
-    """Walk at most ``length`` nodes from each start: (len(starts), length) int32, padded with -1.
+    """Walk at most ``length`` nodes from each start.
+
+    The result is (len(starts), length) int32, padded with -1.
 
     After the step t -> v the next node x of v's neighbours has weight 1/p for x = t, 1 for a neighbour of t,
     1/q else (section 3.2.2). Drawn by rejection: a uniform neighbour is kept with its weight over the

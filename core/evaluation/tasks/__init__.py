@@ -1,1 +1,1 @@
-"""Tasks: what a model that learns from the release is worth on the original."""
+"""Tasks: the release's worth to a model. It learns from the release and is tested on the original."""

@@ -1,4 +1,7 @@
-"""Whether the release tells which edges carry what: values told by what their ends' other edges carry."""
+"""Prediction of edge values from neighbouring edges.
+
+It measures whether the release tells which edges carry what: values by what their ends' other edges carry.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ _EMPTY = "The synthetic graph has no edge in this relation."
 
 
 def edge_values(original: Graph, synthetic: Graph, relation: EdgeType) -> list[dict[str, Any]]:
-    """Measure the fields of the report's Task for every attribute, measure ``auc``; often none. O(m)."""
+    """Measure Task fields of every attribute, by ``auc``.
+
+    They are the report's Task; often there are none. O(m).
+    """
     ours, theirs = (each_alone(graph.edges[relation.name]) for graph in (original, synthetic))
     if ours.values is None or theirs.values is None:
         return []

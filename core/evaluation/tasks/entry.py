@@ -1,4 +1,4 @@
-"""What a task says of itself in the report, before it has run."""
+"""The description of a task before it has run. It is what the report says of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def task_entry(
     repetitions: int = 1,
     not_run: str | None = None,
 ) -> dict[str, Any]:
-    """Make the fields of the report's Task; both figures are still to come, or never with ``not_run``."""
+    """Make the fields of the report's Task. Both figures are still to come, or never with ``not_run``."""
     return {
         "name": name,
         "title": title,

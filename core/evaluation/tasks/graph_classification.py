@@ -1,4 +1,4 @@
-"""Graph classification over a collection: GIN accuracy on the original graphs, in folds."""
+"""Graph classification over a collection, by GIN. It is accuracy on the original graphs, in folds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ DEFINITION = (
 
 
 def of_collection(original: Graph, synthetic: Graph) -> dict[str, Any] | None:
-    """Make the report's Task of a collection whose graphs have labels; None without labels.
+    """Make the Task of a collection of labelled graphs.
+
+    It is the report's; None without labels.
 
     Graphs that were not released are left out. Time: as :func:`graph_classification`.
     """
@@ -66,7 +68,9 @@ def graph_classification(
     subject: str,
     folds: int = FOLDS,
 ) -> dict[str, Any]:
-    """Measure the fields of the report's Task, measure ``accuracy``; graph i of both has ``label[i]``.
+    """Measure the fields of the report's Task, by ``accuracy``.
+
+    Graph i of both has ``label[i]``.
 
     ``label`` is any integer array. ValueError where lengths differ or a class has fewer graphs than folds.
     Deterministic; equal collections get equal figures. Time: two networks a fold.
@@ -86,7 +90,10 @@ def graph_classification(
 def accuracy(
     learned: Sequence[UndirectedView], tested: Sequence[UndirectedView], codes: np.ndarray, folds: int
 ) -> float:
-    """Average the accuracy over folds: trained on ``learned`` outside a fold, tested on ``tested`` inside."""
+    """Average the accuracy over folds.
+
+    A model is trained on ``learned`` outside a fold, tested on ``tested`` inside.
+    """
     from sklearn.model_selection import StratifiedKFold
 
     from core.evaluation.learning.gin import fitted_predictions

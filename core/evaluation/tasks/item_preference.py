@@ -1,4 +1,6 @@
-"""AUC-items: whether the release tells which things one person takes together.
+"""AUC-items: which things one person takes together.
+
+It measures whether the release tells that.
 
 A release that protects persons has persons of its own, so a real one cannot be looked up in it: AUC by
 identity is .5, as it should be. What can be kept is which items go together. Hence the items' factors are
@@ -73,7 +75,10 @@ def item_preference(
 def item_factors(
     person: np.ndarray, item: np.ndarray, persons: int, items: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the items' factors, float64 (items, components), and degrees; zeros without structure."""
+    """Compute the items' factors and degrees.
+
+    Factors are float64 (items, components); zeros without structure.
+    """
     degree = np.bincount(item, minlength=items)
     rank = min(RANK, persons - 1, items - 1)
     nothing = np.zeros((items, 1)), degree

@@ -1,4 +1,7 @@
-"""Link prediction: which of the original's held-out links a model of either graph ranks above non-links."""
+"""Link prediction on the original's held-out links.
+
+It measures which of them a model of either graph ranks above non-links.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ DEFINITION = (
 def link_prediction(
     original: UndirectedView, synthetic: UndirectedView, features: Features | None, subject: str
 ) -> dict[str, Any]:
-    """Measure the fields of the report's Task, measure ``auc``; nodes aligned by index. Deterministic.
+    """Measure the fields of the report's Task, by ``auc``.
+
+    Nodes are aligned by index. Deterministic.
 
     Equal graphs get equal figures. Time: two auto-encoders a repetition (see ``repetitions``).
     """
@@ -52,7 +57,7 @@ def link_prediction(
 def run(
     original: UndirectedView, synthetic: UndirectedView, features: Features | None, seed: int
 ) -> tuple[float, float]:
-    """Compute the AUC of one split: trained on the original's rest, and on the synthetic graph's."""
+    """Compute both AUCs of one split. One is trained on the original's rest, one on the synthetic graph's."""
     rng = public_generator(seed)
     held = rng.permutation(original.edge_count)[: max(1, int(HELD_OUT * original.edge_count))]
     wrong = uniform(original, len(held), rng)
@@ -72,7 +77,7 @@ def predicted(
     label: np.ndarray,
     seed: int,
 ) -> float:
-    """Compute the AUC of the cosines of an auto-encoder that has seen the graph without the pairs (u, v)."""
+    """Compute the AUC of an auto-encoder's cosines. It has seen the graph without the pairs (u, v)."""
     from sklearn.metrics import roc_auc_score
 
     from core.evaluation.learning.gcn import Autoencoder

@@ -1,4 +1,7 @@
-"""Node classification: how well a GCN that learns from either structure tells the original's labels."""
+"""Node classification by a GCN.
+
+How well one that learns from either structure predicts the original's labels.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ TITLES = {
 def node_classification(
     original: UndirectedView, synthetic: UndirectedView, features: Features | None, labels: Labels
 ) -> list[dict[str, Any]]:
-    """Make Task entries: both tasks, micro and macro F1 each; features and labels are the original's.
+    """Make Task entries of node classification.
+
+    There are both tasks, micro and macro F1 each; features and labels are the original's.
 
     Deterministic; equal graphs get equal figures. Time: two GCNs a repetition (see ``repetitions``).
     """
@@ -76,7 +81,9 @@ def run(
     classes: np.ndarray,
     seed: int,
 ) -> np.ndarray:
-    """Measure one split, (3, 2, 2) float64: tasks and baseline; original and synthetic; micro and macro F1.
+    """Measure one split, (3, 2, 2) float64.
+
+    Axes: tasks and baseline; original and synthetic; micro and macro F1.
 
     The baseline names the most frequent class of the training nodes.
     """
@@ -96,7 +103,10 @@ def run(
 
 
 def f1(truth: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
-    """Compute micro F1 (the accuracy, with one class a node) and macro F1, over the classes that occur."""
+    """Compute micro F1 and macro F1.
+
+    Micro is the accuracy, with one class a node; macro is over the classes that occur.
+    """
     from sklearn.metrics import f1_score
 
     return (

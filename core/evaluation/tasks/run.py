@@ -1,4 +1,4 @@
-"""Every task of a suite: a model trained on either graph, tested on the original."""
+"""Every task of a suite. A model is trained on either graph and tested on the original."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ TASKS: tuple[tuple[str, Suite, str], ...] = (
 
 
 def run_tasks(original: Graph, synthetic: Graph, suite: Suite, progress: Progress) -> list[dict[str, Any]]:
-    """Make the report's Task entries, in a fixed order; the suite ``quick`` has none. Curators only.
+    """Make the report's Task entries, in a fixed order.
+
+    The suite ``quick`` has none. Curators only.
 
     Nodes of both graphs are aligned by index. From ``standard`` on: what edges carry, told by their ends,
     for every protected relation whose synthetic edges carry something; which items go together, for every
@@ -78,6 +80,9 @@ def run_tasks(original: Graph, synthetic: Graph, suite: Suite, progress: Progres
 
 
 def persons_first(schema: GraphSchema, relation: EdgeType) -> bool:
-    """Tell whether its sources are the persons: unless the targets alone are the protected node type."""
+    """Tell whether the relation's sources are the persons.
+
+    They are unless the targets alone are the protected node type.
+    """
     ends = [schema.node_type(name) for name in (relation.source, relation.target)]
     return ends[0].protected or not ends[1].protected

@@ -1,4 +1,4 @@
-"""What tasks are about: the graph as one structure, its public features, its labels."""
+"""The subjects of tasks. The graph as one structure, its public features, its labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_VALUES = 50_000_000
 
 @dataclass(frozen=True)
 class Labels:
-    """A label of one node type: its name, and of every node of the whole graph its class, or -1."""
+    """A label of one node type. Its name, and of every node of the whole graph its class, or -1."""
 
     name: str
     classes: np.ndarray
@@ -34,7 +34,10 @@ class Labels:
 
 
 def whole(graph: Graph, relations: tuple[str, ...]) -> UndirectedView:
-    """Lay node types end to end in declared order, joined by the relations named, all steps. O(m log m)."""
+    """Lay node types end to end as one structure.
+
+    They are in declared order, joined by the relations named, all steps. O(m log m).
+    """
     first = offsets(graph)
     ends: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for name in relations:
@@ -47,7 +50,7 @@ def whole(graph: Graph, relations: tuple[str, ...]) -> UndirectedView:
 
 
 def offsets(graph: Graph) -> dict[str, int]:
-    """Number the first node of each type, where all types stand end to end."""
+    """Number the first node of each type, types end to end."""
     first, starts = 0, {}
     for name, table in graph.nodes.items():
         starts[name] = first
@@ -56,7 +59,9 @@ def offsets(graph: Graph) -> dict[str, int]:
 
 
 def public_features(graph: Graph, node_types: tuple[str, ...]) -> Features | None:
-    """Collect the public numbers and vectors of the one node type, (n, d) float32; None where none is.
+    """Collect public features of the only node type.
+
+    They are its numbers and vectors, (n, d) float32; None where none is.
 
     None too for several node types, whose columns differ, and with fewer than FEWEST_FEATURES or more than
     MOST_FEATURES columns. Missing numbers become the column's mean; number columns are standardised; a vector
@@ -81,7 +86,9 @@ def public_features(graph: Graph, node_types: tuple[str, ...]) -> Features | Non
 
 
 def typed_features(graph: Graph) -> Features | None:
-    """Collect what is public of the nodes of all types, (all nodes, d) float32; None without any features.
+    """Collect public features of all types' nodes.
+
+    They are (all nodes, d) float32; None without any features.
 
     Types stand end to end, as in :func:`whole`. A type with features (see :func:`public_features`) has
     columns of its own, any other type one column of ones. None too for more than MOST_VALUES numbers.
@@ -119,7 +126,10 @@ def _standardised(values: np.ndarray) -> np.ndarray:
 
 
 def labels_of(graph: Graph) -> list[Labels]:
-    """List every category that the schema declares a label, over the nodes of the whole graph."""
+    """List every declared label over the whole graph's nodes.
+
+    Labels are categories that the schema declares as such.
+    """
     first = offsets(graph)
     total = sum(table.count for table in graph.nodes.values())
     labels = []

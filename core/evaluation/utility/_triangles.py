@@ -1,4 +1,4 @@
-"""Triangles through every node: the kernel, and the orientation that triangle kernels walk."""
+"""Triangles through every node. The kernel, and the orientation that triangle kernels walk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from core.kernels.decorator import kernel
 def oriented(
     node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Point edges from lower rank x to higher: (start, out), x's in out[start[x]:start[x + 1]]. O(n + m)."""
+    """Point edges from lower rank x to higher.
+
+    Returned is (start, out), x's in out[start[x]:start[x + 1]]. O(n + m).
+    """
     start = np.zeros(node_count + 2, dtype=np.int64)
     for e in range(len(u)):
         start[min(rank[u[e]], rank[v[e]]) + 2] += 1
@@ -29,7 +32,9 @@ def oriented(
 
 @kernel
 def through(node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """Count triangles through every node, int64, by rank; ``rank`` numbers the nodes by rising degree.
+    """Count triangles through every node, by rank.
+
+    The result is int64; ``rank`` numbers the nodes by rising degree.
 
     Edges point from the lower rank to the higher, so no node has more than sqrt(2 m) out-neighbours; every
     triangle is met once, at its lowest node. O(m * arboricity).

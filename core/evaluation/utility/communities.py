@@ -1,4 +1,4 @@
-"""The communities that a Louvain run finds: how good they are, and whether both graphs have the same."""
+"""Communities of a Louvain run. How good they are, and whether both graphs have the same."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class Partition:
 
 
 def partition(view: UndirectedView) -> Partition:
-    """Find the best communities of a graph with edges by NetworKit's refined PLM. Near-linear in m.
+    """Partition a graph by NetworKit's refined PLM.
+
+    It is the best of its communities; the graph has edges. Near-linear in m.
 
     Resolution 1, one thread, seeds 1, 2, ...: the same graph gives the same communities.
     """
@@ -75,7 +77,9 @@ def partition(view: UndirectedView) -> Partition:
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute ``modularity`` and ``communities``; None without edges, or too large for the suite quick.
+    """Compute ``modularity`` and ``communities``.
+
+    None without edges, or too large for the suite quick.
 
     Each graph is partitioned on its own, so a comparison sets two maxima side by side, not one partition on
     two graphs.
@@ -88,7 +92,9 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
 
 
 def mutual_information(a: np.ndarray, b: np.ndarray) -> float:
-    """Compare two labellings, normalised by the mean of their entropies; 1 where both are one community.
+    """Compute normalised mutual information of two labellings.
+
+    It is normalised by the mean of their entropies; 1 where both are one community.
 
     O(n log n) time, O(n) memory: the contingency table is kept sparse.
     """

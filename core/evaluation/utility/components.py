@@ -39,7 +39,10 @@ def labels(view: UndirectedView) -> np.ndarray:
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute ``components`` (isolated nodes too), ``largest_component`` and its share of nodes. O(n + m)."""
+    """Compute the components and the largest one's share.
+
+    They are ``components`` (isolated nodes too), ``largest_component`` and its share of nodes. O(n + m).
+    """
     if view.node_count == 0:
         return {"components": 0, "largest_component": 0, "largest_component_share": 0.0}
     sizes = np.bincount(view.once(labels))

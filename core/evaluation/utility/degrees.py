@@ -1,4 +1,4 @@
-"""Degree distributions over the whole universe: nodes without an edge count at degree 0."""
+"""Degree distributions over the whole universe. Nodes without an edge count at degree 0."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ BINS = 50
 
 
 def shares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Convert both degree vectors to shares of nodes per degree 0, 1, ..., padded to the longer one."""
+    """Convert degree vectors to shares of nodes per degree.
+
+    Degrees are 0, 1, ..., padded to the longer one.
+    """
     length = int(max(a.max(initial=0), b.max(initial=0))) + 1
     p, q = np.bincount(a, minlength=length), np.bincount(b, minlength=length)
     return p / max(len(a), 1), q / max(len(b), 1)
@@ -63,12 +66,14 @@ def total_variation(p: np.ndarray, q: np.ndarray) -> float:
 
 
 def kolmogorov_smirnov(p: np.ndarray, q: np.ndarray) -> float:
-    """Compute the largest gap between the two cumulative distributions, in [0, 1]."""
+    """Compute the largest gap between two cumulative distributions. It is in [0, 1]."""
     return float(np.abs(np.cumsum(p) - np.cumsum(q)).max(initial=0.0))
 
 
 def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:
-    """Compute ``sum p ln((p + 2.2e-16) / (q + 2.2e-16))``: original against synthetic, in nats.
+    """Compute ``sum p ln((p + 2.2e-16) / (q + 2.2e-16))``.
+
+    It is original against synthetic, in nats.
 
     A degree that only the original has weighs about 36 nats times its share, so read it next to the others.
     """
@@ -76,7 +81,10 @@ def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:
 
 
 def divergences(p: np.ndarray, q: np.ndarray, name: str) -> dict[str, float]:
-    """Compute all three of two distributions, original first, under metric names that begin with ``name``."""
+    """Compute all three divergences of two distributions.
+
+    The original comes first; metric names begin with ``name``.
+    """
     return {
         f"{name}_total_variation": total_variation(p, q),
         f"{name}_kolmogorov_smirnov": kolmogorov_smirnov(p, q),
@@ -85,14 +93,20 @@ def divergences(p: np.ndarray, q: np.ndarray, name: str) -> dict[str, float]:
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float | None:
-    """Compare both degree vectors' histograms in 50 bins, in [0, 1]; None where either has no node."""
+    """Compute the cosine of two degree histograms.
+
+    They have 50 bins; in [0, 1]; None where either has no node.
+    """
     x, y = (np.bincount(np.minimum(d, BINS - 1), minlength=BINS).astype(float) for d in (a, b))
     norms = float(np.sqrt((x @ x) * (y @ y)))
     return min(float(x @ y) / norms, 1.0) if norms else None
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute TV, KS and KL of the degree distributions and their histograms' cosine; means over sides."""
+    """Compute TV, KS, KL and cosine of degree distributions.
+
+    The cosine is of their histograms; means over sides.
+    """
     pairs = [(ours, synthetic.sides[name]) for name, ours in original.sides.items()]
     rows: list[dict[str, float | None]] = [
         {**divergences(*shares(ours, theirs), "degree"), "degree_cosine_50": cosine(ours, theirs)}
@@ -102,7 +116,10 @@ def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite)
 
 
 def summary(degrees: np.ndarray) -> dict[str, float | int]:
-    """Compute mean, variance (divisor n), median, largest degree and the number of nodes without an edge."""
+    """Compute a degree vector's summary statistics.
+
+    They are mean, variance (divisor n), median, largest degree and the number of nodes without an edge.
+    """
     return {
         "mean": float(degrees.mean()) if len(degrees) else 0.0,
         "variance": float(degrees.var()) if len(degrees) else 0.0,
@@ -113,7 +130,7 @@ def summary(degrees: np.ndarray) -> dict[str, float | int]:
 
 
 def mean_counts(histograms: list[np.ndarray]) -> np.ndarray:
-    """Average the number of nodes per degree over several histograms, padded to the longest."""
+    """Average nodes per degree over several histograms. They are padded to the longest."""
     total = np.zeros(max(len(h) for h in histograms))
     for histogram in histograms:
         total[: len(histogram)] += histogram
@@ -128,7 +145,9 @@ def _edges(last: int) -> list[int]:
 
 
 def doubling_bins(counts: np.ndarray) -> list[dict[str, float]]:
-    """Bin a degree histogram as 0, 1, 2-3, 4-7, ...: at most about 30 rows whatever the graph.
+    """Bin a degree histogram as 0, 1, 2-3, 4-7, and so on.
+
+    There are at most about 30 rows whatever the graph.
 
     ``counts[d]`` is the (mean) number of nodes of degree d.
     """
@@ -142,7 +161,7 @@ def doubling_bins(counts: np.ndarray) -> list[dict[str, float]]:
 
 
 class Histograms:
-    """Degree histograms of both graphs, gathered over the steps of one relation."""
+    """Both graphs' degree histograms, over one relation's steps."""
 
     def __init__(self) -> None:
         self._counts: dict[str, list[list[np.ndarray]]] = {}
@@ -155,7 +174,9 @@ class Histograms:
                 counts.append(np.bincount(view.sides[side]))
 
     def bins(self, factor: float = 1.0) -> list[dict[str, Any]]:
-        """Bin, per side, the mean histograms of both graphs in one row of doubling bins.
+        """Bin the mean histograms per side.
+
+        Both graphs are in one row of doubling bins.
 
         The original's are multiplied by ``factor``: the synthetic graph has so many times its nodes.
         """

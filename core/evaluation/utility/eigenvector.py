@@ -1,4 +1,7 @@
-"""Eigenvector centrality: whether both graphs have the same top 1 % of nodes, and how high these score."""
+"""Eigenvector centrality of the top 1 % of nodes.
+
+It measures whether both graphs have the same ones, and how high these score.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ DENSE = 32  # nodes at most of a graph whose adjacency is decomposed whole
 
 
 def leading(view: UndirectedView) -> np.ndarray | None:
-    """Compute the adjacency's leading eigenvector, 2-norm 1; None without nodes or where Lanczos fails.
+    """Compute the adjacency's leading eigenvector, 2-norm 1.
+
+    None without nodes or where Lanczos fails.
 
     Reached from the all-ones vector, as power iteration would: all equal for a graph without edges. Beyond
     DENSE nodes, where two eigenvalues are equal, as of two components alike, any vector of their space may
@@ -67,7 +72,10 @@ def leading(view: UndirectedView) -> np.ndarray | None:
 
 
 def centrality(view: UndirectedView) -> np.ndarray | None:
-    """Scale :func:`leading` to a largest score of 1, rounded to 7 digits; zeros for a graph without edges."""
+    """Scale :func:`leading` to a largest score of 1.
+
+    It is rounded to 7 digits; zeros for a graph without edges.
+    """
     if view.edge_count == 0:
         return np.zeros(view.node_count)
     scores = view.once(leading)
@@ -75,7 +83,9 @@ def centrality(view: UndirectedView) -> np.ndarray | None:
 
 
 def top(scores: np.ndarray) -> np.ndarray:
-    """Choose the indices of the floor(0.01 n) highest scores, at least one; ties go to the lower index.
+    """Choose the floor(0.01 n) highest scores, at least one.
+
+    Returned are indices; ties go to the lower index.
 
     A node of score 0 is never among them: it would be chosen by its index alone.
     """
@@ -106,7 +116,9 @@ def _error(original: UndirectedView, synthetic: UndirectedView) -> float | None:
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute ``top_eigenvector_overlap`` and ``eigenvector_mae``; None where a centrality did not converge.
+    """Compute ``top_eigenvector_overlap`` and ``eigenvector_mae``.
+
+    None where a centrality did not converge.
 
     The overlap is the share of the original's top nodes found in the synthetic's, divided by the larger of
     both sets; None where both are empty. Both graphs have the same number of nodes.

@@ -39,7 +39,9 @@ SCALARS = (
 
 
 def scalars(view: Sized, suite: Suite) -> dict[str, Value]:
-    """Compute the degrees' mean and variance, both Gini coefficients and the entropy. O(n + largest degree).
+    """Compute mean, variance, inequality and entropy of degrees.
+
+    Inequality is both Gini coefficients. O(n + largest degree).
 
     Sums run over the degree histogram, so that integers stay exact.
     """

@@ -1,4 +1,4 @@
-"""Errors of a scalar metric: absolute and relative, always side by side."""
+"""Absolute and relative errors of a scalar metric. They always stand next to each other."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ def plain(value: Value) -> float | None:
 
 
 def standard_error(value: Value) -> float | None:
-    """Return the error of a sampled value; None for an exact one."""
+    """Return the error of a sampled value. None for an exact one."""
     return value.standard_error if isinstance(value, Estimate) else None
 
 
 def scalar(true: Value, synthetic: Value) -> dict[str, float | None]:
-    """Set both values beside both errors, None where either is undefined; errors of sampled values too."""
+    """Compute both errors of a value, with both values.
+
+    None where either is undefined; errors of sampled values too.
+    """
     ours, theirs = plain(true), plain(synthetic)
     error = relative = None
     if ours is not None and theirs is not None:
@@ -47,11 +50,14 @@ def mean(values: Sequence[Any]) -> float | None:
 
 
 def mean_by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Average each value by :func:`mean` over rows of the same names."""
+    """Average each value by :func:`mean` over same-named rows."""
     return {name: mean([row[name] for row in rows]) for name in rows[0]}
 
 
 def mean_standard_error(errors: Sequence[float | None]) -> float | None:
-    """Compute the error of a mean over independently sampled values, exact ones too; None if all are."""
+    """Compute the standard error of a mean of values.
+
+    They are sampled independently, exact ones too; None if all are.
+    """
     sampled = [error for error in errors if error is not None]
     return float(np.sqrt(np.sum(np.square(sampled)))) / len(errors) if sampled else None

@@ -1,1 +1,1 @@
-"""All relations of a snapshot seen as one typed graph, and what is measured of it over time."""
+"""All relations of a snapshot seen as one typed graph. Also what is measured of it over time."""

@@ -12,7 +12,9 @@ from core.kernels.decorator import kernel
 def by_types(
     node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray, kind: np.ndarray, kinds: int
 ) -> np.ndarray:
-    """Count triangles whose corners have types ``[a, b, c]``, a <= b <= c, int64.
+    """Count triangles by their corners' types.
+
+    They are ``[a, b, c]``, a <= b <= c, int64.
 
     ``rank`` numbers the nodes by rising degree and ``kind`` is a node's type. Edges point from the lower rank
     to the higher; every triangle is met once, at its lowest corner. O(m * arboricity).

@@ -1,4 +1,4 @@
-"""The whole graph, original against synthetic: all relations of a snapshot as one, and all steps as one."""
+"""The whole graph, original against synthetic. All relations of a snapshot are one, and all steps are one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def compare_whole(
     progress: Progress,
     rows: Mapping[str, Rows] | None = None,
 ) -> dict[str, Any] | None:
-    """Compare both graphs seen whole, for the report's ``WholeComparison``; None where nothing is new.
+    """Compare both graphs seen whole.
+
+    It is for the report's ``WholeComparison``; None where nothing is new.
 
     A step's whole graph holds its timed edges and all untimed ones, over all node types, public relations
     included; relations that either graph lacks are left out of both. None for one relation without time, and

@@ -1,4 +1,4 @@
-"""What the figures of the whole graph are called and mean."""
+"""Names and meanings of the whole graph's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One snapshot of a typed temporal graph as one graph: the step's timed edges and all untimed ones."""
+"""One snapshot of a typed temporal graph as one graph. It has the step's timed edges and all untimed ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ TypePair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each node type stands in the global numbering: types one after the other, in declared order."""
+    """The place of each node type in the global numbering.
+
+    Types come one after the other, in declared order.
+    """
 
     names: tuple[str, ...]
     counts: tuple[int, ...]
@@ -32,17 +35,17 @@ class Layout:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """First global index of every type, int64, and the number of nodes at the end."""
+        """Return the first global index of every type, int64. At the end is the number of nodes."""
         return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
 
     def parts(self) -> Iterable[tuple[str, slice]]:
-        """Yield every node type that has nodes, with its slice of the global numbering."""
+        """Yield non-empty node types with their global slices. These are of the global numbering."""
         for name, low, high in zip(self.names, self.starts[:-1], self.starts[1:], strict=True):
             if high > low:
                 yield name, slice(int(low), int(high))
 
     def blocks(self, source: np.ndarray, target: np.ndarray) -> dict[TypePair, tuple[np.ndarray, np.ndarray]]:
-        """Sort pairs of global indices by the types of their ends, as indices in types. O(m log types)."""
+        """Group global pairs by the types of their ends. They become indices in types. O(m log types)."""
         kinds = len(self.names)
         own = [np.searchsorted(self.starts[1:], ends, side="right") for ends in (source, target)]
         # A key of 16 bits sorts in linear time.
@@ -60,7 +63,9 @@ class Layout:
 
 @dataclass(frozen=True)
 class Layer:
-    """One step of one graph: ``source`` and ``target`` are its distinct arcs in global indices, int64.
+    """One step of one graph.
+
+    ``source`` and ``target`` are its distinct arcs in global indices, int64.
 
     An arc runs as its relation stores it; an undirected relation within one node type gives both directions.
     ``view`` is the simple undirected graph of the same pairs, over all nodes of the universe.
@@ -72,7 +77,10 @@ class Layer:
 
     @classmethod
     def of(cls, graph: Graph, relations: Iterable[EdgeType], step: int | None) -> Layer:
-        """Collect all timed edges of ``step`` and all untimed edges of ``relations``. O(m log m)."""
+        """Collect the timed edges of ``step`` and all untimed edges.
+
+        They are those of ``relations``. O(m log m).
+        """
         layout = Layout.of(graph)
         start = dict(zip(layout.names, layout.starts, strict=False))
         n = max(layout.node_count, 1)
@@ -99,12 +107,18 @@ class Layer:
 
     @cached_property
     def edges(self) -> dict[TypePair, tuple[np.ndarray, np.ndarray]]:
-        """Undirected edges by (lower type, higher type): types stand one after the other, so u <= v."""
+        """Return undirected edges by (lower type, higher type).
+
+        Types stand one after the other, so u <= v.
+        """
         return self.layout.blocks(self.view.u, self.view.v)
 
     @cached_property
     def typed_degrees(self) -> dict[TypePair, np.ndarray]:
-        """``[a, b]``: how many neighbours of type b every node of type a has, float64."""
+        """Count every node's neighbours by type.
+
+        ``[a, b]``: how many neighbours of type b every node of type a has, float64.
+        """
         counts = self.layout.counts
         degrees: dict[TypePair, np.ndarray] = {}
         for (a, b), (u, v) in self.edges.items():

@@ -1,4 +1,6 @@
-"""Meta-paths: how often every sequence of node types occurs along simple paths of 2, 3 and 4 nodes.
+"""Meta-paths: frequencies of node type sequences.
+
+How often each occurs along simple paths of 2, 3 and 4 nodes.
 
 Edges are undirected, a path visits no node twice, and a path and its reverse are one: both graphs are counted
 alike. Shares are taken within one length. A path's name reads from the type that is declared first.
@@ -25,14 +27,16 @@ _CHUNK = 1 << 18
 
 
 def lengths_of(kinds: int) -> tuple[int, ...]:
-    """Choose the lengths that are counted for so many node types; one type has no meta-paths to compare."""
+    """Choose the path lengths counted for so many types. One type has no meta-paths to compare."""
     if kinds < 2:
         return ()
     return LENGTHS if kinds <= MAX_TYPES_OF_FOUR else LENGTHS[:2]
 
 
 def counts(layer: Layer, length: int) -> Counts:
-    """Count simple paths of ``length`` nodes by their types, float64; meta-paths without a path are left out.
+    """Count simple paths of ``length`` nodes by types.
+
+    The counts are float64; meta-paths without a path are left out.
 
     2 and 3 nodes: O(n types + m). 4 nodes: O(m (types^2 + arboricity)).
     """
@@ -110,13 +114,16 @@ def _closed(layer: Layer) -> dict[Path, float]:
 
 
 def shares(found: Counts) -> Counts | None:
-    """Compute every meta-path's share of the paths of its length; None without a path."""
+    """Compute every meta-path's share among paths of its length. None without a path."""
     total = sum(found.values())
     return {path: count / total for path, count in found.items()} if total else None
 
 
 def total_variation(original: Counts | None, synthetic: Counts | None) -> float | None:
-    """Compute ``1/2 sum |p - q|`` of two share tables; 1 where only one has paths, None where neither has."""
+    """Compute ``1/2 sum |p - q|`` of two share tables.
+
+    It is 1 where only one has paths, None where neither has.
+    """
     if original is None or synthetic is None:
         return None if original is synthetic else 1.0
     paths = set(original) | set(synthetic)
@@ -126,7 +133,9 @@ def total_variation(original: Counts | None, synthetic: Counts | None) -> float 
 def listed(
     names: tuple[str, ...], gathered: dict[int, tuple[list[Counts | None], list[Counts | None]]]
 ) -> list[dict[str, Any]]:
-    """Average shares over steps, commonest in the original first: what the report draws as bars.
+    """Average shares over steps, commonest in the original first.
+
+    The report shows them as bars.
 
     ``gathered[length]`` holds a share table a step for either graph. At most 4096 meta-paths.
     """

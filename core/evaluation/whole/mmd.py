@@ -21,7 +21,10 @@ def _kernel(difference: np.ndarray | float) -> np.ndarray:
 
 
 def squared_mmd(x: np.ndarray, y: np.ndarray) -> float | None:
-    """Compute the squared MMD of two short samples of any numbers; None below two values. O(|x| |y|)."""
+    """Compute the squared MMD of two short samples.
+
+    They are of any numbers; None below two values. O(|x| |y|).
+    """
     if len(x) < 2 or len(y) < 2:
         return None
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -35,7 +38,9 @@ def _within(x: np.ndarray) -> float:
 
 
 def squared_mmd_of_counts(x: np.ndarray, y: np.ndarray) -> float | None:
-    """Compute the squared MMD of two samples of whole numbers: ``x[d]`` values of the first are d.
+    """Compute the squared MMD of two samples of counts.
+
+    They are whole numbers: ``x[d]`` values of the first are d.
 
     None below two values. O(largest value), whatever the size of the samples.
     """

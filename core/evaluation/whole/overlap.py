@@ -1,4 +1,4 @@
-"""How many edges of a synthetic graph are edges of the original."""
+"""The overlap of a synthetic graph's edges with the original's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def _keys(cell: Cell) -> np.ndarray:
 def edge_overlap(
     original: Graph, synthetic: Graph, relations: Iterable[EdgeType], steps: Sequence[int | None]
 ) -> float | None:
-    """Compute the share of the synthetic graph's protected edges in the original, each edge counted once.
+    """Compute the share of synthetic edges in the original.
+
+    They are the protected ones, each counted once.
 
     An edge is a relation, its two ends as stored and its step; untimed edges count once, not in every step.
     None where the synthetic graph has no protected edge. O(m).

@@ -23,7 +23,9 @@ Paths = tuple[tuple[int, ...], ...]
 
 
 def listed_paths(original: Graph, relations: Iterable[EdgeType]) -> tuple[Paths, Paths]:
-    """List the meta-paths of Meta-2 and Meta-3: relations with an edge in the original, and chains of two.
+    """List the meta-paths of Meta-2 and Meta-3.
+
+    They are relations with an edge in the original, and chains of two.
 
     A relation is read as stored: from its source type to its target type.
     """
@@ -34,7 +36,10 @@ def listed_paths(original: Graph, relations: Iterable[EdgeType]) -> tuple[Paths,
 
 
 def directed_shares(layer: Layer, pairs: Paths, chains: Paths) -> tuple[np.ndarray, np.ndarray]:
-    """Compute shares of the listed paths among directed paths of two and three nodes, then the rest's."""
+    """Compute shares of the listed paths, directed.
+
+    They are among directed paths of two and three nodes; then come the rest's.
+    """
     counts, arcs = layer.layout.counts, layer.arcs
     leaving = {key: np.bincount(source, minlength=counts[key[0]]) for key, (source, _) in arcs.items()}
     entering = {key: np.bincount(target, minlength=counts[key[1]]) for key, (_, target) in arcs.items()}
@@ -47,7 +52,7 @@ def directed_shares(layer: Layer, pairs: Paths, chains: Paths) -> tuple[np.ndarr
 
 
 def symmetrised_shares(layer: Layer, pairs: Paths, chains: Paths) -> tuple[np.ndarray, np.ndarray]:
-    """Compute them of the symmetrised graph, with the published multiplicities: 2 for an arc, 4 for two."""
+    """Compute them of the symmetrised graph. Published multiplicities hold: 2 for an arc, 4 for two."""
     edges, degrees = layer.edges, layer.typed_degrees
     twos = []
     for a, b in pairs:

@@ -1,4 +1,7 @@
-"""Figures of a whole temporal graph: THEPUFF's six with EO-Rate, and a repaired form beside each."""
+"""Figures of a whole temporal graph, published and repaired.
+
+THEPUFF's six with EO-Rate, and a repaired form of each.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,16 @@ Scalars = Mapping[str, float | None]
 
 
 def sequence_error(x: Sequence[float | None], y: Sequence[float | None]) -> float | None:
-    """Average ``|x - y| / max(|x|, |y|)`` over the steps where both are defined, 0 where both are 0."""
+    """Average ``|x - y| / max(|x|, |y|)`` over defined steps. Both are defined there; 0 where both are 0."""
     pairs = [(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
     return relative.mean([abs(a - b) / max(abs(a), abs(b), relative.FLOOR) for a, b in pairs])
 
 
 def sequence_correlation(x: Sequence[float | None], y: Sequence[float | None]) -> float | None:
-    """Compute Pearson's correlation over the steps where both are defined; None below three, or constant."""
+    """Compute Pearson's correlation over defined steps.
+
+    Both are defined there; None below three, or constant.
+    """
     pairs = [(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
     if len(pairs) < 3:
         return None
@@ -43,7 +49,7 @@ def sequence_correlation(x: Sequence[float | None], y: Sequence[float | None]) -
 
 
 class Sequences:
-    """Gathers one step after the other; :meth:`found` then has every figure of ``suite``."""
+    """Collects sequences step by step. :meth:`found` then has every figure of ``suite``."""
 
     def __init__(self, suite: Suite, pairs: paper_paths.Paths, chains: paper_paths.Paths) -> None:
         self._standard = suite.includes(STANDARD)
@@ -53,7 +59,7 @@ class Sequences:
         self._typed = False
 
     def add(self, original: Layer, synthetic: Layer, ours: Scalars, theirs: Scalars) -> None:
-        """Add one more step: both layers, and the scalars of either (at least those of the series)."""
+        """Add one more step. It is both layers, and the scalars of either (at least those of the series)."""
         self._scalars[0].append(ours)
         self._scalars[1].append(theirs)
         if not self._standard:
@@ -78,7 +84,10 @@ class Sequences:
         return [[scalars.get(scalar) for scalars in side] for side in self._scalars]
 
     def found(self) -> dict[str, float | None]:
-        """Compute every sequence figure of the suite but the meta-path distances and the typed overlap."""
+        """Compute every sequence figure of the suite.
+
+        Excepted are the meta-path distances and the typed overlap.
+        """
         figures: dict[str, float | None] = {}
         for name, scalar, _ in SERIES:
             figures[f"{name}_sequence_error"] = sequence_error(*self._series(scalar))
@@ -106,7 +115,7 @@ _Shares = dict[tuple[int, ...], float]
 
 
 class MetaPaths:
-    """Gathers the meta-path shares of both graphs, one step after the other."""
+    """Collects both graphs' meta-path shares, step by step."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
@@ -121,7 +130,10 @@ class MetaPaths:
                 table.append(meta_paths.shares(meta_paths.counts(layer, length)))
 
     def distances(self) -> dict[str, float | None]:
-        """Compute the total variation of every length, mean over steps; None where it was not counted."""
+        """Compute the total variation of every length.
+
+        It is the mean over steps; None where it was not counted.
+        """
         return {
             f"meta_path_total_variation_{length}": relative.mean(
                 [
@@ -133,5 +145,5 @@ class MetaPaths:
         }
 
     def listed(self) -> list[dict[str, Any]]:
-        """List the shares themselves, means over steps, for the report's bars."""
+        """List the mean shares over steps, for the report."""
         return meta_paths.listed(self._names, self._tables)

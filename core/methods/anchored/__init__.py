@@ -159,7 +159,10 @@ def fit(graph: PrivateGraph, plan: PrivacyPlan, params: AnchoredParams, progress
 def require_room(
     params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
-    """Check evidence and directions by the sizes that the schema leaves open; see :class:`Method`."""
+    """Check evidence and directions by the sizes left open.
+
+    The schema leaves them open; see :class:`Method`.
+    """
     from core.methods.anchored.allotted import granted, require_room
 
     require_room(granted(plan), schema, nodes)
@@ -169,7 +172,7 @@ def require_room(
 def planned_reads(
     params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Sequence[PlannedRead]:
-    """Return the number of edges and the degrees of every step; see :class:`Method`."""
+    """Return each step's reads of edge count and degrees. See :class:`Method`."""
     from core.methods.anchored.budget import planned_reads
 
     return planned_reads(plan, schema, nodes, params)
@@ -178,7 +181,10 @@ def planned_reads(
 def true_shares(
     params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Mapping[str, tuple[float, float]]:
-    """Compute expected shares of true edges among those drawn, by relation; see :class:`Method`."""
+    """Compute expected shares of true edges, by relation.
+
+    They are among those sampled; see :class:`Method`.
+    """
     from core.methods._shared.flips.true_edges import true_share
     from core.methods.anchored.budget import evidence_asked
     from core.privacy.queries import Shape
@@ -216,14 +222,14 @@ def _require_kept(
 
 
 def mixing() -> Mixing:
-    """Give every relation inside a type its groups and their log odds."""
+    """Give every relation inside a type groups with log odds."""
     from core.methods.anchored.labels import PairsOfGroups
 
     return PairsOfGroups()
 
 
 class Groups(NodeValueStage):
-    """Groups of attribute values: pairs of them gain log odds in the chain, which follows them alone."""
+    """Groups of attribute values. Pairs of them gain log odds in the chain, which follows them only."""
 
     def require_synthesised(self, public: PublicFacts) -> None:
         """Refuse relations whose edges may not exchange their ends, too."""

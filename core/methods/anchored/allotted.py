@@ -1,4 +1,7 @@
-"""What a plan of ``anchored`` grants its relations, and how directions get their part. Public facts only."""
+"""Allotments of ``anchored``, by relation and for directions.
+
+What a plan grants its relations, and how directions get their part. Public facts only.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,11 @@ MOST_NODES = 2**20
 
 @dataclass(frozen=True)
 class Granted:
-    """What each of a relation's ``steps`` may spend: pure ``nano_epsilon``, and directions with noise of that
-    multiplier; None where it pays for none."""
+    """What a relation's steps may spend.
+
+    Each of ``steps`` has pure ``nano_epsilon``, and directions with noise of that multiplier; None where it
+    pays for none.
+    """
 
     steps: tuple[int | None, ...]
     nano_epsilon: int
@@ -47,7 +53,10 @@ def granted(plan: PrivacyPlan) -> dict[str, Granted]:
 
 
 def has_directions(relation: EdgeType) -> bool:
-    """Tell whether the relation has time and two sides, and its sources may have several targets."""
+    """Tell whether the relation may have directions.
+
+    It has time and two sides, and its sources may have several targets.
+    """
     sided = relation.directed or not relation.homogeneous
     return relation.temporal and sided and not relation.functional
 
@@ -65,7 +74,7 @@ def require_room(grants: Mapping[str, Granted], schema: GraphSchema, counts: Map
 
 
 def with_directions(plan: PrivacyPlan, public: PublicFacts) -> PrivacyPlan:
-    """Make each relation that has directions pay for them out of what its cells may spend.
+    """Plan directions out of what their relations' cells may spend.
 
     An edge lies in one cell, and each cell of the relation pays for every pass. Pure and Gaussian events of a
     cell are composed and converted once. Raises ``errors.NotAccepted`` with the field to

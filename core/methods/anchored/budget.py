@@ -1,4 +1,7 @@
-"""What a plan of ``anchored`` asks of its relations as evidence, and what it refuses. Public facts only."""
+"""Evidence in plans of ``anchored``: requested and refused.
+
+What a plan takes of its relations as evidence, and what it refuses. Public facts only.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +54,11 @@ def lazy_relations(
 def evidence_asked(
     plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
 ) -> dict[str, int]:
-    """Compute what one slot's bit has, in nano-epsilon, by relation; those that ask for none are left out.
-    ``counts``: the sizes of the node universes. O(relations)."""
+    """Compute the evidence budget of one slot, by relation.
+
+    It is what its bit has, in nano-epsilon; relations that ask for none are left out. ``counts``: the sizes
+    of the node universes. O(relations).
+    """
     found = {}
     for name, grant in granted(plan).items():
         relation = schema.edge_type(name)
@@ -65,8 +71,11 @@ def evidence_asked(
 def require_heeded(
     plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
 ) -> None:
-    """Raise NotAccepted, with the field to mend, where a parameter was set that could change nothing in any
-    relation. Public facts only; ``counts``: the sizes of the node universes. O(relations)."""
+    """Raise NotAccepted where a parameter could change nothing.
+
+    It was set, and could change nothing in any relation; the field to mend is named. Public facts only;
+    ``counts``: the sizes of the node universes. O(relations).
+    """
     grants = granted(plan)
     free = {name for name in grants if not targets_once(schema.edge_type(name))}
     asked = evidence_asked(plan, schema, counts, params)
@@ -103,7 +112,9 @@ def _has_tails(names: Iterable[str], schema: GraphSchema, params: AnchoredParams
 def planned_reads(
     plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
 ) -> list[PlannedRead]:
-    """List what every step of a relation pays for its number of edges and its degrees at least.
+    """List each step's least payment for edges and degrees.
+
+    That is what every step of a relation pays for its number of edges and its degrees at least.
 
     Degrees of the side that gets less; of an undirected relation without what tails would cost. Public facts
     only; ``counts``: the sizes of the node universes. O(relations).

@@ -1,4 +1,6 @@
-"""The directions of one relation of ``anchored``: what they start from, and the columns that a model keeps.
+"""The directions of one relation of ``anchored``.
+
+What they start from, and the columns that a model keeps.
 
 A model keeps them once, with the relation's first step: ``score_source`` and ``score_target`` float64, rows
 of as many numbers for each node; the product of two rows is what a pair gains in log odds.
@@ -36,7 +38,9 @@ def fitted(
     params: AnchoredParams,
     rng: Rng,
 ) -> Columns:
-    """Measure and fit a relation's ``score_source`` and ``score_target``; each cell pays ``passes.event``.
+    """Measure and fit ``score_source`` and ``score_target``.
+
+    They are a relation's; each cell pays ``passes.event``.
 
     ``cells``: the columns of all relations, paid for. O(rounds * edges + edges * columns of the start).
     """

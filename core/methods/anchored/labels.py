@@ -1,4 +1,4 @@
-"""Groups of attribute values in the model of ``anchored``, a node's for all steps. Post-processing."""
+"""Groups of attribute values in models of ``anchored``. A node has one for all steps. Post-processing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class PairsOfGroups:
-    """Every step has degrees; groups gain or lose log odds when its edges exchange their ends."""
+    """A model with degrees at every step, mixed by groups.
+
+    Groups gain or lose log odds when its edges exchange their ends.
+    """
 
     def ends(self, model: AnchoredModel) -> Mapping[str, Ends]:
         return over_steps(

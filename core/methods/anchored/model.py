@@ -1,4 +1,4 @@
-"""The fitted model of ``anchored``: the columns of every cell, and graphs drawn from them."""
+"""The fitted model of ``anchored``. The columns of every cell, and graphs sampled from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class AnchoredModel(StoredCells, FittedModel):
     params: AnchoredParams
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """Draw one synthetic graph, the steps of a relation one after another; see :func:`drawn_by_cell`."""
+        """Sample one synthetic graph.
+
+        The steps of a relation come one after another; see :func:`drawn_by_cell`.
+        """
         names = {name for name, _ in self.cells}
         relations = {name: Relation(self.shape(name), self.params) for name in names}
 
@@ -37,5 +40,5 @@ class AnchoredModel(StoredCells, FittedModel):
 
 
 def load(folder: Path, method: str) -> AnchoredModel:
-    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
     return AnchoredModel(**vars(load_stored(folder, method, AnchoredParams)))

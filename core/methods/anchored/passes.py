@@ -1,4 +1,4 @@
-"""The passes that measure a relation's directions: their number, their noise and what they cost."""
+"""The passes that measure a relation's directions. Their number, their noise and what they cost."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ PASSES = 4
 def noise_multiplier(
     nano_epsilon: int, delta_atto: int, accountant: Accountant, besides: tuple[Event, ...] = ()
 ) -> Fraction:
-    """Solve for the least noise of a pass at which all of them, and ``besides``, cost a cell at most this."""
+    """Solve for the least noise of a pass. At it all of them, and ``besides``, cost a cell at most this."""
     return dp_sgd.noise_multiplier(nano_epsilon, delta_atto, Fraction(1), PASSES, besides, accountant)
 
 
 def event(multiplier: Fraction) -> Event:
-    """Return what :func:`core.methods.anchored.spectral.measure` costs every cell that it reads."""
+    """Return the cost of measuring directions to every cell.
+
+    That of :func:`core.methods.anchored.spectral.measure` goes to each that it reads.
+    """
     return Repeated(GaussianEvent(multiplier), PASSES)

@@ -1,4 +1,6 @@
-"""Who goes with whom, as a few directions: private power iterations over a relation's steps put together.
+"""Directions of a relation, by private power iteration.
+
+Who goes with whom, as a few directions, over a relation's steps put together.
 
 Both sides get coordinates, and a matrix of their products. Four passes sum the coordinates of one side's
 nodes over the other's edges, under Gaussian noise; the start is free: relations that are released anyway,
@@ -36,8 +38,11 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class Directions:
-    """Paid-for coordinates: ``source`` (sources, r) and ``target`` (targets, r), rows of length at most 1;
-    ``products`` (r, r): over all edges, the sum of the outer products of both ends, with noise."""
+    """Paid-for coordinates.
+
+    ``source`` (sources, r) and ``target`` (targets, r), rows of length at most 1; ``products`` (r, r): over
+    all edges, the sum of the outer products of both ends, with noise.
+    """
 
     source: np.ndarray
     target: np.ndarray
@@ -45,7 +50,9 @@ class Directions:
 
 
 def start(popularity: np.ndarray, layers: Sequence[np.ndarray], rng: Rng) -> np.ndarray:
-    """Make rows of length 1 at most for the targets, all of it public or paid for; float64 (targets, d).
+    """Make start rows for the targets, of length 1 at most.
+
+    All of it is public or paid for; float64 (targets, d).
 
     ``popularity`` (targets,): paid degrees. ``layers``: matrices (targets, columns) of released relations
     without time, such as a film's genres; without any, random directions stand in.
@@ -66,7 +73,9 @@ def measure(
     degrees: tuple[np.ndarray, np.ndarray],
     multiplier: Fraction,
 ) -> Directions:
-    """Measure coordinates of a sided relation's two sides over ``cells``; each pays PASSES Gaussian events.
+    """Measure coordinates of a relation's two sides over ``cells``.
+
+    The relation is sided; each cell pays PASSES Gaussian events.
 
     ``features``: those of :func:`start`. ``degrees``: paid degrees of sources and targets, summed over the
     cells. Sensitivity 1 in L2 each: one edge adds one row of length at most 1 to one row of sums. Passes are
@@ -90,7 +99,9 @@ def fitted_score(
     shape: Shape,
     rng: Rng,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit a score for :func:`core.methods._shared.slots.markov_chain.rewired` to the measured products.
+    """Fit a swap score to the measured products.
+
+    It is for :func:`core.methods._shared.slots.markov_chain.rewired`.
 
     ``steps``: for each step, the keys of a graph with its paid degrees, and its evidence (or none). Steps of
     a relation whose pairs occur once keep out of each other's way. The number of rounds is constant.

@@ -128,7 +128,7 @@ def require_groups(params: DCSBMParams, public: PublicFacts, plan: PrivacyPlan) 
 def require_room(
     params: DCSBMParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
-    """Check that sums of clustering stay within whole numbers; see :class:`Method`."""
+    """Check that sums of clustering stay within whole numbers. See :class:`Method`."""
     CELLS.require_room(params, plan, schema, nodes)
     if not params.clustering_share:
         return
@@ -143,13 +143,13 @@ def require_room(
 
 
 def fit_parts(graph: PrivateParts, plan: PrivacyPlan, params: DCSBMParams, progress: Progress) -> CellsModel:
-    """Fit a graph in parts: the same plan, reads and noise as of the same graph in memory."""
+    """Fit a graph in parts. The plan, reads and noise are the same as of the same graph in memory."""
     require_counts(params)
     return CELLS.fitted(graph, plan, params, progress, paid)
 
 
 def shard_law(model: CellsModel, order: np.ndarray, rng: Rng, shard_edges: int = 2**24) -> StripLaw:
-    """Make the law of a model of one cell; see :func:`core.methods.dcsbm.shards.law_of`."""
+    """Make the law of a model of one cell. See :func:`core.methods.dcsbm.shards.law_of`."""
     from core.methods.dcsbm.shards import law_of
 
     (columns,) = model.cells.values()
@@ -157,7 +157,7 @@ def shard_law(model: CellsModel, order: np.ndarray, rng: Rng, shard_edges: int =
 
 
 def draw_shard(law: Path, number: int, shards: int, folder: Path) -> Part:
-    """Draw one of so many shards of the law that ``law`` holds, and write it to ``folder``."""
+    """Sample one of so many shards, and write it to ``folder``. It is of the law that ``law`` holds."""
     from core.methods._shared.shards.draw import write_shard
     from core.methods._shared.shards.law import load_law
 
@@ -165,7 +165,7 @@ def draw_shard(law: Path, number: int, shards: int, folder: Path) -> Part:
 
 
 def paid(graph: CountedSession, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng) -> Columns:
-    """Pay for the columns of one cell, whose labels are the public groups where they are named."""
+    """Pay for the columns of one cell. Its labels are the public groups where they are named."""
     from core.methods.dcsbm.fit import MOST_PUBLIC, fit
 
     kind, told = graph.schema.edge_type(key[0]).source, None
@@ -183,7 +183,10 @@ def parts() -> Parts:
 
 
 def law() -> Law:
-    """Labels and degrees go to the nodes that repeat others, and counts grow with them."""
+    """Give labels and degrees to repeated nodes, and scale counts.
+
+    These grow with the nodes that repeat others.
+    """
     from core.methods.dcsbm.draw import resized
 
     return resized

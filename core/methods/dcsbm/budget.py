@@ -17,14 +17,14 @@ FREED_BY_GROUPS = {"degree": 0.1, "tail": 0.1, "block": 0.3, "triangle": 0.3, "c
 
 
 def shares(params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
-    """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
+    """Return the nano-epsilon of every paid read. They sum to ``nano_epsilon``."""
     named = {name: getattr(params, f"{name}_share") for name in SHARED}
     named = {name: share for name, share in named.items() if share}
     return dict(zip((*named, "label"), divide(nano_epsilon, *named.values()), strict=True))
 
 
 def without_labels(budget: Mapping[str, int], freed: Mapping[str, float] = FREED) -> dict[str, int]:
-    """``budget`` where no labels are read: what they would cost goes to what remains, by ``freed``."""
+    """Return ``budget`` without the labels' part. What they would cost goes to what remains, by ``freed``."""
     rest = {name: cost for name, cost in budget.items() if name != "label"}
     weights = {name: weight for name, weight in freed.items() if name in rest}
     left = budget["label"]
@@ -37,7 +37,7 @@ def without_labels(budget: Mapping[str, int], freed: Mapping[str, float] = FREED
 
 
 def cell_reads(params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
-    """Return what a cell pays at least for its counts, degrees and tails; more where it reads no labels."""
+    """Return a cell's least payment for counts, degrees and tails. It is more where it reads no labels."""
     budget = shares(params, nano_epsilon)
     asked = {
         "edge_count": "count",

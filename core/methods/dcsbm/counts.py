@@ -1,4 +1,4 @@
-"""Which parameters of ``dcsbm`` make it read counts alone, so that edges may stay in parts. Public facts."""
+"""Parameters that make ``dcsbm`` read only counts. With them edges may stay in parts. Public facts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ COUNTED: Mapping[str, Any] = {"triangle_share": 0, "clustering_share": 0, "produ
 
 
 def require_counts(params: DCSBMParams) -> None:
-    """Check that a graph in parts can be fitted and drawn in shards; NotAccepted with the field to mend.
+    """Check that a graph in parts can be fitted.
+
+    It must be sampled in shards too; NotAccepted with the field to mend.
 
     Then the reads are the number of edges, degrees, tails and edges between labels, and the labels are known
     before anything is read: one for all nodes, or a public attribute's.

@@ -1,4 +1,4 @@
-"""One graph of ``dcsbm`` from the noisy values of a cell."""
+"""One graph of ``dcsbm`` from a cell's noisy values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def resized(columns: Columns, origins: np.ndarray) -> Columns:
 
 
 def draw(columns: Columns, nodes: int, params: DCSBMParams, rng: Rng) -> np.ndarray:
-    """Sorted keys ``low * nodes + high`` of as many distinct edges as the block counts sum to.
+    """Sample sorted keys of as many edges as block counts sum to.
+
+    They are ``low * nodes + high``, distinct.
 
     Degrees are met up to rounding, block counts up to what the degrees allow; then triangles and degree
     products are approached. O(m log m + proposals * degree) time, O(n + m) memory.

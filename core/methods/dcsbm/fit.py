@@ -1,4 +1,4 @@
-"""What one cell of ``dcsbm`` pays for, and the numbers of its model that follow from it."""
+"""The paid reads of a cell of ``dcsbm``, and its model. The numbers of its model follow from them."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def fit(
 
 
 def whole(cell: CountedCell) -> PrivateCell:
-    """Return the cell for reads that need its edges together; NotAccepted where they are in parts."""
+    """Return the cell for reads that need its edges together. NotAccepted where they are in parts."""
     from core.privacy.session.private_graph import PrivateCell
 
     if not isinstance(cell, PrivateCell):
@@ -140,7 +140,7 @@ def whole(cell: CountedCell) -> PrivateCell:
 def streamed(
     cell: PrivateCell, noisy: np.ndarray, groups: int, nano_epsilon: int, params: DCSBMParams, rng: Rng
 ) -> tuple[np.ndarray, LabelRule, LabelStream]:
-    """The labels of all nodes, paid for; with the order of the visit and the rule."""
+    """Pay for the labels of all nodes. With them are the order of the visit and the rule."""
     weights = np.maximum(noisy, SMALLEST_WEIGHT)
     order = np.lexsort((rng.random(len(noisy)), -weights))
     rule = LabelRule(groups, int(params.core * len(noisy)), params.forward_share, params.resolution)
@@ -153,7 +153,9 @@ def streamed(
 def block_counts(
     cell: CountedCell, labels: np.ndarray, groups: int, budget: Mapping[str, int], count: int | None
 ) -> tuple[np.ndarray, Ends]:
-    """Edges inside and between labels, none negative, and what they and ``count`` say of the edge ends.
+    """Estimate edges inside and between labels, none negative.
+
+    Returned too is what they and ``count`` say of the edge ends.
 
     A count that was paid for is weighed against the blocks' sum by their variances, and the blocks scaled to
     what comes out.
@@ -178,7 +180,7 @@ def block_counts(
 
 
 def usual_variances(budget: Mapping[str, int], nodes: int, multiplicity: int) -> tuple[float, float]:
-    """Compute the variances of the number of edges, by degrees and by blocks, between one label and most."""
+    """Compute the edge count's variances by degrees and by blocks. They lie between one label and most."""
     degree = math.isqrt(budget["degree"] * without_labels(budget)["degree"])
     blocks = math.isqrt(MOST_GROUPS * (MOST_GROUPS + 1) // 2)
     return (
@@ -188,7 +190,9 @@ def usual_variances(budget: Mapping[str, int], nodes: int, multiplicity: int) ->
 
 
 def groups_of(count: int, nodes: int, label: int, nano_epsilon: int) -> int:
-    """As many labels as a node of mean degree can tell apart at the labels' nano-epsilon; 1..MOST_GROUPS.
+    """Choose as many labels as a mean degree can tell apart.
+
+    It is a node's, at the labels' nano-epsilon; 1..MOST_GROUPS.
 
     ``count``: a noisy number of edges. 1 where the evidence is less than LEAST_EVIDENCE, times the root of
     the cell's epsilon below 1: a partition would be noise, and what it costs tells more of degrees and
@@ -200,7 +204,9 @@ def groups_of(count: int, nodes: int, label: int, nano_epsilon: int) -> int:
 
 
 def groups_for(noisy: np.ndarray, nano_epsilon: int) -> int:
-    """As many labels as a node of mean noisy degree can tell apart at that epsilon; 2..MOST_GROUPS.
+    """Choose as many labels as a mean noisy degree can tell apart.
+
+    It is a node's, at that epsilon; 2..MOST_GROUPS.
 
     A row spreads a node's edges over the labels; each entry must stand out from noise of scale 1/epsilon.
     """
@@ -217,7 +223,9 @@ def seen_edges(
     degree: int,
     label: int,
 ) -> Evidence:
-    """A second look at all degrees, free: the sums of the nodes' noisy rows.
+    """Compute a second, free measurement of all degrees.
+
+    It is the sums of the nodes' noisy rows.
 
     A row holds the edges to earlier nodes, in the core those to other core nodes. Which part of a node's
     edges that is, is estimated in stretches of the order. ``degree`` and ``label``: nano-epsilon.

@@ -1,4 +1,7 @@
-"""Groups of attribute values as labels of ``dcsbm``: crossed with those that were read. Post-processing."""
+"""Groups of attribute values as labels of ``dcsbm``.
+
+They are crossed with those that were read. Post-processing.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,11 @@ if TYPE_CHECKING:
 
 
 class CrossedLabels:
-    """Every cell has ``labels`` (n,), ``degrees`` (n,) and ``blocks`` (k(k+1)/2,), edges between labels:
-    communities that were read, public groups, or one label for all."""
+    """A model with ``labels`` crossed by groups.
+
+    Every cell has ``labels`` (n,), ``degrees`` (n,) and ``blocks`` (k(k+1)/2,), edges between labels:
+    communities that were read, public groups, or one label for all.
+    """
 
     def ends(self, model: CellsModel) -> Mapping[str, Ends]:
         return over_steps((name, columns["degrees"], None) for (name, _), columns in model.cells.items())

@@ -1,4 +1,4 @@
-"""One cell of ``dcsbm`` as a law of independent pairs, which is drawn in shards. Post-processing."""
+"""One cell of ``dcsbm`` as a law of independent pairs. It is sampled in shards. Post-processing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def law_of(columns: Columns, order: np.ndarray, rng: Rng, shard_edges: int = STRIP_EDGES) -> StripLaw:
-    """Make the law of a cell that paid for neither triangles nor degree products.
+    """Make the law of a cell without triangles or products.
+
+    It paid for neither triangles nor degree products.
 
     ``order`` (n,): which original index each node of the law has, a permutation. ``shard_edges``: about how
     many edges a shard shall have: a strip has no more. A node's expected degree is

@@ -94,7 +94,7 @@ def fit_snapshot(
     state: Path | None,
     progress: Progress,
 ) -> tuple[CellsModel, KeyframeState]:
-    """Fit one snapshot of a live stream, and return the filters for the next. O(n log n + m)."""
+    """Fit one snapshot of a live stream. Returned too are the filters for the next. O(n log n + m)."""
     from core.methods.keyframe.state import KeyframeState, load_state
 
     memory = load_state(state) if state is not None else {}
@@ -105,7 +105,7 @@ def fit_snapshot(
 def planned_reads(
     params: KeyframeParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Sequence[PlannedRead]:
-    """Return the counters of every step, and what its key frames read; see :class:`Method`."""
+    """Return every step's counters and its key frames' reads. See :class:`Method`."""
     cells = Counter(
         (name, granted[COUNTERS], granted.get(FRAME, 0)) for (name, _), granted in granted_to(plan).items()
     )

@@ -63,7 +63,7 @@ class KeyframeParams(ValueParameters, NodeValueParameters):
 
 @dataclass(frozen=True)
 class StepBudget:
-    """The integer shares of one step in nano-epsilon; ``degrees`` and ``cells`` are 0 without a key frame."""
+    """The integer shares of one step in nano-epsilon. ``degrees`` and ``cells`` are 0 without a key frame."""
 
     count: int
     tail: int
@@ -82,7 +82,9 @@ class StepBudget:
 
 
 def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
-    """Allot counters at every step, and a key frame at every step that the clock names.
+    """Allot counters at every step, and clocked key frames.
+
+    There is one at every step that the clock names.
 
     Any ``reach`` consecutive steps hold at most one key frame, as those stand ``reach`` steps apart, and at
     most ``reach`` steps: counters of (epsilon - frame) / reach each and one frame sum to epsilon at most,
@@ -110,7 +112,10 @@ def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> Priva
 
 
 def granted_to(plan: PrivacyPlan) -> dict[tuple[str, int], dict[str, int]]:
-    """Return what a plan of this method grants each step of each relation, by purpose, in nano-epsilon."""
+    """Return a plan's grants by purpose, in nano-epsilon.
+
+    They are for each step of each relation, by a plan of this method.
+    """
     budgets: dict[tuple[str, int], dict[str, int]] = {}
     for allotment in plan.allotments:
         assert allotment.step is not None
@@ -134,7 +139,7 @@ def _scope(public: PublicFacts) -> tuple[int, int]:
 
 
 def divide(params: KeyframeParams, counters: int, frame: int) -> StepBudget:
-    """Divide one step, which may spend ``counters``, and ``frame`` more at a key frame (else 0)."""
+    """Divide one step's budget. It may spend ``counters``, and ``frame`` more at a key frame (else 0)."""
     count = int(counters * params.count_share / (params.count_share + params.tail_share))
     rest = 1 - params.count_share - params.tail_share
     cells = max(1, int(frame * params.cells_share / rest)) if frame else 0

@@ -1,4 +1,4 @@
-"""A graph from one step's columns: stubs matched between two degree classes. Reads noisy values only."""
+"""A graph from one step's columns. Stubs are matched between two degree classes. Reads noisy values only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ SCALINGS = 30
 
 
 def draw(columns: Columns, nodes: int, params: KeyframeParams, rng: Rng) -> np.ndarray:
-    """Draw one synthetic graph as sorted int64 keys ``low * n + high``. Expected O(n + m log m).
+    """Sample one synthetic graph as sorted int64 keys.
+
+    They are ``low * n + high``. Expected O(n + m log m).
 
     Edge ends that find no partner in their cell are matched over all nodes; edges that still
     find no place join nodes at random.
@@ -52,8 +54,11 @@ def _crossed(
 
 
 def cells(degrees: np.ndarray, label: np.ndarray, ratio: np.ndarray) -> Blocks:
-    """Compute the edges wanted inside class 0, between the classes and inside class 1: in the given ratios to
-    a Chung-Lu graph as far as the classes' degrees and sizes allow."""
+    """Compute the wanted edges inside and between two classes.
+
+    They are inside class 0, between the classes and inside class 1: in the given ratios to a Chung-Lu graph
+    as far as the classes' degrees and sizes allow.
+    """
     ends = np.bincount(label, weights=degrees, minlength=2).astype(np.int64)
     size = np.bincount(label, minlength=2)
     mass = np.outer(ends, ends) * np.array([[ratio[0], ratio[1]], [ratio[1], ratio[2]]])

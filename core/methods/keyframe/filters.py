@@ -1,4 +1,6 @@
-"""Scalar filters over time: every number is followed by a bank of local-level Kalman filters.
+"""Scalar filters over time.
+
+Every number is followed by a bank of local-level Kalman filters.
 
 The filters of a bank differ in how fast they take the number to drift, as a share of its level; they are
 averaged by how well each foretold the past measurements. Post-processing of noisy values.
@@ -17,7 +19,9 @@ SMALLEST_LEVEL = 1.0  # a level for the drift to be a share of
 
 @dataclass(frozen=True)
 class Bank:
-    """Filters of J numbers after their last measurement; all float64 (drifts, J).
+    """Filters of J numbers after their last measurement.
+
+    All are float64 (drifts, J).
 
     ``level`` and ``variance``: estimate and its squared error. ``evidence``: log likelihood of the past.
     """
@@ -28,13 +32,18 @@ class Bank:
 
     @classmethod
     def start(cls, measured: np.ndarray, noise: float) -> Bank:
-        """Start the filters from one measurement (J,) of noise variance ``noise``, knowing no more."""
+        """Start the filters from one measurement (J,).
+
+        Its noise has variance ``noise``, and nothing more is known.
+        """
         level = np.tile(np.asarray(measured, dtype=np.float64), (len(DRIFTS), 1))
         return cls(level, np.full_like(level, noise), np.zeros_like(level))
 
     def step(self, measured: np.ndarray, noise: float, steps: int, growth: float = 1.0) -> Bank:
-        """Update the filters by a measurement ``steps`` steps later, in which the levels are known to have
-        grown by the factor ``growth``."""
+        """Update the filters by a measurement ``steps`` steps later.
+
+        In these the levels are known to have grown by the factor ``growth``.
+        """
         level = self.level * growth
         drift = DRIFTS * np.maximum(level, SMALLEST_LEVEL)
         before = self.variance * growth**2 + steps * drift**2
@@ -44,7 +53,10 @@ class Bank:
         return Bank(level + gain * surprise, before * (1 - gain), evidence)
 
     def estimate(self) -> tuple[np.ndarray, np.ndarray]:
-        """Estimate mean and variance of every number, filters weighted by their evidence; float64 (J,)."""
+        """Estimate mean and variance of every number.
+
+        Filters are weighted by their evidence; float64 (J,).
+        """
         weight = np.exp(self.evidence - self.evidence.max(axis=0))
         weight /= weight.sum(axis=0)
         mean = (weight * self.level).sum(axis=0)

@@ -1,4 +1,4 @@
-"""Groups of attribute values in the model of ``keyframe``, a node's for all steps. Post-processing."""
+"""Groups of attribute values in models of ``keyframe``. A node has one for all steps. Post-processing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from core.methods._shared.node_values.ends import Ends, over_steps
 
 
 class CrossedClasses:
-    """Every step has ``degree`` (n,); groups are crossed with its degree classes when it is drawn."""
+    """A model that crosses degree classes with groups.
+
+    Every step has ``degree`` (n,); groups are crossed with its degree classes when it is sampled.
+    """
 
     def ends(self, model: CellsModel) -> Mapping[str, Ends]:
         return over_steps((name, columns["degree"], None) for (name, _), columns in model.cells.items())

@@ -1,4 +1,4 @@
-"""What one tick of a live stream hands to the next, as files.
+"""The state between ticks of a live stream, as files.
 
 A folder holds ``state.json`` (scalars and filters of every relation) and ``nodes.parquet`` (score and class
 of every node, relation after relation). Outputs already paid for, nothing else.
@@ -29,7 +29,7 @@ class KeyframeState:
     memory: dict[str, Memory]
 
     def save(self, folder: Path) -> None:
-        """Write the state to ``folder``; :func:`load_state` gives back an equal one."""
+        """Write the state to ``folder``. :func:`load_state` gives back an equal one."""
         folder.mkdir(parents=True, exist_ok=True)
         nodes = [memory.nodes for memory in self.memory.values()]
         table = {
@@ -45,7 +45,7 @@ class KeyframeState:
 
 
 def load_state(folder: Path) -> dict[str, Memory]:
-    """Read what :meth:`KeyframeState.save` wrote; ValueError where its files contradict one another."""
+    """Read what :meth:`KeyframeState.save` wrote. ValueError where its files contradict one another."""
     text = json.loads((folder / "state.json").read_text(encoding="utf-8"))
     if text.get("format") != FORMAT:
         raise ValueError("not a stored state of keyframe in a format that can be read")

@@ -1,4 +1,4 @@
-"""One step of keyframe: what it pays for, and what it hands to the next."""
+"""One step of keyframe: its reads, and its state. What it pays for, and what it hands to the next."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a step hands to the next one of its relation: outputs already paid for, nothing else.
+    """What a step hands to its relation's next.
+
+    It is outputs already paid for, nothing else.
 
     ``step``: whose outputs these are. ``edges``: the filtered number of edges.
     """
@@ -70,7 +72,9 @@ class Memory:
 def fit_step(
     cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int, rng: Rng
 ) -> tuple[Columns, Memory]:
-    """Pay for the step's columns and what the next step may know, at the budget's cost.
+    """Pay for the step's columns, at the budget's cost.
+
+    Included is what the next step may know.
 
     ``step`` counts from the start of the stream; steps between it and the memory's are missing. ``rng`` makes
     choices that are independent of the graph. O(n log n + m).

@@ -1,4 +1,6 @@
-"""A degree sequence from noisy tail counters: how many nodes have at least j edges, for a few j.
+"""A degree sequence from noisy tail counters.
+
+They say how many nodes have at least j edges, for a few j.
 
 The counters fix a curve N(j) = n a (1 + (j - 1) / s)^(-alpha) up to a cap; each is then trusted as far as its
 noise allows. Without curve and cap a noisy counter far out invents hubs, and with them a dense core.
@@ -28,7 +30,10 @@ LARGEST_LOG = 20.0
 
 
 def thresholds(nodes: int) -> np.ndarray:
-    """List 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, then 2^k and 3 * 2^k, below ``nodes``; public."""
+    """List public thresholds of degrees below ``nodes``.
+
+    They are 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, then 2^k and 3 * 2^k.
+    """
     powers = 2 ** np.arange(5, 28)
     far = np.sort(np.concatenate([powers, powers + powers // 2]))
     every = np.concatenate([[1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24], far])
@@ -37,7 +42,7 @@ def thresholds(nodes: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Counters:
-    """Estimates of the counters at ``at``, with variances, and of the number of edges; float64."""
+    """Estimates of the counters at ``at``, with variances. The number of edges is among them; float64."""
 
     at: np.ndarray
     count: np.ndarray
@@ -47,14 +52,20 @@ class Counters:
 
 
 def longest(counters: Counters, largest_known: float, nodes: int) -> int:
-    """Choose the cap of the degrees: a little above the largest known one and the last evident counter."""
+    """Choose the cap of the degrees.
+
+    It is a little above the largest known one and the last evident counter.
+    """
     evident = counters.at[counters.count > EVIDENT * np.sqrt(counters.variance)]
     reach = max(SHORTEST_CAP, 1.1 * largest_known + 1, 1.5 * float(evident.max(initial=0)) + 2)
     return int(max(1, min(reach, nodes - 1)))
 
 
 def curve(counters: Counters, cap: int, nodes: int) -> np.ndarray:
-    """Compute the number of nodes of degree at least j = 1..cap; float64, non-increasing, within 0..nodes."""
+    """Compute the number of nodes of degree at least j = 1..cap.
+
+    They are float64, non-increasing, within 0..nodes.
+    """
     shape = _fitted(counters, cap, nodes)
     j = np.arange(1, cap + 1)
     smooth = np.maximum(_tail(shape, j), TINIEST)
@@ -129,14 +140,16 @@ def _nodes_of_sum(cap: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sequence(tail: np.ndarray, nodes: int) -> np.ndarray:
-    """List degrees in descending order, float64 (nodes,): rank r has #{j: N(j) > r + 1/2} edges. O(nodes)."""
+    """List degrees in descending order, float64 (nodes,). Rank r has #{j: N(j) > r + 1/2} edges. O(nodes)."""
     reached = np.clip(np.ceil(tail - 0.5), 0, nodes).astype(np.int64)  # nodes of degree >= j
     last = np.bincount(reached, minlength=nodes + 1)
     return np.cumsum(last[::-1])[::-1][1:].astype(np.float64)
 
 
 def to_total(degrees: np.ndarray, total: float, cap: float) -> np.ndarray:
-    """Scale what ``degrees`` exceed one by, so that they sum to ``total``; none above ``cap``.
+    """Scale degrees above one so that they sum to ``total``.
+
+    What ``degrees`` exceed one by is scaled; none is above ``cap``.
 
     Where even the first edges are too many, those are scaled. What the cap leaves over goes to the other
     nodes that have an edge, then to all.

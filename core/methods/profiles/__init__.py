@@ -100,7 +100,9 @@ def plan(params: ProfilesParams, public: PublicFacts) -> PrivacyPlan:
 def reads_of(
     params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> list[PlannedRead]:
-    """Return the histograms of persons and the sums over things; see :class:`Method`.
+    """Return the histograms of persons and sums over things.
+
+    See :class:`Method`.
 
     A sum's noise is that of persons of one edge; it grows with the root of the clip, which is paid for.
     Second moments are left out: what they are divided by follows from what was paid for.
@@ -111,7 +113,7 @@ def reads_of(
 def require_room(
     params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
-    """Check what is read of every thing, and that noise has a grid; see :class:`Method`."""
+    """Check reads of every thing, and the noise's grid. See :class:`Method`."""
     from core.privacy.mechanisms.aggregation import scale_of
 
     for purpose, noise in noises(plan).items():
@@ -166,12 +168,12 @@ def load(folder: Path) -> ProfilesModel | ValuedModel:
 
 
 def carries(params: ProfilesParams) -> bool:
-    """Tell whether the edges of a release carry what the schema declares."""
+    """Tell whether edges carry what the schema declares."""
     return params.attribute_share > 0
 
 
 def values_plan(plan: PrivacyPlan) -> PrivacyPlan:
-    """Return the part of the plan that reads what edges carry."""
+    """Return the part of the plan that reads edge values."""
     return of_values(plan)
 
 

@@ -1,4 +1,4 @@
-"""Which reads ``profiles`` makes of each relation, and with how much noise: a rule of public facts."""
+"""The reads of ``profiles`` by relation, and their noise. It is a rule of public facts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GRAIN = 1000
 
 @dataclass(frozen=True)
 class Read:
-    """One read of one relation; ``what`` is a key of SHARES."""
+    """One read of one relation. ``what`` is a key of SHARES."""
 
     relation: str
     what: str
@@ -36,19 +36,22 @@ class Read:
 
 
 def thing_of(schema: GraphSchema, relation: EdgeType) -> str:
-    """Name the type at the other end of a relation of persons."""
+    """Name the type that a relation joins persons to."""
     protected = schema.protected_type
     return relation.target if protected and relation.source == protected.name else relation.source
 
 
 def gives_classes(schema: GraphSchema, relation: EdgeType) -> bool:
-    """Tell whether a person has at most one thing of the relation, in all steps."""
+    """Tell whether a person has at most one thing. It is of the relation, in all steps."""
     protected = schema.protected_type
     return relation.functional and protected is not None and relation.source == protected.name
 
 
 def told_apart(schema: GraphSchema, relation: EdgeType) -> bool:
-    """Tell whether public columns or public relations say something of the relation's things."""
+    """Tell whether anything public describes the relation's things.
+
+    That is public columns or public relations.
+    """
     thing = thing_of(schema, relation)
     columns = any(
         each.protection is Protection.PUBLIC and not each.label for each in schema.node_type(thing).attributes
@@ -57,7 +60,7 @@ def told_apart(schema: GraphSchema, relation: EdgeType) -> bool:
 
 
 def reads_of(schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams) -> Iterator[Read]:
-    """List the reads of these relations, in the order in which they are made."""
+    """List these relations' reads, in the order they are made."""
     for name in relations:
         relation = schema.edge_type(name)
         timed = relation.temporal and schema.steps > 1
@@ -79,7 +82,7 @@ def reads_of(schema: GraphSchema, relations: tuple[str, ...], params: ProfilesPa
 def values_of(
     schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams, total: float
 ) -> Iterator[Read]:
-    """List the reads of what edges carry, which have ``attribute_share`` of all, beside others' ``total``."""
+    """List the reads of what edges carry. They have ``attribute_share`` of all, the others have ``total``."""
     names = [each for each in carrying(schema, relations) if params.attribute_share]
     share = total * params.attribute_share / (1 - params.attribute_share)
     for relation in names:
@@ -143,7 +146,9 @@ def idle_of(
 
 
 def planned(method: str, public: PublicFacts, params: ProfilesParams) -> PrivacyPlan:
-    """Plan one event on the whole graph for every read, its noise's variance about inverse to its share.
+    """Plan one event on the whole graph for every read.
+
+    Its noise's variance is about inverse to its share.
 
     Without a delta: discrete Laplace noise, and epsilon divided by the roots of shares. With one: Gaussian.
 
@@ -192,13 +197,13 @@ def _pure(method: str, public: PublicFacts, reads: list[Read]) -> PrivacyPlan:
 
 
 def of_values(plan: PrivacyPlan) -> PrivacyPlan:
-    """Return the part of the plan that reads what edges carry."""
+    """Return the part of the plan that reads edge values."""
     purposes = {each.purpose for each in plan.allotments}
     return plan.only(*(each for each in purposes if each.split(" of ", 1)[0] in (*VALUES, *RECORDS)))
 
 
 def noises(plan: PrivacyPlan) -> dict[str, Fraction | Pure]:
-    """Return the noise of every read of a plan, by purpose: a multiplier, or a pure event."""
+    """Return the noise of every read of a plan, by purpose. It is a multiplier, or a pure event."""
     return {
         each.purpose: each.event.noise_multiplier if isinstance(each.event, GaussianEvent) else each.event
         for each in plan.allotments
@@ -219,7 +224,9 @@ GRID = 1.0001
 
 
 def planned_reads(plan: PrivacyPlan) -> list[PlannedRead]:
-    """List the reads under Gaussian noise that count, each with the most that its deviation can be.
+    """List the counting reads under Gaussian noise.
+
+    Each has the most that its deviation can be.
 
     One person replaced moves a count of persons by sqrt(2) in L2, and a sum that clips persons at D edges by
     sqrt(2 D), told here for D = 1.

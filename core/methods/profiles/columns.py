@@ -1,4 +1,6 @@
-"""Columns of numbers that tell a relation's things apart: public ones, and one for each of some things.
+"""Columns of numbers that tell a relation's things apart.
+
+They are public ones, and one for each of some things.
 
 Public facts and post-processing.
 """
@@ -37,7 +39,9 @@ def clip_of(columns: int) -> float:
 def public_columns(
     graph: PrivateGraph, reads: PeopleAndThings, relation: EdgeType, schema: GraphSchema
 ) -> np.ndarray:
-    """Collect what public columns and public relations say of the relation's things; float64 (things, d).
+    """Collect what is public of the relation's things.
+
+    It is in public columns and public relations; float64 (things, d).
 
     d may be 0. More than MOST_COLUMNS of them are put down to SKETCH sums of random signs, which are public.
     """
@@ -95,7 +99,9 @@ def _numbers(values: np.ndarray | pa.Array, count: int) -> np.ndarray:
 
 
 def singled_out(width: int, persons: int, things: int, noise_multiplier: float) -> int:
-    """Choose how many things get a column of their own beside ``width`` public ones; a rule of public facts.
+    """Choose how many things get a column of their own.
+
+    It is in addition to ``width`` public ones; a rule of public facts.
 
     The largest eigenvalue of the noise grows as the number of columns to the power of 3/2: its deviation by
     the square of the clip. What persons have in common grows as their number. Columns are added while the one
@@ -107,7 +113,7 @@ def singled_out(width: int, persons: int, things: int, noise_multiplier: float) 
 
 
 def single_things(totals: np.ndarray, count: int) -> np.ndarray:
-    """Give each of the ``count`` things with the most edges a column, by paid ``totals``; (things, k)."""
+    """Give the ``count`` things with the most edges a column. They are by paid ``totals``; (things, k)."""
     chosen = np.argsort(-totals, kind="stable")[:count]
     found = np.zeros((len(totals), len(chosen)))
     found[chosen, np.arange(len(chosen))] = 1.0
@@ -115,7 +121,9 @@ def single_things(totals: np.ndarray, count: int) -> np.ndarray:
 
 
 def whitened(columns: np.ndarray, popularity: np.ndarray) -> np.ndarray:
-    """Centre and scale columns so that things drawn by ``popularity`` have mean 0 and covariance about 1.
+    """Centre and scale columns over things weighted by popularity.
+
+    Those sampled by ``popularity`` have mean 0 and covariance about 1.
 
     Columns that differ hardly but among things that nobody has are left out.
     """

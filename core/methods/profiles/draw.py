@@ -1,4 +1,4 @@
-"""One relation drawn from what was paid for: persons' steps, things' degrees, ends matched, ends swapped."""
+"""Sampling of one relation from paid tables. Persons' steps, things' degrees, ends matched, ends swapped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NONE: Mapping[str, np.ndarray] = {}
 
 
 class Frame:
-    """The public frame of a relation: its shape, on which side persons are, and its steps."""
+    """The public frame of a relation. Its shape, on which side persons are, and its steps."""
 
     def __init__(self, shape: Shape, persons_first: bool, steps: int) -> None:
         self.shape, self.persons_first = shape, persons_first
@@ -43,17 +43,17 @@ class Frame:
 
     @property
     def most_degree(self) -> int:
-        """The most edges that a person may have, over all steps."""
+        """Return a person's largest degree over all steps."""
         return self.things * (self.steps if self.repeated else 1)
 
     @property
     def most_total(self) -> int:
-        """The most edges that a thing may have, over all steps."""
+        """Return a thing's largest degree over all steps."""
         one = self.shape.edge_type.functional and not self.persons_first
         return (1 if one else self.persons) * (self.steps if self.repeated else 1)
 
     def sides(self, persons: np.ndarray, things: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Put what belongs to persons and to things in the relation's own order."""
+        """Order what belongs to persons and things by relation. It is put in the relation's own order."""
         return (persons, things) if self.persons_first else (things, persons)
 
     def ends(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +69,7 @@ class Frame:
 
 
 def persons_of(frame: Frame, columns: Columns, rng: Rng) -> Active:
-    """Draw who has how many edges in which step, persons in a random order."""
+    """Sample persons' numbers of edges by step. Persons are in a random order."""
     bounds = degree_bins(frame.most_degree)
     ascending = degrees_from(columns["degrees"], bounds, frame.most_degree, rng)
     degrees = np.zeros(frame.persons, dtype=np.int64)
@@ -82,7 +82,7 @@ def persons_of(frame: Frame, columns: Columns, rng: Rng) -> Active:
 
 
 class Drawing:
-    """A relation's edges in every step while their ends are swapped; persons keep their coordinates."""
+    """A relation's edges in every step, while ends are swapped. Persons keep their coordinates."""
 
     def __init__(self, frame: Frame, active: Active, things: np.ndarray, rng: Rng) -> None:
         """Match persons' ends and things': ``things`` (things, periods), what they have in a period."""
@@ -127,7 +127,7 @@ class Drawing:
         )
 
     def swap(self, directions: np.ndarray, proposals_per_edge: float) -> None:
-        """Swap ends by tastes: ``directions`` (things, r) times a person's coordinates are log odds."""
+        """Swap ends by tastes. ``directions`` (things, r) times a person's coordinates are log odds."""
         width = directions.shape[1]
         if not width:
             return

@@ -1,4 +1,4 @@
-"""The fit of ``profiles``: every read of one relation, and what is made of it."""
+"""The fit of ``profiles``: one relation's reads and columns."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Relation:
         """Persons of more edges are clipped in sums over things; known once it is fitted."""
 
     def fitted(self) -> Columns:
-        """Read and fit the relation's columns; see :class:`core.methods.profiles.model.ProfilesModel`."""
+        """Read and fit the relation's columns. See :class:`core.methods.profiles.model.ProfilesModel`."""
         found = {"degrees": _EMPTY, "activity": _EMPTY, "classes": _EMPTY, "things": _EMPTY, "tastes": _EMPTY}
         if gives_classes(self._graph.schema, self._frame.shape.edge_type):
             classes = self._reads.class_histogram(self._name, **self._paid("classes"))

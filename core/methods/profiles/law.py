@@ -1,4 +1,4 @@
-"""The law of numbers that were seen under Gaussian noise, and smooth histograms. Post-processing."""
+"""Laws of numbers seen under Gaussian noise, and smooth histograms. Post-processing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ looking at ML-100k, Amazon, bitcoin-otc and generated degrees: power laws, log-n
 
 
 def gaussian_law(noisy: np.ndarray, deviation: float, mean: float, most: int) -> DegreeLaw:
-    """Find the law of integers in 0..``most`` that explains ``noisy`` under Gaussian noise; O(values * grid).
+    """Estimate the law of integers that explains ``noisy``.
+
+    They are in 0..``most`` under Gaussian noise; O(values * grid).
 
     Starts from negative binomial laws and powers of that ``mean``, and leaves them by a few rounds of
     expectation-maximisation where the noise is small beside the law's own spread.
@@ -60,7 +62,9 @@ def gaussian_law(noisy: np.ndarray, deviation: float, mean: float, most: int) ->
 
 
 def power_laws(grid: np.ndarray, mean: float) -> np.ndarray:
-    """List laws of that ``mean`` that fall like a power, every thing with an edge; (laws, g), sums 1.
+    """List power laws of that ``mean``.
+
+    In them every thing has an edge; (laws, g), sums 1.
 
     None where the mean is 1 or less. What has one edge and what has none look alike under the noise: a list
     of things is mostly one of things that somebody has. O(grid).
@@ -79,7 +83,10 @@ def power_laws(grid: np.ndarray, mean: float) -> np.ndarray:
 
 
 def falling(last: np.ndarray, power: float, scale: float) -> np.ndarray:
-    """Return the law with P(more than x) = (1 + x / scale)^-power for x = 0, 1, ..., up to the last; (g,)."""
+    """Return the law with P(more than x) = (1 + x / scale)^-power.
+
+    It is for x = 0, 1, ..., up to the last; (g,).
+    """
     below = 1 - (1 + np.maximum(last, 0) / scale) ** -power
     below[-1] = 1.0
     return np.diff(below, prepend=0)
@@ -95,7 +102,9 @@ def grid_up_to(last: int) -> np.ndarray:
 def smooth_counts(
     noisy: np.ndarray, deviation: float, total: int, bounds: np.ndarray, last: int
 ) -> np.ndarray:
-    """Fit counts of ``total`` persons in bins of degrees; float64, none below zero.
+    """Fit counts of ``total`` persons in bins of degrees.
+
+    The result is float64, none below zero.
 
     ``bounds``: where bins begin; ``last``: the largest degree there could be. Bin 0 stands apart; the others
     rise to one peak and fall from it, but for bins that lie farther off than the noise goes, which are
@@ -114,7 +123,9 @@ def smooth_counts(
 def tail_counts(
     noisy: np.ndarray, fit: np.ndarray, deviation: float, bounds: np.ndarray, last: int, begin: int
 ) -> np.ndarray:
-    """Fit the counts of the bins from ``begin`` on, where each by itself is lost in the noise; float64.
+    """Fit the counts of tail bins.
+
+    They are those from ``begin`` on, where each by itself is lost in the noise; float64.
 
     The mean of power laws that end more or less sharply, weighted by how well they explain these bins and
     the one before. One bin of persons with a thousand edges each would weigh more than all that is known.
@@ -140,7 +151,7 @@ def tail_counts(
 
 
 def one_peak(values: np.ndarray) -> np.ndarray:
-    """Find the closest values that rise to one peak and then fall; float64. O(n^2)."""
+    """Fit the closest values that rise to one peak and fall. O(n^2)."""
     found, least = values, np.inf
     for peak in range(len(values) + 1):
         parts = [
@@ -155,7 +166,10 @@ def one_peak(values: np.ndarray) -> np.ndarray:
 
 
 def believed(noisy: np.ndarray, fit: np.ndarray, deviation: float, total: float) -> np.ndarray:
-    """Move ``fit`` towards ``noisy`` by what the noise cannot explain; of sum ``total``, none below zero."""
+    """Move ``fit`` towards ``noisy`` by what noise cannot explain.
+
+    It is of sum ``total``, none below zero.
+    """
     off = noisy - fit
     fit = fit + np.sign(off) * np.maximum(np.abs(off) - KNOWN * deviation, 0.0)
     return to_total(fit, total, total)

@@ -1,4 +1,4 @@
-"""The fitted model of ``profiles``: columns of every relation, and graphs drawn from them."""
+"""The fitted model of ``profiles``. Columns of every relation, and graphs sampled from them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ProfilesModel(StoredCells, FittedModel):
     params: ProfilesParams
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """Draw one synthetic graph over the universes, without ids; O(edges log edges + proposals)."""
+        """Sample one synthetic graph over the universes, without ids. O(edges log edges + proposals)."""
         tables: dict[str, EdgeTable] = {}
         for done, ((name, _), columns) in enumerate(self.cells.items()):
             progress("sample", done, len(self.cells))
@@ -83,5 +83,5 @@ def _table(frame: Frame, keys: np.ndarray, sizes: list[int]) -> EdgeTable:
 
 
 def load(folder: Path, method: str) -> ProfilesModel:
-    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
     return ProfilesModel(**vars(load_stored(folder, method, ProfilesParams)))

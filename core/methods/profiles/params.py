@@ -1,4 +1,4 @@
-"""What a caller of ``profiles`` may set, and what epsilon is divided among. Public facts only."""
+"""The parameters of ``profiles``, and the shares of epsilon. Public facts only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Anonymous persons: degrees, first steps and active steps drawn from paid histograms. Post-processing."""
+"""Anonymous persons, sampled from paid histograms.
+
+Degrees, first steps and active steps are sampled. Post-processing.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ EVEN = 1.0
 
 
 def bins(first: int, last: int, ratio: float) -> np.ndarray:
-    """List where bins begin: first, first + 1, ..., then by ratio, up to ``last``; int64, ascending."""
+    """List where bins begin.
+
+    They begin at first, first + 1, ..., then by ratio, up to ``last``; int64, ascending.
+    """
     found = [first]
     while found[-1] < last:
         found.append(max(found[-1] + 1, math.ceil(found[-1] * ratio)))
@@ -41,13 +47,19 @@ def active_bins(steps: int) -> np.ndarray:
 
 
 def periods_of(steps: int, things: int) -> np.ndarray:
-    """Put steps together so that a table of things by periods stays small; (steps,) ascending from 0."""
+    """Group steps so that tables of things stay small.
+
+    They are tables by periods; (steps,) ascending from 0.
+    """
     count = max(1, min(steps, MOST_PERIODS, MOST_CELLS // max(things, 1)))
     return np.arange(steps, dtype=np.int64) * count // steps
 
 
 def degrees_from(counts: np.ndarray, bounds: np.ndarray, last: int, rng: Rng) -> np.ndarray:
-    """Draw ascending degrees, as many as ``counts`` sum to: evenly in each bin's logarithm; int64."""
+    """Sample ascending degrees, as many as ``counts`` sum to.
+
+    They are even in each bin's logarithm; int64.
+    """
     whole = integers(counts, rng)
     low = np.repeat(bounds, whole).astype(np.float64)
     high = np.repeat(np.minimum(np.append(bounds[1:], last + 1), last + 1), whole).astype(np.float64)
@@ -66,7 +78,9 @@ def activity_counts(
     idle: float,
     total: int,
 ) -> np.ndarray:
-    """Fit how many persons begin in a period and are active in so many steps; (1 + periods * bins,).
+    """Fit how many persons begin when, and stay active.
+
+    They begin in a period and are active in so many steps; (1 + periods * bins,).
 
     Of noise's own size is whatever no product of both margins explains. ``idle``: the
     persons without edges, by another paid count. Persons cannot be active in more steps than are left.
@@ -93,7 +107,7 @@ def activity_counts(
 
 @dataclass(frozen=True)
 class Active:
-    """Who has how many edges when: ``person``, ``step`` and ``edges`` of every step in which one has any."""
+    """Who has how many edges when. ``person``, ``step`` and ``edges`` of every step in which one has any."""
 
     person: np.ndarray
     step: np.ndarray
@@ -108,7 +122,9 @@ class Active:
 def spread_over_steps(
     degrees: np.ndarray, activity: np.ndarray, periods: np.ndarray, bounds: np.ndarray, rng: Rng
 ) -> Active:
-    """Give every person of ``degrees`` steps by the ``activity`` counts; busier ones tend to have more.
+    """Give every person of ``degrees`` steps by ``activity`` counts.
+
+    Busier ones tend to have more.
 
     O(edges log edges) at most.
     """

@@ -1,4 +1,6 @@
-"""What kinds of things persons prefer: columns of the things, and random tastes of persons along them.
+"""Persons' preferences for kinds of things.
+
+Columns of the things, and random tastes of persons along them.
 
 Columns are what is public of the things, and one for each of the things that have the most edges by paid
 numbers, as many of them as the persons let be seen through the noise. The paid second moments of persons'
@@ -28,7 +30,9 @@ RADIUS = 2**10
 def fitted_tastes(
     paid: Noisy, attributes: np.ndarray, drawing: Drawing, clip: float, sweeps: float, part: float
 ) -> np.ndarray:
-    """Fit weighted directions (things, r): what a person's standard normal coordinates are multiplied by.
+    """Fit weighted directions (things, r) of taste.
+
+    A person's standard normal coordinates are multiplied by them.
 
     ``drawing``: a graph without preferences of a ``part`` of the persons, which is swapped towards them. A
     direction is kept where the paid moments exceed those of that graph by more than chance and noise

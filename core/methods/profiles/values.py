@@ -1,4 +1,6 @@
-"""What edges of persons and things carry, by sums over persons that are clipped as those over things are.
+"""What edges of persons and things carry.
+
+It is read by sums over persons that are clipped as those over things are.
 
 Of each attribute of a relation, and first of the number of an edge's records where each is kept:
 1. how many records have a value of each bin, with time in each of 8 periods;

@@ -127,7 +127,9 @@ def plan(params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
 def planned_reads(
     params: ProjectionParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> list[PlannedRead]:
-    """Return the tables of what edges carry, under a declared bound; see :class:`Method`.
+    """Return the tables of edge values, under a bound.
+
+    It is declared; see :class:`Method`.
 
     A person moves them by what that allows, or by less. Other reads are left out: how far a person moves
     them follows from thresholds that are paid for.
@@ -187,17 +189,17 @@ def load(folder: Path) -> PeopleModel | ValuedModel:
 
 
 def carries(params: ProjectionParams) -> bool:
-    """Tell whether the edges of a release carry what the schema declares."""
+    """Tell whether edges carry what the schema declares."""
     return params.attribute_share > 0
 
 
 def values_plan(plan: PrivacyPlan) -> PrivacyPlan:
-    """Return the part of the plan that reads what edges carry."""
+    """Return the part of the plan that reads edge values."""
     return plan.only(PURPOSE)
 
 
 def between_groups(kind: NodeType, relation: EdgeType, params: ProjectionParams) -> bool:
-    """Tell whether values are also read between public groups: such a table has a declared bound alone."""
+    """Tell whether values are also read between public groups. Such a table has a declared bound only."""
     grouped = group_attribute(kind, params.groups) is not None
     return grouped and plain(relation) and kind.degree_bound is not None
 

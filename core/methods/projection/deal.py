@@ -1,4 +1,6 @@
-"""One graph of ``projection`` for a relation that is directed or timed, from noisy values.
+"""One graph of ``projection`` for a directed or timed relation.
+
+It is sampled from noisy values.
 
 Each person gets a degree of the law for all steps together (one on each side, where it is directed); the ends
 are dealt out over steps at random, by the edges that each has, and matched step by step: where persons carry
@@ -29,7 +31,10 @@ ROUNDS = 30  # of finding how many edges inside a group chance leaves out
 
 
 class Groups(NamedTuple):
-    """``labels`` (n,) of persons, and the share of edges that lie ``inside`` each group, (groups,)."""
+    """Groups of persons, and the edges inside.
+
+    ``labels`` (n,) of persons, and the share of edges that lie ``inside`` each group, (groups,).
+    """
 
     labels: np.ndarray
     inside: np.ndarray
@@ -62,7 +67,7 @@ def drawn(columns: Columns, shape: Shape, rng: Rng) -> list[np.ndarray]:
 
 
 def groups_of(columns: Columns) -> Groups | None:
-    """The groups by which persons meet; None where they meet by chance."""
+    """Return the groups by which persons meet. None where they meet by chance."""
     inside = columns["inside"]
     whole = float(inside.sum() + columns["across"].sum())
     return (
@@ -83,7 +88,9 @@ def _places(degrees: np.ndarray, columns: Columns, groups: Groups | None, rng: R
 def alike(
     out: np.ndarray, into: np.ndarray, pairs: int, arcs: int, rng: Rng
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Give ascending degrees of both sides to persons, such that so many ``pairs`` of arcs find room.
+    """Give persons degrees of both sides that fit mutual pairs.
+
+    They are ascending, given such that so many ``pairs`` of arcs have room.
 
     A normal copula, whose correlation is the share of mutual arcs, or more where that leaves no room.
     """
@@ -106,7 +113,10 @@ def linked(
     groups: Groups | None,
     rng: Rng,
 ) -> list[np.ndarray]:
-    """Match arcs, ``pairs`` of them both ways, to steps of ``counts`` arcs; sorted keys of each step."""
+    """Match arcs to steps, ``pairs`` of them both ways.
+
+    Steps have ``counts`` arcs; sorted keys of each step.
+    """
     nodes, total = len(out), max(int(counts.sum()), 1)
     room = np.minimum(out, into)
     own = integers(room * min(1.0, 2 * pairs / max(int(room.sum()), 1)), rng)
@@ -129,7 +139,10 @@ def linked(
 
 
 def dealt(degrees: np.ndarray, counts: np.ndarray, ends: int, rng: Rng) -> Iterator[tuple[int, np.ndarray]]:
-    """Deal the ends of all persons over steps, at random: each one's ``counts``, and its degrees (n,)."""
+    """Deal the ends of all persons over steps, at random.
+
+    Returned are each one's ``counts``, and its degrees (n,).
+    """
     places = rng.permutation(np.repeat(np.arange(len(degrees)), degrees))
     for count, part in zip(counts, np.split(places, np.cumsum(ends * counts)[:-1]), strict=True):
         yield int(count), np.bincount(part, minlength=len(degrees))

@@ -22,7 +22,9 @@ TAIL = 2.0  # mean degrees: nodes above make up for what the quantiles of the la
 
 
 def draw(columns: Columns, nodes: int, params: ProjectionParams, rng: Rng) -> np.ndarray:
-    """Sorted keys ``low * nodes + high`` of distinct edges; nobody has more than ``most`` of them.
+    """Sample sorted keys of distinct edges.
+
+    They are ``low * nodes + high``; nobody has more than ``most`` of them.
 
     Degrees are those of the law, more of them in groups with more edges; edges inside groups as read, up to
     what degrees allow; then triangles are approached. O(m log m + proposals * degree) time, O(n + m) memory.
@@ -48,7 +50,9 @@ def draw(columns: Columns, nodes: int, params: ProjectionParams, rng: Rng) -> np
 
 
 def degrees_of(law: DegreeLaw, nodes: int, total: int, most: int, rng: Rng) -> np.ndarray:
-    """``nodes`` ascending degrees of the law that sum to ``total``, where ``most`` allows it; int64.
+    """Sample ascending degrees of the law that sum to ``total``.
+
+    There are ``nodes``; the sum is met where ``most`` allows it; int64.
 
     What quantiles miss of the law's mean is made up in its tail: nodes of few edges stay as they are.
     """
@@ -63,7 +67,9 @@ def degrees_of(law: DegreeLaw, nodes: int, total: int, most: int, rng: Rng) -> n
 
 
 def placed(degrees: np.ndarray, labels: np.ndarray, ends: np.ndarray, rng: Rng) -> np.ndarray:
-    """Give ascending ``degrees`` to nodes, so that groups have about as many as their ``ends``; int64 (n,).
+    """Give ascending ``degrees`` to nodes by groups' ends.
+
+    Groups have about as many as their ``ends``; int64 (n,).
 
     Each node draws one of the degrees, times its group's mean; the order of these decides.
     """
@@ -76,14 +82,20 @@ def placed(degrees: np.ndarray, labels: np.ndarray, ends: np.ndarray, rng: Rng) 
 
 
 def placed_order(degrees: np.ndarray, labels: np.ndarray, ends: np.ndarray, rng: Rng) -> np.ndarray:
-    """The nodes, that of the smallest degree first, so that groups have about as many as their ``ends``."""
+    """Order nodes by rising degree, by groups' ends.
+
+    That of the smallest degree is first, so that groups have about as many as their ``ends``.
+    """
     means = np.maximum(ends / np.maximum(np.bincount(labels, minlength=len(ends)), 1), 1e-9)
     wish = rng.permutation(degrees) + rng.random(len(degrees))
     return np.argsort(wish * means[labels], kind="stable")
 
 
 def ends_by_group(columns: Columns) -> np.ndarray:
-    """How many ends of edges each group of persons has, where all meet others alike; float64 (groups,)."""
+    """Compute how many edge ends each group has.
+
+    Groups of persons meet all others alike; float64 (groups,).
+    """
     sizes = np.bincount(columns["labels"], minlength=len(columns["inside"]))
     found: np.ndarray = 2 * columns["inside"] + 2 * columns["across"] * sizes / max(sizes.sum(), 1)
     return found

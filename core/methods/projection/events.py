@@ -1,4 +1,6 @@
-"""The reads of ``projection`` for a directed or timed relation: laws of both sides, steps, mutual pairs.
+"""The reads of ``projection`` for directed or timed relations.
+
+Laws of both sides, steps, mutual pairs.
 
 A law of degrees is that of all steps together: events of all steps stand in one list. Edges are told by
 period: even stretches of steps, as many as their noise allows.
@@ -41,7 +43,9 @@ PARTS = 12  # shares of a person's events at which what a projection loses is co
 
 
 def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
-    """The noisy values of a directed or timed relation, at ``nano_epsilon`` in all.
+    """Measure the values of a directed or timed relation.
+
+    They are noisy, at ``nano_epsilon`` in all.
 
     Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the law of degrees, over all steps; of a directed
     relation that of what goes out, and ``grid_in`` and ``mass_in`` of what comes in (else empty); ``most``
@@ -96,7 +100,7 @@ def _columns(
 
 
 def shares(params: ProjectionParams, nano_epsilon: int, relation: EdgeType, steps: int) -> dict[str, int]:
-    """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
+    """Return the nano-epsilon of every paid read. They sum to ``nano_epsilon``."""
     named = {"scale": params.scale_share, "edges": params.edge_share}
     if relation.directed:
         named["mutual"] = params.mutual_share
@@ -106,7 +110,7 @@ def shares(params: ProjectionParams, nano_epsilon: int, relation: EdgeType, step
 
 
 def mutual_pairs(people: People, law: DegreeLaw, arcs: float, most: int, nano_epsilon: int) -> float:
-    """Pairs that are linked both ways in one step, with the projection undone; 0 at least."""
+    """Estimate pairs linked both ways in one step. The projection is undone; 0 at least."""
     theta = theta_of(float(law.grid @ law.mass), MUTUAL_THETA, most)
     kept = people.mutual(theta).edge_count(nano_epsilon=nano_epsilon, purpose="mutual pairs")
     found = float(np.clip(kept, 0, arcs / 2))
@@ -117,7 +121,9 @@ def mutual_pairs(people: People, law: DegreeLaw, arcs: float, most: int, nano_ep
 
 
 def step_shares(people: People, law: DegreeLaw, total: float, nano_epsilon: int) -> np.ndarray:
-    """The share of edges that each step has, float64 (steps,): even where noise tells no periods apart.
+    """Estimate each step's share of edges, float64 (steps,).
+
+    It is even where noise tells no periods apart.
 
     ``law``: of a person's events, both sides together.
     """

@@ -1,4 +1,4 @@
-"""The reads of ``projection``: what each costs, and how the next one is chosen from noisy numbers."""
+"""The reads of ``projection``. What each costs, and how the next one is chosen from noisy numbers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ ROUGHLY_SEEN, SEEN = 2.0, 3.0  # scales of Laplace noise: what lies below may be
 
 
 def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
-    """The noisy values of an undirected relation without time, at ``nano_epsilon`` in all.
+    """Measure the values of an undirected relation without time.
+
+    They are noisy, at ``nano_epsilon`` in all.
 
     Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the law of
     degrees; ``most`` int64 (1,), public; ``labels`` int32 (n,), public groups; ``inside`` float64 (groups,),
@@ -90,7 +92,7 @@ def _columns(
 
 
 def shares(params: ProjectionParams, nano_epsilon: int, grouped: bool) -> dict[str, int]:
-    """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
+    """Return the nano-epsilon of every paid read. They sum to ``nano_epsilon``."""
     named = {"scale": params.scale_share, "edges": params.edge_share}
     if grouped:
         named["groups"] = params.group_share
@@ -100,7 +102,7 @@ def shares(params: ProjectionParams, nano_epsilon: int, grouped: bool) -> dict[s
 
 
 def public_groups(people: People, name: str | None) -> tuple[np.ndarray, int]:
-    """The persons' public groups and their number, those of fewest persons together; free."""
+    """Return the persons' public groups and their number. Those of fewest persons are together; free."""
     chosen = group_attribute(people.kind, name)
     if chosen is None:
         return np.zeros(people.count, dtype=np.int64), 1
@@ -117,7 +119,10 @@ def group_counts(
     most: int,
     nano_epsilon: int,
 ) -> tuple[np.ndarray, float]:
-    """Edges inside each group, and across: none negative, together ``total``, with the projections undone."""
+    """Estimate edges inside each group, and across.
+
+    None is negative, together they are ``total``, with the projections undone.
+    """
     first, second = divide(nano_epsilon, INSIDE_SHARE)
     mean = float(law.grid @ law.mass)
     wide, narrow = theta_of(mean, INSIDE_THETA, most), theta_of(mean, ACROSS_THETA, most)
@@ -153,7 +158,9 @@ def _divided(total: float, share: float, inside: np.ndarray) -> tuple[np.ndarray
 def met(
     people: People, known: tuple[DegreeLaw, float], attribute: str, labels: np.ndarray, nano_epsilon: int
 ) -> tuple[np.ndarray, float]:
-    """Edges inside each group of a protected attribute's values, and across, at ``nano_epsilon`` in all.
+    """Estimate edges inside groups of protected values, and across.
+
+    They are of one attribute, at ``nano_epsilon`` in all.
 
     ``known``: the law of persons' edges, and how many there are. ``labels`` (bins,): each bin's group. Both
     numbers are of one read, at like noise: their proportion is heeded, and not how many there are in all.
@@ -174,7 +181,10 @@ def met(
 
 
 def most_triangles(law: DegreeLaw, nodes: int, edges: float, bound: int | None) -> float:
-    """At most so many triangles have room in a graph of that law, or of so many edges; 1 at least."""
+    """Bound the triangles of a graph of that law.
+
+    At most so many have room in it, or in one of so many edges; 1 at least.
+    """
     pairs = nodes * float(law.grid * (law.grid - 1.0) @ law.mass) / 2  # of neighbours: a triangle takes three
     found = min((2 * edges) ** 1.5 / 6, pairs / 3)
     most: float = max(found if bound is None else min(found, edges * (bound - 1) / 3), 1.0)
@@ -182,7 +192,9 @@ def most_triangles(law: DegreeLaw, nodes: int, edges: float, bound: int | None) 
 
 
 def counted_triangles(people: People, full: float, nano_epsilon: int) -> np.ndarray:
-    """A number of triangles, (1,) or () where it cannot be told from noise; ``full``: no more have room.
+    """Measure the number of triangles.
+
+    It is (1,) or () where it cannot be told from noise; ``full``: no more have room.
 
     A rough one first, which says at what tau to look again; all triangles at once, under a declared bound,
     where that is the less noise. A target of pure noise, scaled up by the share that was looked at, would
@@ -208,7 +220,7 @@ def counted_triangles(people: People, full: float, nano_epsilon: int) -> np.ndar
 
 
 def bounded_noise(bound: int | None) -> float:
-    """What one person may change of all triangles together, by a declared bound; infinite without one."""
+    """Bound what one person may change of all triangles. It is by a declared bound; infinite without one."""
     if bound is None or bound > MOST_BOUND:
         return np.inf
     return bounded.triangles(bound)[0]

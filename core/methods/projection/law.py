@@ -1,4 +1,6 @@
-"""The law of degrees from what is told of projected graphs, with the projection undone.
+"""The law of degrees from measurements of projected graphs.
+
+The projection is undone.
 
 A projection at theta takes more from nodes of many edges, and something from their neighbours. On a graph
 whose edges join ends at random that loss can be computed: an edge finds its other end open with a
@@ -36,7 +38,10 @@ OPEN_POINTS = 33
 
 @dataclass(frozen=True)
 class CappedEdges:
-    """A noisy number of the edges that a projection at ``theta`` keeps, and the variance of its noise."""
+    """A noisy edge count after a projection, and its variance.
+
+    The projection at ``theta`` keeps the edges; the variance is of its noise.
+    """
 
     theta: int
     count: float
@@ -45,8 +50,11 @@ class CappedEdges:
 
 @dataclass(frozen=True)
 class CappedTails:
-    """Noisy numbers ``count`` (t,) of nodes with at least ``at`` (t,) edges kept at ``theta``, and the
-    variance of each."""
+    """Noisy tail counts after a projection.
+
+    They are ``count`` (t,) of nodes with at least ``at`` (t,) edges kept at ``theta``, and the variance of
+    each.
+    """
 
     theta: int
     at: np.ndarray
@@ -63,20 +71,23 @@ def degree_grid(most: int) -> np.ndarray:
 
 
 def widths(grid: np.ndarray) -> np.ndarray:
-    """How many whole degrees each grid point stands for; float64 (g,)."""
+    """Count the whole degrees of each grid point. The result is float64 (g,)."""
     middle = (grid[1:] + grid[:-1]) / 2
     return np.diff(np.concatenate([[grid[0] - 0.5], middle, [grid[-1] + 0.5]]))
 
 
 def reached(grid: np.ndarray, share: float, at: np.ndarray) -> np.ndarray:
-    """The probability that a binomial of ``grid`` (g,) and ``share`` is at least ``at`` (t,); (t, g)."""
+    """Compute the probability that a binomial reaches ``at``.
+
+    It is one of ``grid`` (g,) and ``share``, and is at least ``at`` (t,); (t, g).
+    """
     d, j = grid[None, :].astype(np.float64), np.asarray(at, dtype=np.float64)[:, None]
     found = betainc(np.maximum(j, 1), np.maximum(d - j + 1, FLOOR), min(share, 1.0))
     return np.where(j <= 0, 1.0, np.where(j > d, 0.0, found))
 
 
 class Openness:
-    """How often the other end of an edge has room in a projection at ``theta`` of graphs over ``grid``."""
+    """How often an edge's other end has room. It is in a projection at ``theta`` of graphs over ``grid``."""
 
     def __init__(self, grid: np.ndarray, theta: int) -> None:
         self.grid, self.theta = grid, theta
@@ -87,7 +98,10 @@ class Openness:
         self.full = np.where(others < theta, 0.0, full)
 
     def filled(self, mass: np.ndarray) -> np.ndarray:
-        """How likely an end chosen by its degree is full, for each of ``shares`` of its others open."""
+        """Compute how likely an end chosen by degree is full.
+
+        It is for each of ``shares`` of its others open.
+        """
         ends = self.grid * mass
         total = ends.sum()
         if self.theta >= self.grid[-1] or total <= 0:
@@ -95,7 +109,9 @@ class Openness:
         return np.asarray(self.full @ ends / total)
 
     def share(self, mass: np.ndarray) -> float:
-        """The share of a node's edges whose other end has room, over the whole projection; in 0..1.
+        """Compute the share of edges with room at the other end.
+
+        They are a node's, over the whole projection; in 0..1.
 
         Solves dQ/dt = P(an end chosen by its degree has fewer than theta of its other edges kept), Q(0) = 0,
         at t = 1: edges come in random order and ends are joined at random.
@@ -106,7 +122,7 @@ class Openness:
 
 
 def kept_mean(grid: np.ndarray, share: float, theta: int) -> np.ndarray:
-    """The expected number of edges that a node of each degree keeps; (g,)."""
+    """Compute the expected kept edges of each degree; (g,)."""
     near = min(theta, SINGLES)
     spaced = np.rint(np.geomspace(near, theta, 40))
     at = np.unique(np.concatenate([np.arange(1, near + 1), spaced])).astype(np.int64)
@@ -119,7 +135,10 @@ def kept_mean(grid: np.ndarray, share: float, theta: int) -> np.ndarray:
 
 
 def kept_share(law: DegreeLaw, part: float, theta: int) -> float:
-    """The share of edges that a projection at ``theta`` keeps where it sees ``part`` of each node's edges."""
+    """Compute the share of edges that a projection keeps.
+
+    It is at ``theta`` and sees ``part`` of each node's edges.
+    """
     exact = law.grid * part
     low = np.floor(exact).astype(np.int64)
     split = np.concatenate([law.mass * (1 - (exact - low)), law.mass * (exact - low)])
@@ -135,7 +154,9 @@ def kept_share(law: DegreeLaw, part: float, theta: int) -> float:
 def fitted_law(
     nodes: int, most: int, edges: Sequence[CappedEdges], tails: Sequence[CappedTails], ends: int = 2
 ) -> DegreeLaw:
-    """The law of ``nodes`` degrees of at most ``most`` that explains the noisy numbers.
+    """Fit the law of degrees to the noisy numbers.
+
+    It is of ``nodes`` degrees of at most ``most``.
 
     ``ends``: how many ends of an edge a degree counts; 1 where both sides have one law.
     """
@@ -149,7 +170,9 @@ def fitted_law(
 def fitted_laws(
     nodes: int, most: int, arcs: Sequence[CappedEdges], tails: tuple[CappedTails, CappedTails]
 ) -> tuple[DegreeLaw, DegreeLaw]:
-    """The laws of out- and in-degrees that explain noisy numbers of double covers, the same theta each side.
+    """Fit laws of out- and in-degrees to noisy numbers.
+
+    These are of double covers, the same theta each side.
 
     Each side's openness is what the other side's law gives.
     """
@@ -170,7 +193,9 @@ def fitted_laws(
 
 
 def shares_of(out: tuple[Openness, np.ndarray], into: tuple[Openness, np.ndarray]) -> tuple[float, float]:
-    """The shares of a node's arcs out, and in, whose other end has room, over a whole double cover.
+    """Compute shares of arcs with room, out and in.
+
+    They are a node's arcs with room at the other end, over a whole double cover.
 
     Solves dQ/dt = P(the other side's end has room), as :meth:`Openness.share`, for both sides together.
     """
@@ -243,7 +268,10 @@ class _Side:
 
 
 def first_guess(grid: np.ndarray, nodes: int, edges: Sequence[CappedEdges], ends: int) -> np.ndarray:
-    """A smooth law with about the right mean: a power law that is flat below the mean; (g,), sums to 1."""
+    """Make a smooth law with about the right mean.
+
+    It is a power law that is flat below the mean; (g,), sums to 1.
+    """
     best = max(edges, key=lambda each: each.theta)
     mean = float(np.clip(ends * best.count / nodes, 0.1, max(grid[-1] / 2, 0.1)))
     low, high = 1.05, 12.0
@@ -269,7 +297,10 @@ def posterior_mode(
     told: np.ndarray,
     weight: np.ndarray,
 ) -> np.ndarray:
-    """The law under which ``rows`` @ law * nodes is near ``told``, by damped Newton steps; sums to 1."""
+    """Fit the law near measurements by damped Newton steps.
+
+    At it ``rows`` @ law * nodes is near ``told``; sums to 1.
+    """
 
     def cost(log_mass: np.ndarray) -> float:
         miss = rows @ softmax(log_mass) * nodes - told

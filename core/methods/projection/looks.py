@@ -1,4 +1,6 @@
-"""What ``projection`` reads of every relation: a rough mean degree, tails of degrees, the number of edges.
+"""The reads of every relation by ``projection``.
+
+They are a rough mean degree, tails of degrees, the number of edges.
 
 Of a directed relation all of it is read of a double cover, at the same theta on both sides, which a person
 moves twice as far; of a timed one, of events of all steps. Degrees are those of one side then.
@@ -34,7 +36,10 @@ NOBODY = DegreeLaw(np.zeros(1, np.int64), np.ones(1))
 
 
 def sides_of(people: People) -> int:
-    """How many sides a relation has that are capped by themselves: two, where it is directed."""
+    """Count the sides of a relation that are capped.
+
+    They are capped by themselves: two, where it is directed.
+    """
     return 2 if people.relation.directed else 1
 
 
@@ -44,7 +49,7 @@ def ends_of(people: People) -> int:
 
 
 def most_of(people: People) -> int:
-    """The largest degree that public facts, and the samplers, allow on one side."""
+    """Return the largest degree allowed on one side. Public facts, and the samplers, allow it."""
     slots = (people.count - 1) * people.steps
     return min(slots, people.kind.degree_bound or slots, MAX_THETA // sides_of(people))
 
@@ -64,7 +69,9 @@ def variance(sensitivity: int, nano_epsilon: int) -> float:
 
 
 def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedEdges], DegreeLaw, float, int]:
-    """Numbers of kept edges at growing thetas, a rough law, its mean, and the nano-epsilon that was left.
+    """Measure kept edges at growing thetas, and a rough law.
+
+    Returned are their numbers, the law, its mean, and the nano-epsilon that was left.
 
     Every theta that public facts allow has an equal share. The look ends where few edges were cut off and a
     larger theta kept hardly more (of a few hubs the first alone would say that), or where the next noise
@@ -89,7 +96,10 @@ def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedE
 
 
 def wide_count(people: People, law: DegreeLaw, mean: float, most: int, nano_epsilon: int) -> CappedEdges:
-    """The number of edges, at the theta at which noise and what it cuts off by the rough law are least."""
+    """Count edges at the theta of least error.
+
+    There noise and what it cuts off by the rough law are least.
+    """
     thetas = [theta_of(mean, times, most) for times in np.geomspace(*EDGE_THETA, THETAS)]
     theta = min(thetas, key=lambda each: _missed(people, law, each, nano_epsilon))
     return counted(people, theta, nano_epsilon, "edges")
@@ -103,7 +113,7 @@ def _missed(people: People, law: DegreeLaw, theta: int, nano_epsilon: int) -> fl
 
 
 def law_tails(people: People, mean: float, most: int, nano_epsilon: int) -> list[CappedTails]:
-    """How many nodes have at least j edges, for the law of degrees of each side."""
+    """Measure how many nodes have at least j edges. It is for the law of degrees of each side."""
     moved = 2 * sides_of(people)  # for each 1 of theta
     noise = moved * mean * NANO / nano_epsilon / people.count  # of the nodes, for each mean degree in theta
     theta = theta_of(mean, float(np.clip(LAW_NOISE / noise, *LAW_THETA)), most)
@@ -120,7 +130,7 @@ def law_tails(people: People, mean: float, most: int, nano_epsilon: int) -> list
 
 
 def reach_of(theta: int, most: int) -> int:
-    """The largest degree of a law that was read at ``theta``."""
+    """Return the largest degree of a law read at ``theta``."""
     return min(most, max(round(REACH * theta), FIRST_THETA))
 
 

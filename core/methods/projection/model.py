@@ -1,4 +1,7 @@
-"""The fitted model of ``projection``: paid-for columns of a relation, and how a graph is drawn of them."""
+"""The fitted model of ``projection``.
+
+It is paid-for columns of a relation, and how a graph is sampled from them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class PeopleModel(StoredCells, FittedModel):
         return drawn_graph(self.schema, self.nodes, {name: table}, rng)
 
     def known(self) -> tuple[DegreeLaw, float]:
-        """The law of how many edges a person has, of all steps and directions, and how many there are."""
+        """Return the law of a person's edges, and the total. They are of all steps and directions."""
         (((name, _), columns),) = self.cells.items()
         shape = self.shape(name)
         law = DegreeLaw(columns["grid"].astype(np.float64), columns["mass"])
@@ -55,12 +58,17 @@ class PeopleModel(StoredCells, FittedModel):
         return DegreeLaw(law.grid * sides, law.mass), float(columns["total"][0])
 
     def public_labels(self) -> np.ndarray | None:
-        """The public groups by which edges meet, int64 (n,); None where they meet by chance."""
+        """Return the public groups by which edges meet.
+
+        They are int64 (n,); None where they meet by chance.
+        """
         (columns,) = self.cells.values()
         return columns["labels"].astype(np.int64) if len(columns["inside"]) > 1 else None
 
     def meets(self, people: People, attribute: str, labels: np.ndarray, nano_epsilon: int) -> Met:
-        """Pay for edges inside each group of a protected attribute's values, and across.
+        """Pay for edges inside and across groups of values.
+
+        They are of a protected attribute.
 
         ``labels`` (bins,): the group of each bin, public or paid for.
         """
@@ -69,7 +77,7 @@ class PeopleModel(StoredCells, FittedModel):
         return met(people, self.known(), attribute, labels, nano_epsilon)
 
     def grouped(self, labels: np.ndarray, met: Met) -> PeopleModel:
-        """Return the model whose edges meet by these groups of persons, (n,), as was paid for."""
+        """Return the model with edges mixed by these groups. They are of persons, (n,), as was paid for."""
         ((cell, columns),) = self.cells.items()
         inside, across = met
         own = {"labels": labels.astype(np.int32), "inside": inside, "across": np.array([across])}
@@ -77,5 +85,5 @@ class PeopleModel(StoredCells, FittedModel):
 
 
 def load(folder: Path, method: str) -> PeopleModel:
-    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
     return PeopleModel(**vars(load_stored(folder, method, ProjectionParams)))

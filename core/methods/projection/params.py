@@ -81,11 +81,11 @@ class ProjectionParams(ValueParameters):
         return self
 
     def taken(self, plain: bool) -> float:
-        """The share of all reads but the law's, of a relation that is plain or not."""
+        """Return the share of all reads but the law's. The relation is plain or not."""
         others = (self.group_share, self.triangle_share) if plain else (self.mutual_share, self.step_share)
         return self.scale_share + self.edge_share + sum(others)
 
 
 def plain(relation: EdgeType) -> bool:
-    """Tell whether a relation has neither directions nor time: groups and triangles are read of it."""
+    """Tell whether a relation has neither directions nor time. Groups and triangles are read of it."""
     return not relation.directed and not relation.temporal

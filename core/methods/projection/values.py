@@ -1,5 +1,7 @@
-"""What edges of people carry: two looks at the number of records of each class of values; under a declared
-bound also values between public groups.
+"""What edges of people carry.
+
+Two looks at the number of records of each class of values; under a declared bound also values between public
+groups.
 
 Nothing is read of a single person's edges: noise would hide it. Classes are bins, or even stretches of them
 where noise would hide single ones. Reads and proofs: :meth:`core.privacy.reads.people.People.by_value`,
@@ -50,13 +52,13 @@ PARTS = 16  # shares of a person's records at which what a projection loses is c
 
 
 class Items(NamedTuple):
-    """A person's records, or edges: the law of their number, and how many there are in all; paid for."""
+    """A person's records, or edges. The law of their number, and how many there are in all; paid for."""
 
     law: DegreeLaw
     total: float
 
     def times(self, more: float) -> Items:
-        """Return the records of these edges, of which each has so many."""
+        """Return the records of edges with so many each."""
         return Items(DegreeLaw(self.law.grid * more, self.law.mass), self.total * more)
 
 
@@ -104,7 +106,10 @@ def _paid(
 
 
 def histogram_of(people: People, name: str | None, items: Items, nano_epsilon: int) -> np.ndarray:
-    """The share of records that each bin has, float64 (bins,), by two looks; even inside a class of bins."""
+    """Measure each bin's share of records, float64 (bins,).
+
+    It takes two looks; even inside a class of bins.
+    """
     bins, (rough, fine) = people.bins(name), divide(nano_epsilon, ROUGHLY)
     mean, classes = float(items.law.grid @ items.law.mass), min(bins.count, MOST_CLASSES)
     while (

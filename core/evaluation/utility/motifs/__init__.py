@@ -1,4 +1,6 @@
-"""Motifs: how many connected induced subgraphs of each shape a graph has, all 29 shapes of 3 to 5 nodes.
+"""Motifs: counts of connected induced subgraphs by shape.
+
+All 29 shapes of 3 to 5 nodes are counted.
 
 Exact up to public bounds on the work (``four``, ``five``), sampled above them (``sampled``).
 """
@@ -60,7 +62,7 @@ DISTANCES = (
 
 
 def on_three(view: UndirectedView) -> dict[str, Value]:
-    """Count the induced path and triangle on 3 nodes, always exact."""
+    """Count the induced path and triangle on 3 nodes. The counts are always exact."""
     from core.evaluation.utility.motifs.four import stars
 
     triangles = 0 if view.bipartite else int(view.once(clustering.triangles).sum()) // 3
@@ -87,7 +89,7 @@ COUNTS = {3: on_three, 4: on_four, 5: on_five}
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute all counts that ``suite`` includes; a bipartite relation is counted too, without odd cycles."""
+    """Compute all counts that ``suite`` includes. A bipartite relation is counted too, without odd cycles."""
     counts: dict[str, Value] = {}
     for size in sorted({graphlet.size for graphlet in GRAPHLETS}):
         if suite.includes(SUITES[size]):
@@ -96,7 +98,10 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute the total variation of the shares of a size's shapes, and the cosine of all counts."""
+    """Compute distances between two graphs' motif counts.
+
+    They are the total variation of the shares of a size's shapes, and the cosine of all counts.
+    """
     vectors = {
         size: [_vector(view, size) for view in (original, synthetic)]
         for size in SUITES

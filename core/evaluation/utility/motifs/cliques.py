@@ -1,4 +1,7 @@
-"""Compiled kernels on bit rows: what all corners of a triangle are joined to. Arrays as in ``kernels``."""
+"""Compiled clique kernels on bit rows.
+
+These hold what all corners of a triangle are joined to. Arrays as in ``kernels``.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ def _fill(row: np.ndarray, place: np.ndarray, around: np.ndarray, other: np.ndar
 def triangle_sums(
     indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out: np.ndarray, on_edge: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Sum over triangles, by the lowest corner, and count 4-cliques on every edge and node.
+    """Sum over triangles, and count 4-cliques.
+
+    Sums are by the lowest corner, counts on every edge and node.
 
     With t_e the triangles on an edge and c the nodes joined to all three corners: sum of t_e t_f over the
     pairs of sides (``gems``), of t_e times the opposite corner's degree (``kites``), of c(c-1)/2
@@ -103,7 +108,7 @@ def triangle_sums(
 
 @kernel
 def five_cliques(out_ptr: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Count 5-cliques by their lowest node; steps: 4-cliques times words of a row of higher neighbours."""
+    """Count 5-cliques by their lowest node. Steps: 4-cliques times words of a row of higher neighbours."""
     n = len(out_ptr) - 1
     cliques = np.zeros(n, np.int64)
     place = np.full(n, -1, np.int64)

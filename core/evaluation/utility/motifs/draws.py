@@ -9,7 +9,10 @@ from core.kernels.decorator import kernel
 
 @kernel
 def reverses(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Find for every entry (u, v) of a symmetric CSR with ascending columns the place of (v, u). O(m)."""
+    """Locate the reverse (v, u) of every entry (u, v).
+
+    They are entries of a symmetric CSR with ascending columns. O(m).
+    """
     places = np.empty(len(indices), np.int64)
     free = indptr[:-1].copy()
     for u in range(len(indptr) - 1):
@@ -21,7 +24,10 @@ def reverses(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 @kernel
 def masks(indptr: np.ndarray, indices: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """Mark the edges induced on every row of ``nodes`` (samples, size) as bits; -1 where a node repeats."""
+    """Mark the edges induced on every row as bits.
+
+    Rows are those of ``nodes`` (samples, size); -1 where a node repeats.
+    """
     samples, size = nodes.shape
     bits = np.zeros(samples, np.int64)
     for sample in range(samples):

@@ -20,7 +20,10 @@ MOST_LISTED = 1 << 27
 
 
 def steps(found: Four) -> int:
-    """Bound the steps of the 5-node kernels from above, by degrees, edge triangles and 4-cliques."""
+    """Bound the steps of the 5-node kernels from above.
+
+    The bound is by degrees, edge triangles and 4-cliques.
+    """
     degree, out_degrees = found.graph.degrees, found.graph.out_degrees
     words = (int(out_degrees.max(initial=0)) + 63) // 64
     return (
@@ -33,7 +36,9 @@ def steps(found: Four) -> int:
 
 
 def induced_five(view: UndirectedView) -> dict[str, int] | None:
-    """Count the 21 induced graphlets on 5 nodes by name; None above a bound.
+    """Count the 21 induced graphlets on 5 nodes.
+
+    They are by name; None above a bound.
 
     O(sum of d^2 + sum of t_e^2 + 4-cliques), t_e the triangles on an edge; 12 bytes a triangle. The bound
     keeps the sum of d^2 within 2^31: degrees within 2^16, walks of two steps from a node within 2^24

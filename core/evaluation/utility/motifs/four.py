@@ -1,4 +1,6 @@
-"""Exact counts of all connected graphlets on 4 nodes, and the local figures that 5 nodes need as well.
+"""Exact counts of all connected graphlets on 4 nodes.
+
+With them are the local figures that 5 nodes need as well.
 
 Sums over nodes, edges and triangles give the number of subgraphs of every graphlet, a linear system
 (``graphlets``) turns them into induced counts. In the manner of ESCAPE (Pinar, Seshadhri, Vishal, WWW 2017).
@@ -21,7 +23,9 @@ MOST_COST = 1 << 31
 
 @dataclass(frozen=True)
 class Four:
-    """What the 4-node counts leave for the 5-node ones: numbers of copies, and local figures.
+    """What the 4-node counts leave for the 5-node ones.
+
+    That is numbers of copies, and local figures.
 
     Per edge of ``graph``: ``triangles``, ``cliques`` (4-cliques). Per node: ``node_triangles``,
     ``node_cliques``, ``highest`` (triangles in which it is the highest node). The rest are totals.
@@ -41,18 +45,20 @@ class Four:
 
 
 def total(values: np.ndarray) -> int:
-    """Sum int64 values exactly as a Python integer: 32-bit limbs cannot overflow below 2^31 values."""
+    """Sum int64 values exactly as a Python integer. The 32-bit limbs cannot overflow below 2^31 values."""
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
 def stars(degrees: np.ndarray, leaves: int) -> int:
-    """Count the stars with ``leaves`` leaves: the sum of C(d, leaves), in Python integers."""
+    """Count the stars with ``leaves`` leaves. It is the sum of C(d, leaves), in Python integers."""
     sizes, nodes = np.unique(degrees, return_counts=True)
     return sum(comb(int(size), leaves) * int(count) for size, count in zip(sizes, nodes, strict=True))
 
 
 def four(view: UndirectedView) -> Four | None:
-    """Count subgraphs up to 4 nodes; None where more than ``MOST_COST`` would be spent.
+    """Count subgraphs up to 4 nodes.
+
+    None where more than ``MOST_COST`` would be spent.
 
     O(m * arboricity) and a bit row per edge, O(m) memory.
     """
@@ -99,6 +105,6 @@ def four(view: UndirectedView) -> Four | None:
 
 
 def induced_four(view: UndirectedView) -> dict[str, int] | None:
-    """Count the 6 induced graphlets on 4 nodes by name; None above the bound."""
+    """Count the 6 induced graphlets on 4 nodes. They are by name; None above the bound."""
     local = view.once(four)
     return None if local is None else induced_from_copies(4, local.copies)

@@ -1,4 +1,6 @@
-"""The 29 connected graphs on 3 to 5 nodes, and how their counts depend on each other.
+"""The 29 connected graphs on 3 to 5 nodes.
+
+Also how their counts depend on each other.
 
 Nothing here is typed by hand but the edges: both linear systems and the look-up tables are found by trying
 every permutation or map of at most five nodes.
@@ -15,7 +17,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Graphlet:
-    """A connected graph on nodes 0..size-1; ``edges`` are digit pairs, ``name`` is the metric's."""
+    """A connected graph on nodes 0..size-1. ``edges`` are digit pairs, ``name`` is the metric's."""
 
     name: str
     title: str
@@ -35,7 +37,7 @@ class Graphlet:
 
 
 def bit(a: int, b: int) -> int:
-    """Number the bit that stands for the pair {a, b}; the same whatever the size of the graph."""
+    """Number the bit that stands for the pair {a, b}. It is the same whatever the size of the graph."""
     low, high = min(a, b), max(a, b)
     return high * (high - 1) // 2 + low
 
@@ -87,7 +89,7 @@ def of_size(size: int) -> tuple[Graphlet, ...]:
 
 @cache
 def labelled(graphlet: Graphlet) -> frozenset[int]:
-    """List the masks of all distinct graphs on 0..size-1 that are isomorphic to ``graphlet``."""
+    """List the masks of all graphs isomorphic to ``graphlet``. They are distinct graphs on 0..size-1."""
     return frozenset(
         sum(1 << bit(order[a], order[b]) for a, b in graphlet.edges)
         for order in permutations(range(graphlet.size))
@@ -96,13 +98,19 @@ def labelled(graphlet: Graphlet) -> frozenset[int]:
 
 @cache
 def copies(part: Graphlet, whole: Graphlet) -> int:
-    """Count the subgraphs of ``whole``, induced or not, that are isomorphic to ``part``; both of one size."""
+    """Count the subgraphs of ``whole`` isomorphic to ``part``.
+
+    They are induced or not; both are of one size.
+    """
     return sum(mask & whole.mask == mask for mask in labelled(part))
 
 
 @cache
 def maps_onto(graphlet: Graphlet, image: Graphlet) -> int:
-    """Count the edge-preserving maps of ``graphlet`` that use every node and every edge of ``image``."""
+    """Count the edge-preserving maps of ``graphlet`` onto ``image``.
+
+    They use every node and every edge of it.
+    """
     count = 0
     for places in product(range(image.size), repeat=graphlet.size):
         if all(places[a] != places[b] for a, b in graphlet.edges):
@@ -115,7 +123,10 @@ def maps_onto(graphlet: Graphlet, image: Graphlet) -> int:
 
 @cache
 def kinds(size: int) -> np.ndarray:
-    """Index the graphlet of every mask on ``size`` nodes in :func:`of_size`; -1 if not connected."""
+    """Index the graphlet of every mask on ``size`` nodes.
+
+    The index is in :func:`of_size`; -1 if not connected.
+    """
     table = np.full(1 << (size * (size - 1) // 2), -1, dtype=np.int8)
     for index, graphlet in enumerate(of_size(size)):
         table[list(labelled(graphlet))] = index
@@ -123,7 +134,9 @@ def kinds(size: int) -> np.ndarray:
 
 
 def copies_from_maps(maps: dict[str, int], smaller: dict[str, int]) -> dict[str, int]:
-    """Compute numbers of subgraphs from numbers of homomorphisms, graphlet by graphlet.
+    """Compute subgraph counts from homomorphism counts.
+
+    It goes graphlet by graphlet.
 
     A homomorphism of F into G covers exactly one subgraph H of G, so that hom(F) = sum over H of
     ``maps_onto(F, H)`` * copies(H); H is F itself or has fewer nodes. ``smaller`` holds the copies of the
@@ -142,7 +155,9 @@ def copies_from_maps(maps: dict[str, int], smaller: dict[str, int]) -> dict[str,
 
 
 def induced_from_copies(size: int, found: dict[str, int]) -> dict[str, int]:
-    """Compute numbers of induced subgraphs from those of all subgraphs, for every graphlet on ``size`` nodes.
+    """Compute induced subgraph counts from all subgraphs'.
+
+    They are for every graphlet on ``size`` nodes.
 
     copies(F) = sum over H of ``copies(F, H)`` * induced(H), where H has more edges than F or is F: the
     densest graphlet comes first, and no division occurs.

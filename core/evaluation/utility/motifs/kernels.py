@@ -1,4 +1,6 @@
-"""Compiled kernels on a graph whose nodes are numbered by ascending degree.
+"""Compiled kernels on a graph in degree order.
+
+Its nodes are numbered by ascending degree.
 
 ``indptr, indices``: symmetric CSR, columns ascending. ``out_ptr, out``: the same, higher-numbered neighbours
 only; an edge's id is its position in ``out``. A node has at most sqrt(2m) of them (Chiba and Nishizeki, SIAM
@@ -15,7 +17,10 @@ from core.kernels.decorator import kernel
 
 @kernel
 def edge_triangles(out_ptr: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Count triangles on every edge; on every node as the lowest, and as the highest, of the three."""
+    """Count triangles on every edge and node.
+
+    On nodes they are counted as the lowest, and as the highest, of the three.
+    """
     n = len(out_ptr) - 1
     on_edge = np.zeros(len(out), np.int64)
     lowest, highest = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -40,7 +45,7 @@ def edge_triangles(out_ptr: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np
 
 @kernel
 def four_cycles(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray) -> tuple[np.ndarray, int]:
-    """Count 4-cycles by their highest node, and the steps that :func:`five_walks` would take."""
+    """Count 4-cycles by their highest node. Returned too are the steps that :func:`five_walks` would take."""
     n = len(indptr) - 1
     cycles = np.zeros(n, np.int64)
     steps = 0
@@ -71,7 +76,10 @@ def four_cycles(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray) ->
 
 @kernel
 def five_walks(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Count closed walks of length 5 from every node over lower-numbered nodes, one for both directions."""
+    """Count closed walks of length 5 from every node.
+
+    They are over lower-numbered nodes, one for both directions.
+    """
     n = len(indptr) - 1
     closed = np.zeros(n, np.int64)
     paths = np.zeros(n, np.int64)
@@ -109,7 +117,10 @@ def five_walks(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out
 def pair_rows(
     indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sum per node i over all j of c_ij^2 and c_ij^3, c = A^2; per edge (i, j) the entry of A^3."""
+    """Sum powers of common neighbours, per node and edge.
+
+    Per node i over all j of c_ij^2 and c_ij^3, c = A^2; per edge (i, j) the entry of A^3.
+    """
     n = len(indptr) - 1
     squares, cubes = np.zeros(n, np.int64), np.zeros(n, np.int64)
     walks = np.zeros(len(out), np.int64)
@@ -141,7 +152,10 @@ def pair_rows(
 def triangle_lists(
     out_ptr: np.ndarray, out: np.ndarray, on_edge: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """List the common neighbours of every edge's ends, ascending: offsets, one int32 array of 3T entries."""
+    """List the common neighbours of every edge's ends, ascending.
+
+    Returned are offsets, and one int32 array of 3T entries.
+    """
     n = len(out_ptr) - 1
     start = np.zeros(len(out) + 1, np.int64)
     start[1:] = np.cumsum(on_edge)
@@ -216,7 +230,10 @@ def braced(
     start: np.ndarray,
     third: np.ndarray,
 ) -> np.ndarray:
-    """Sum c_ij per node i over edges (x, y) among its neighbours and j > i joined to both."""
+    """Sum c_ij per node i over edges among its neighbours.
+
+    The edges are (x, y), and j > i is joined to both.
+    """
     n = len(indptr) - 1
     sums = np.zeros(n, np.int64)
     common = np.zeros(n, np.int32)

@@ -1,4 +1,4 @@
-"""A graph renumbered by ascending degree, as the kernels want it."""
+"""A graph renumbered by ascending degree, for the kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from core.evaluation.view import UndirectedView
 
 @dataclass(frozen=True)
 class Ordered:
-    """Symmetric CSR and its upper half; node numbers ascend with degree, columns ascend in a row.
+    """Symmetric CSR and its upper half.
+
+    Node numbers ascend with degree, columns ascend in a row.
 
     ``indptr``, ``out_ptr`` int64 of n + 1, ``indices`` int32 of 2m, ``out`` int32 of m, ``low`` int32 of m:
     edge e joins ``low[e] < out[e]``. ``edge_id`` gives the edge behind every entry of ``indices``.
@@ -57,7 +59,10 @@ class Ordered:
         return edges
 
     def cost(self, steps: int) -> float:
-        """Price random steps in units of 2 to 4 ns: up to 9 times dearer where arrays of n outgrow caches."""
+        """Price random steps in units of 2 to 4 ns.
+
+        They are up to 9 times dearer where arrays of n outgrow caches.
+        """
         return steps * (1 + min(len(self.degrees), 1 << 20) / (1 << 17))
 
     @property
@@ -66,7 +71,10 @@ class Ordered:
         return np.diff(self.out_ptr)
 
     def at_ends(self, to_low: np.ndarray, to_high: np.ndarray) -> np.ndarray:
-        """Sum exactly, per node, int64 values that every edge gives to its lower and to its higher end."""
+        """Sum edges' int64 values exactly, per node.
+
+        Every edge gives them to its lower and to its higher end.
+        """
         sums = np.zeros(len(self.degrees), dtype=np.int64)
         np.add.at(sums, self.low, to_low)
         np.add.at(sums, self.out, to_high)

@@ -1,4 +1,6 @@
-"""Counts of connected graphlets from random spanning trees, with standard errors.
+"""Graphlet counts from random spanning trees, with standard errors.
+
+They are of connected graphlets.
 
 In the manner of path sampling (Jha, Seshadhri, Pinar, WWW 2015), all trees of a size at once: every connected
 graphlet is spanned by a path, a fork or a star.
@@ -22,7 +24,9 @@ DRAWS = 400_000
 
 
 def induced(view: UndirectedView, size: int, seed: int = SEED, draws: int = DRAWS) -> dict[str, Value]:
-    """Estimate induced counts of the graphlets on ``size`` (4 or 5) nodes, unbiased, repeatable.
+    """Estimate induced counts of the graphlets on ``size`` nodes.
+
+    ``size`` is 4 or 5; unbiased, repeatable.
 
     ``draws`` of every spanning tree. With n_F draws of tree F, each copy with probability 1/W_F, an induced
     copy of H is hit E_H = sum of n_F copies(F, H) / W_F times on average; its count is the hits / E_H

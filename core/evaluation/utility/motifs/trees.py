@@ -1,4 +1,4 @@
-"""Random subtrees: every copy of a tree with the same known probability.
+"""Random subtrees, each copy with the same known probability.
 
 Each function draws ``count`` copies and returns their nodes, (count, size) int64, and the weight W: each copy
 is drawn with probability 1/W. A draw that meets itself has a node twice: a miss, whose probability is what
@@ -21,7 +21,7 @@ Draw = tuple[np.ndarray, float]
 
 @dataclass(frozen=True)
 class Walker:
-    """Neighbours drawn at random in ``graph``; entries are positions in its ``indices``."""
+    """Random neighbours in ``graph``. Entries are positions in its ``indices``."""
 
     graph: Ordered
     rng: Generator
@@ -40,7 +40,7 @@ class Walker:
 
     @cached_property
     def beyond(self) -> np.ndarray:
-        """Neighbours of v other than u, per entry (u, v), int64."""
+        """Count neighbours of v other than u, per entry. Entries are (u, v); int64."""
         others: np.ndarray = self.graph.degrees[self.graph.indices] - 1
         return others
 
@@ -53,7 +53,10 @@ class Walker:
         return held
 
     def offsets(self, sizes: np.ndarray, taken: list[np.ndarray], more: int) -> list[np.ndarray]:
-        """Draw ``more`` offsets below ``sizes`` beside ``taken``, all distinct, uniform among the free."""
+        """Sample ``more`` distinct offsets below ``sizes``, none ``taken``.
+
+        They are uniform among the free.
+        """
         chosen = list(taken)
         for _ in range(more):
             free = sizes - len(chosen)
@@ -68,7 +71,7 @@ class Walker:
         return [self.graph.indices[self.graph.indptr[nodes] + offset] for offset in offsets]
 
     def end(self, entries: np.ndarray) -> np.ndarray:
-        """Draw for entries (u, v) a neighbour of v other than u."""
+        """Sample a neighbour of v other than u, per entry. Entries are (u, v)."""
         back, nodes = self.reverse[entries], self.graph.indices[entries]
         taken = [back - self.graph.indptr[nodes]]
         offsets = self.offsets(self.graph.degrees[nodes], taken, 1)
@@ -80,7 +83,10 @@ def _rows(size: int, *columns: np.ndarray) -> np.ndarray:
 
 
 def star(walker: Walker, size: int, count: int) -> Draw:
-    """Draw a centre in proportion to C(d, size - 1), then that many distinct neighbours."""
+    """Sample a centre, then distinct neighbours.
+
+    It is in proportion to C(d, size - 1), and they are that many.
+    """
     degrees = walker.graph.degrees.astype(np.float64)
     weights = np.ones(len(degrees))
     for k in range(size - 1):
@@ -93,7 +99,10 @@ def star(walker: Walker, size: int, count: int) -> Draw:
 
 
 def path_four(walker: Walker, size: int, count: int) -> Draw:
-    """Draw a middle edge (u, v) in proportion to (d_u - 1)(d_v - 1), then an end at both sides."""
+    """Sample a middle edge, then an end at both sides.
+
+    The edge is (u, v), in proportion to (d_u - 1)(d_v - 1).
+    """
     graph = walker.graph
     weights = walker.beyond * (graph.degrees[walker.rows] - 1.0)
     if not weights.any():
@@ -106,7 +115,10 @@ def path_four(walker: Walker, size: int, count: int) -> Draw:
 
 
 def path_five(walker: Walker, size: int, count: int) -> Draw:
-    """Draw a centre in proportion to the square of its walks of two steps, then two of them."""
+    """Sample a centre, then two walks of two steps.
+
+    The centre is in proportion to the square of its walks.
+    """
     graph = walker.graph
     walks = np.concatenate([[0], np.cumsum(walker.beyond)])
     per_node = walks[graph.indptr[1:]] - walks[graph.indptr[:-1]]
@@ -125,7 +137,10 @@ def path_five(walker: Walker, size: int, count: int) -> Draw:
 
 
 def fork(walker: Walker, size: int, count: int) -> Draw:
-    """Draw an entry (i, j) in proportion to C(d_i - 1, 2)(d_j - 1), two more neighbours of i and one of j."""
+    """Sample an entry (i, j), and three more neighbours.
+
+    It is in proportion to C(d_i - 1, 2)(d_j - 1); two are neighbours of i and one of j.
+    """
     graph = walker.graph
     others = graph.degrees[walker.rows] - 1.0
     weights = others * (others - 1) / 2 * walker.beyond

@@ -1,4 +1,4 @@
-"""Shortest paths: their mean, the longest, and their distribution over pairs of nodes."""
+"""Shortest paths: mean, longest, and distribution. The distribution is over pairs of nodes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ DISTANCES = tuple(
 
 @dataclass(frozen=True)
 class PathLengths:
-    """``counts[d]``: ordered pairs at distance d, of the sampled sources where ``error`` is given."""
+    """Ordered pairs by distance.
+
+    ``counts[d]`` are those at distance d, of the sampled sources where ``error`` is given.
+    """
 
     counts: np.ndarray
     mean: float | None
@@ -79,7 +82,9 @@ class PathLengths:
 
 
 def path_lengths(view: UndirectedView) -> PathLengths:
-    """Measure distances of all ordered pairs, or from a fixed random sample of sources; an exact diameter.
+    """Measure distances of all ordered pairs, or a sample.
+
+    The sample is of sources, random and fixed; the diameter is exact.
 
     Exact: bit-parallel searches, at most n/512 batches of at most diameter passes over the edges.
     """
@@ -120,14 +125,20 @@ def _sampled(layout: Layout) -> PathLengths:
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute ``characteristic_path_length``, None without any path, and ``diameter``, 0 without edges."""
+    """Compute ``characteristic_path_length`` and ``diameter``.
+
+    The first is None without any path, the second 0 without edges.
+    """
     lengths = view.once(path_lengths)
     mean = lengths.mean if lengths.error is None else Estimate(lengths.mean, lengths.error)
     return {"characteristic_path_length": mean, "diameter": lengths.diameter}
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute total variation, Kolmogorov-Smirnov and KL of both distance distributions, or None."""
+    """Compute TV, KS and KL of distance distributions, or None.
+
+    They are total variation, Kolmogorov-Smirnov and KL of both graphs'.
+    """
     ours, theirs = (view.once(path_lengths).counts for view in (original, synthetic))
     if not len(ours) or not len(theirs):
         return {metric.name: None for metric in DISTANCES}

@@ -1,4 +1,4 @@
-"""Bit-parallel breadth-first search: 512 sources at a time, eight words of 64 bits a node."""
+"""Bit-parallel breadth-first search. It takes 512 sources at a time, eight words of 64 bits a node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def _ones(x: np.uint64) -> np.int64:
 
 @kernel
 def csr(node_count: int, u: np.ndarray, v: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Build the adjacency of (u, v), node i renamed place[i]: int64 row starts, int32 columns. O(n + m)."""
+    """Build the adjacency of (u, v), node i renamed place[i].
+
+    It is int64 row starts, int32 columns. O(n + m).
+    """
     start = np.zeros(node_count + 2, dtype=np.int64)
     for e in range(len(u)):
         start[place[u[e]] + 2] += 1
@@ -158,7 +161,9 @@ def spread(
     sums: np.ndarray,
     reached: np.ndarray,
 ) -> tuple[int, int]:
-    """Run one batch: the largest distance, and the work in edge visits; ``counts`` gains pairs by distance.
+    """Run one batch of searches.
+
+    Returned are the largest distance, and the work in edge visits; ``counts`` gains pairs by distance.
 
     Node ranges ``low[i]..high[i]`` are the components that hold a source; ``full[i]`` has the bits of their
     sources. ``sources[j]`` starts with bit ``bits[j]``; components may share bits. ``sums`` and ``reached``,
@@ -211,7 +216,10 @@ def spread(
 
 @kernel
 def levels(start: np.ndarray, columns: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """Compute every node's distance to the nearest root, int32; -1 where none is reached. O(n + m)."""
+    """Compute every node's distance to the nearest root.
+
+    The result is int32; -1 where none is reached. O(n + m).
+    """
     distance = np.full(len(start) - 1, -1, dtype=np.int32)
     queue = np.empty(len(start) - 1, dtype=np.int32)
     tail = 0

@@ -1,4 +1,7 @@
-"""The exact diameter without all pairs: iterated fringe upper bounds (Crescenzi et al. 2013)."""
+"""The exact diameter, without all pairs.
+
+The method is iterated fringe upper bounds (Crescenzi et al. 2013).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ ROUNDS = 4
 
 
 def diameter(layout: Layout, work: int) -> int | None:
-    """Find the largest distance within any component; None where ``work`` edge visits do not settle it.
+    """Compute the largest distance within any component.
+
+    None where ``work`` edge visits do not settle it.
 
     All components at once: the nodes farthest from their component's central root search first. When every
     node at depth i or more has searched, what is left lies within 2 (i - 1). A few searches settle a

@@ -1,4 +1,4 @@
-"""A graph laid out for searches: components side by side, the largest first, hubs first inside each."""
+"""A graph laid out for searches. Components stand in a row, the largest first, hubs first inside each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from core.evaluation.view import UndirectedView
 
 @dataclass(frozen=True)
 class Layout:
-    """``place[v]`` is node v's new number; component c holds the numbers bounds[c]..bounds[c + 1]."""
+    """The new numbers of nodes.
+
+    ``place[v]`` is node v's new number; component c holds the numbers bounds[c]..bounds[c + 1].
+    """
 
     place: np.ndarray
     bounds: np.ndarray
@@ -49,7 +52,7 @@ class Layout:
 
 
 class Search:
-    """Batches of breadth-first searches on one layout; holds 204 bytes of scratch a node."""
+    """Batches of breadth-first searches on one layout. It holds 204 bytes of scratch a node."""
 
     def __init__(self, layout: Layout) -> None:
         from core.evaluation.utility.paths import _kernels
@@ -65,7 +68,9 @@ class Search:
     def run(
         self, sources: np.ndarray, bits: np.ndarray, per_source: bool = False
     ) -> tuple[int, np.ndarray, np.ndarray]:
-        """Search from sources: the largest distance, and per bit the sum of distances and the nodes reached.
+        """Search from sources.
+
+        Returned are the largest distance, and per bit the sum of distances and the nodes reached.
 
         ``sources`` (new numbers, rising) start with ``bits`` in 0..511; two of one component never share a
         bit. Both arrays are empty unless ``per_source``. Pairs at every distance are added to ``counts``.
@@ -83,7 +88,7 @@ class Search:
         return distance, sums, reached
 
     def batches(self, sources: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Split ``sources`` (rising) into batches with their bits; components share bits, so that few do."""
+        """Split ``sources`` (rising) into batches with their bits. Components share bits, so that few do."""
         part = np.searchsorted(self._layout.bounds, sources, side="right") - 1
         first = np.searchsorted(sources, self._layout.bounds[:-1])
         rank = np.arange(len(sources)) - first[part]
