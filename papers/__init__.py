@@ -1,1 +1,1 @@
-"""Published systems and what they compare with: a folder a paper, each with its tables and tests."""
+"""Published systems, and what they compare with. A folder a paper, each with its tables and tests."""

@@ -1,1 +1,1 @@
-"""What several published systems stand on, and the engine does not."""
+"""What published systems share, and the engine does not need."""

@@ -1,4 +1,7 @@
-"""Progress in a fixed number of ticks, whatever the number of steps: it says nothing about the data."""
+"""Progress in a fixed number of ticks.
+
+It is fixed whatever the number of steps: it says nothing about the data.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ TICKS = 10
 
 
 class Ticks:
-    """A progress callback that passes on TICKS equal parts of one stage, under the stage's name.
+    """A progress callback of TICKS equal parts of one stage.
+
+    It passes them on under the stage's name.
 
     How many steps a training has follows from noisy counts; how many ticks it has follows from nothing.
     """
@@ -27,7 +32,10 @@ class Ticks:
             self._tick()
 
     def part(self, number: int, parts: int, steps: int) -> Callable[[int], None]:
-        """Return the callback ``tick(done)`` of one of ``parts`` equal parts, of ``steps`` steps each."""
+        """Return the callback ``tick(done)`` of one equal part.
+
+        It is one of ``parts``, of ``steps`` steps each.
+        """
         return lambda done: self(self._stage, number * steps + done, parts * steps)
 
     def finish(self) -> None:

@@ -1,4 +1,6 @@
-"""The state of a training in one file: safetensors, with a JSON text in its header.
+"""The state of a training in one file.
+
+It is safetensors, with a JSON text in its header.
 
 It holds weights, vectors and counters, all learned from paid-for output (or under a variant without a
 guarantee), so that resuming reads nothing.
@@ -18,7 +20,10 @@ from safetensors.torch import save_file
 
 
 def save(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-    """Write the tensors and the JSON-able facts to ``path``, whole or not at all, over any older file."""
+    """Write the tensors and the JSON-able facts to ``path``.
+
+    They are written whole or not at all, over any older file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".part")
     save_file(
@@ -32,7 +37,7 @@ def save(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, An
 
 
 def load(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Read the tensors (on the CPU) and the facts that :func:`save` wrote."""
+    """Read the tensors and facts that :func:`save` wrote. Tensors are on the CPU."""
     with safe_open(path, framework="pt", device="cpu") as file:
         names = list(file.keys())
         return {name: file.get_tensor(name) for name in names}, json.loads(file.metadata()["facts"])
@@ -52,7 +57,10 @@ def of_optimiser(prefix: str, optimiser: torch.optim.Optimizer) -> dict[str, tor
 
 
 def part(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Pick the tensors whose names begin with ``prefix`` and a dot, and drop both."""
+    """Pick the tensors under ``prefix``, and strip it.
+
+    Their names begin with it and a dot; both are dropped.
+    """
     return {
         name[len(prefix) + 1 :]: value for name, value in tensors.items() if name.startswith(prefix + ".")
     }

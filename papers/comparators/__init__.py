@@ -1,1 +1,1 @@
-"""Published methods that a paper or a benchmark compares with, one module each."""
+"""Published methods for comparison, one module each. A paper or a benchmark compares with them."""

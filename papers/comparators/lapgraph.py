@@ -65,7 +65,9 @@ def cell_reads(params: LapGraphParams, nano_epsilon: int) -> dict[str, int]:
 def true_shares(
     params: LapGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Mapping[str, tuple[float, float]]:
-    """Compute the expected share of true edges: those of m whose noisy value is among the m largest.
+    """Compute the expected share of true edges.
+
+    It is of those of m whose noisy value is among the m largest.
 
     That is P(1 + Z > t), Z Laplace noise, at the t above which m of N cells are expected to lie: TmF's
     threshold. m is the declared bound on edges or a guess.

@@ -75,7 +75,9 @@ def altered(visible: Visible, params: PpneParams, rng: Rng, progress: Progress) 
 def flips(
     links: np.ndarray, sensitive: np.ndarray, nodes: int, present: np.ndarray, absent: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute by how much each candidate, links to delete and then pairs to add, lowers P, and its change.
+    """Compute by how much each candidate lowers P.
+
+    Candidates are links to delete and then pairs to add; returned too is its change.
 
     To first order, float64; the change is positive. All are sorted or unsorted int64 keys.
     """
@@ -109,7 +111,7 @@ def smoothed(links: np.ndarray, nodes: int) -> sp.csr_array:
 
 
 def symmetric(keys: np.ndarray, nodes: int) -> sp.csr_array:
-    """Build the sparse adjacency of the pairs, with a one in both directions of each."""
+    """Build the symmetric sparse adjacency of the pairs. A one stands in both directions of each."""
     import numpy as np
     import scipy.sparse as sp
 

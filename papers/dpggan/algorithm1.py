@@ -1,4 +1,6 @@
-"""Algorithm 1 as published: a decoder whose gradients are clipped and noised node by node.
+"""Algorithm 1 as published, with clipped and noised decoder gradients.
+
+They are clipped and noised node by node.
 
 Its encoder and its discriminator read the raw graph without noise. Every step takes a subgraph of q n nodes,
 2 at least. The reconstruction loss is the cross entropy of the subgraph's pairs (DPGVAE), or the distance
@@ -23,7 +25,7 @@ from papers.dpggan.union import Union
 
 @dataclass(frozen=True)
 class Published:
-    """The encoder's output on the raw graph, the decoder, and curves by name."""
+    """The encoder's output, the decoder, and curves by name. The output is on the raw graph."""
 
     mean: torch.Tensor
     spread: torch.Tensor
@@ -34,7 +36,9 @@ class Published:
 def published(
     union: Union, steps: int, adversarial: float, place: torch.device, tick: Callable[[int], None]
 ) -> Published:
-    """Train the networks for ``steps`` iterations over the raw graph in ``union``, which is one graph.
+    """Train the networks over the raw graph.
+
+    They have ``steps`` iterations, and ``union`` is one graph.
 
     ``adversarial``: lambda_2; 0 leaves the discriminator out. O(steps * (q n)^2).
     """

@@ -1,4 +1,6 @@
-"""GVAE and GGAN: an encoder, a decoder and, for GGAN, a discriminator, trained on a graph that may be read.
+"""GVAE and GGAN, trained on a readable graph.
+
+They have an encoder, a decoder and, for GGAN, a discriminator.
 
 That is a noisy graph in the sound variants, so that all of it is post-processing; or the original, under no
 guarantee. The reconstruction loss is the cross entropy of links against all pairs; GGAN adds the distance
@@ -28,7 +30,7 @@ GENERATED_PAIRS = 2**15
 
 @dataclass(frozen=True)
 class Weights:
-    """How much the adversarial parts count; both 0 for a GVAE."""
+    """The weights of the adversarial parts. Both are 0 for a GVAE."""
 
     structure: float = 0.0
     adversarial: float = 0.0
@@ -40,7 +42,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Backbone:
-    """Latent means and log standard deviations (nodes, LATENT), the decoder, and curves by name."""
+    """The latent parameters, the decoder, and curves by name.
+
+    They are latent means and log standard deviations (nodes, LATENT).
+    """
 
     mean: torch.Tensor
     spread: torch.Tensor
@@ -56,7 +61,9 @@ def trained(
     tick: Callable[[int], None],
     features: torch.Tensor | None = None,
 ) -> Backbone:
-    """Train the networks for ``steps`` steps on what ``union`` may read; torch draws from its own state.
+    """Train the networks for ``steps`` steps.
+
+    They learn what ``union`` may read; torch draws from its own state.
 
     ``features``: the encoder's node inputs (nodes, d); one-hot without them.
 
@@ -86,7 +93,7 @@ def trained(
 
 
 def untrained(mean: torch.Tensor, place: torch.device) -> Backbone:
-    """Take the latent vectors ``mean`` (nodes, LATENT) as they are, with an untrained decoder."""
+    """Take latent vectors as they are, with an untrained decoder. They are ``mean`` (nodes, LATENT)."""
     mean = mean.to(place)
     return Backbone(mean, torch.full_like(mean, -torch.inf), Decoder().to(place))
 
@@ -164,8 +171,10 @@ class Rival:
         self.count = min(GENERATED_PAIRS, int(4 * union.nodes + 4 * len(links[0])))
 
     def loss(self, rows: torch.Tensor, offsets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Let the discriminator learn one step; return what the generator then pays for being told apart, and
-        the discriminator's own loss."""
+        """Train the discriminator one step, and return both losses.
+
+        The generator's is what it then pays for being told apart; the other is the discriminator's own.
+        """
         u, v, weight = self._generated(rows, offsets)
         seen = partial(self.network.soft, u, v)
         real, fake = self.network.known(self.smoothed), seen(weight.detach())

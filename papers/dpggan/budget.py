@@ -1,4 +1,6 @@
-"""How a relation divides its epsilon, and the plan that says so. Public facts only.
+"""The division of a relation's epsilon, and its plan.
+
+Public facts only.
 
 Unit edge: relations hold disjoint edges, so each has all of epsilon and delta, whether they are trained
 together or apart: an edge lies in one relation, and a joint training charges each for all of its steps.
@@ -46,7 +48,7 @@ FULL_NODES = 1000
 
 @dataclass(frozen=True)
 class Composition:
-    """What is paid for in every relation, as shares of epsilon; the decoder gets what the others leave."""
+    """What every relation pays for, as shares of epsilon. The decoder gets what the others leave."""
 
     frame: float
     hat: float
@@ -55,7 +57,7 @@ class Composition:
 
 @dataclass(frozen=True)
 class Granted:
-    """What a plan grants each relation, in nano-epsilon, and the training that it takes part in."""
+    """What a plan grants each relation, in nano-epsilon. With it is the training that it takes part in."""
 
     frame: Mapping[CellKey, int]
     hat: Mapping[CellKey, int]
@@ -63,7 +65,7 @@ class Granted:
 
 
 def composition(params: LinkParams, public: PublicFacts) -> Composition:
-    """Return what the parameters ask for; under ``auto`` what was closest at this epsilon and size."""
+    """Return the requested composition. Under ``auto`` it is what was closest at this epsilon and size."""
     learn: str = params.learn
     if learn == "auto":
         learn = _closest(public)
@@ -126,7 +128,9 @@ def granted(plan: PrivacyPlan) -> Granted:
 def shares_of_hat(
     params: LinkParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> dict[str, tuple[float, float]]:
-    """Compute the expected share of true edges in each relation that follows a noisy graph: least and most.
+    """Compute the expected share of true edges by relation.
+
+    They are least and most, in each that follows a noisy graph.
 
     With a frame, edges exchange ends towards the posterior under the noisy graph's flips, while nodes keep
     their paid degrees: at most the share of ``true_edges.posterior_share`` for very unequal degrees. Degrees
@@ -174,7 +178,7 @@ def _closest(public: PublicFacts) -> str:
 
 
 def source_nodes(public: PublicFacts, relation: EdgeType) -> int | None:
-    """Return the declared number of nodes on which the relation lies; None where none is declared."""
+    """Return the declared number of nodes of a relation. It lies on these; None where none is declared."""
     return next(kind.count for kind in public.schema.node_types if kind.name == relation.source)
 
 

@@ -1,4 +1,6 @@
-"""Steps of GVAE, GGAN and their decoder in closed form, for graphs whose matrices are stored whole.
+"""Steps of GVAE, GGAN and their decoder in closed form.
+
+They are for graphs whose matrices are stored whole.
 
 Networks this small cost by the number of operations, and autograd's records of them are most of a step. Here
 every gradient is written down, and equals what autograd finds but for the order of sums. The losses are those
@@ -29,12 +31,12 @@ SCALE = HIDDEN**0.25
 
 
 def fits(union: Union) -> bool:
-    """Tell whether all pairs of the union's nodes are few enough to be stored."""
+    """Tell whether the union's pairs are few enough to store. They are all pairs of its nodes."""
     return 0 < union.nodes <= DENSE_NODES
 
 
 class Whole:
-    """The pairs inside a union's graphs as matrices (n, n); offsets (graphs,) go to their nodes' pairs."""
+    """The pairs inside a union's graphs as matrices (n, n). Offsets (graphs,) go to their nodes' pairs."""
 
     def __init__(self, union: Union, place: torch.device) -> None:
         sizes = torch.tensor(union.sizes, device=place)
@@ -43,12 +45,12 @@ class Whole:
         self.inside = same.fill_diagonal_(False).float()
 
     def chances(self, rows: torch.Tensor, offsets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Compute the logits of all pairs, and their logistic where they are inside one graph, else 0."""
+        """Compute all pairs' logits, and their logistic. This is where they are inside one graph, else 0."""
         logits = torch.addmm(offsets[self.graph].unsqueeze(1), rows, rows.T)
         return logits, torch.sigmoid(logits).mul_(self.inside)
 
     def free(self, logits: torch.Tensor) -> torch.Tensor:
-        """Sum softplus(logit) over pairs u < v; its gradient by the rows is ``chances @ rows``."""
+        """Sum softplus(logit) over pairs u < v. Its gradient by the rows is ``chances @ rows``."""
         return (functional.softplus(logits) * self.inside).sum() / 2
 
 
@@ -66,7 +68,10 @@ def decoder_slopes(
     by_rows: torch.Tensor,
     by_offset: torch.Tensor,
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """Carry a gradient by rows and offset back to the decoder's parameters, by name, and to ``latent``."""
+    """Backpropagate through the decoder by rows and offset.
+
+    The gradient goes to its parameters, by name, and to ``latent``.
+    """
     outer = by_rows / SCALE
     inner = (outer @ decoder.second.weight).mul_(hidden > 0)
     found = {
@@ -83,7 +88,10 @@ def decoder_slopes(
 def free_slopes(
     decoder: Decoder, whole: Whole, latent: torch.Tensor, priors: torch.Tensor
 ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Sum softplus of all pairs' logits; with its gradient by the decoder's parameters, in their order."""
+    """Sum softplus of all pairs' logits, with its gradient.
+
+    It is by the decoder's parameters, in their order.
+    """
     hidden, rows = decoded(decoder, latent)
     logits, chances = whole.chances(rows, priors + decoder.offset)
     slopes, _ = decoder_slopes(decoder, latent, hidden, chances @ rows, chances.sum() / 2)
@@ -91,7 +99,9 @@ def free_slopes(
 
 
 class Networks:
-    """Encoder, decoder and, if given, a discriminator, with gradients of their losses in closed form.
+    """Networks with loss gradients in closed form.
+
+    They are encoder, decoder and, if given, a discriminator.
 
     ``matrix`` is the smoothed graph, ``links`` the ends (u, v) of its edges. ``structure`` and
     ``adversarial`` weigh what the discriminator tells the generator; ``prior`` weighs the divergence.
@@ -116,7 +126,9 @@ class Networks:
 
     @torch.no_grad()
     def step(self, rival: Rival | None) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Set the gradients of encoder and decoder at fresh latent noise; the discriminator takes a step.
+        """Set encoder's and decoder's gradients, at fresh latent noise.
+
+        The discriminator takes a step.
 
         Returns the loss of the reconstruction, and the discriminator's if there is one.
         """
@@ -155,7 +167,7 @@ class Networks:
 
 
 class Rival:
-    """The discriminator: it learns a step whenever it is asked, and tells what the generator pays."""
+    """The discriminator. It learns a step whenever it is asked, and returns what the generator pays."""
 
     def __init__(
         self,
@@ -174,8 +186,11 @@ class Rival:
         self.structure, self.adversarial = structure, adversarial
 
     def learned(self, weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Take a step on the graph and the generated ``weight`` (n, n); its loss, and the gradient by weight
-        of what the generator pays afterwards."""
+        """Train a step, and return loss and gradient.
+
+        It is on the graph and the generated ``weight`` (n, n); the gradient is by weight, of what the
+        generator pays afterwards.
+        """
         network = self.network
         scale = (1 + weight.sum(1)).rsqrt()
         near = weight @ scale + scale

@@ -1,4 +1,6 @@
-"""The edges of one relation: from its degrees and triangles, its learned scores, or both.
+"""Sampling of one relation's edges.
+
+It goes by its degrees and triangles, its learned scores, or both.
 
 With a frame, a graph of the paid degrees is matched at random, edges exchange ends by a Metropolis walk whose
 weight is the learned score (and what the noisy graph says of each pair), and then edges are rewired until the
@@ -62,7 +64,10 @@ def _evidence(columns: Columns) -> Columns:
 
 
 def by_score(columns: Columns, shape: Shape, scores: Scores | None, rng: Rng) -> np.ndarray:
-    """Draw as many distinct pairs as were paid for, by their scores and what the noisy graph says."""
+    """Sample distinct pairs by their scores.
+
+    There are as many as were paid for, and what the noisy graph says counts too.
+    """
     nodes, wanted = shape.source_count, int(columns["count"][0])
     slots = nodes * (nodes - 1) // 2
     evidence = _evidence(columns)

@@ -1,4 +1,4 @@
-"""What the sound variant reads, and what it learns from that."""
+"""The sound variant's reads, and what it learns from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parameters of ``dpggan`` and ``dpgvae`` the others leave without effect. Public facts only."""
+"""Parameters of ``dpggan`` and ``dpgvae`` that others make idle. Public facts only."""
 
 from __future__ import annotations
 

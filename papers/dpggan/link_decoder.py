@@ -1,4 +1,6 @@
-"""What a decoder learns from the original's edges, by DP-SGD: one edge is one example.
+"""Learning a decoder from original edges, by DP-SGD.
+
+One edge is one example.
 
 A decoder's logit of a pair depends on its parameters and on the two nodes' latent vectors, which come from
 the noisy graph or from chance. So the loss is a sum with one term for each edge, which is paid for, and a sum
@@ -39,13 +41,19 @@ Open = Callable[..., DpSgdSession]
 
 
 def unit_rows(rows: torch.Tensor) -> torch.Tensor:
-    """Divide rows by their lengths, a little short of 1 so that rounding cannot clip; zero rows stay."""
+    """Scale rows to a length a little below 1.
+
+    It is short of 1 so that rounding cannot clip; zero rows stay.
+    """
     unit: torch.Tensor = rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-6) * (1 - 1e-6)
     return unit
 
 
 class Bilinear(nn.Module):
-    """h_u W h_v for a symmetric W, which is kept as its upper triangle with an isometry's weights."""
+    """A bilinear decoder.
+
+    H_u W h_v for a symmetric W, which is kept as its upper triangle with an isometry's weights.
+    """
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -77,7 +85,9 @@ class Bilinear(nn.Module):
 
 
 def told(open_session: Open, union: Union, rows: torch.Tensor) -> torch.Tensor:
-    """Pay for the noisy sum of the edges' sym(h_u h_v), as the triangle of a matrix, by one step over all.
+    """Pay for the noisy sum of the edges' sym(h_u h_v).
+
+    It is the triangle of a matrix, by one step over all.
 
     Sensitivity: 1 in L2, as rows are no longer than 1. O(edges * width^2).
     """
@@ -107,7 +117,9 @@ def fitted(
     steps: int,
     tick: Callable[[int], None],
 ) -> tuple[torch.Tensor, list[float]]:
-    """Fit W (width, width) to the expected sum that was told, and return it with the curve of the loss.
+    """Fit W (width, width) to the measured expected sum.
+
+    Returned with it is the curve of the loss.
 
     ``deviation``: of the noise in each entry. Free: reads the noisy sum and public rows. W is drawn
     towards 0 by a normal prior of unit variance and, where a sum over so few edges is mostly noise, by as
@@ -156,7 +168,9 @@ def trained(
     decay: float,
     tick: Callable[[int], None],
 ) -> list[float]:
-    """Train ``backbone.decoder`` on the edges by ``training``; return the curve of the pairs' part.
+    """Train ``backbone.decoder`` on the edges by ``training``.
+
+    Returned is the curve of the pairs' part.
 
     The loss of an edge is minus its logit, that of a pair softplus. The latter's gradient is shortened as
     clipping shortens an edge's, by what uniform pairs say: else the pairs would win and all logits fall.
@@ -211,5 +225,8 @@ def _shortened(decoder: Decoder, latent: torch.Tensor, union: Union, clip: float
 
 
 def symmetric_scores(matrix: torch.Tensor, rows: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Return (left, right) float64 whose products are the logits less the offset."""
+    """Return (left, right) whose products are centred logits.
+
+    They are float64, and the products the logits less the offset.
+    """
     return (rows @ matrix).double().cpu().numpy(), rows.double().cpu().numpy()

@@ -1,4 +1,7 @@
-"""The interface of ``dpggan`` and ``dpgvae``, with and without a discriminator, and of their backbones."""
+"""The interface of ``dpggan``, ``dpgvae`` and their backbones.
+
+The first two are with and without a discriminator.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,10 @@ def of_networks(trains: bool, nodes: Mapping[str, int]) -> Accelerator:
 
 @dataclass(frozen=True)
 class LinkMethod:
-    """Both, by what they differ in; see the package for what they read and why that is sound."""
+    """``dpggan`` and ``dpgvae``, by their differences.
+
+    See the package for what they read and why that is sound.
+    """
 
     module: str
     name: str
@@ -98,7 +104,7 @@ class LinkMethod:
     def require_room(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
-        """Check the degrees that a frame reads of every relation; see :class:`Method`."""
+        """Check the degrees that a frame reads of every relation. See :class:`Method`."""
         if params.variant != "paper" and params.frame:
             for name in {each.edge_type for each in plan.allotments}:
                 require_nodes(schema, name, nodes)
@@ -111,13 +117,13 @@ class LinkMethod:
         return of_networks(trains, nodes)
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
-        """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
+        """Return what the paper claims for its own form. None for ours, whose guarantee is computed."""
         return paper.claim_of(params.claimed_epsilon) if params.variant == "paper" else None
 
     def true_shares(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """Compute shares of true edges where a noisy graph is followed; see ``budget.shares_of_hat``."""
+        """Compute shares of true edges where noisy graphs are followed. See ``budget.shares_of_hat``."""
         return {} if params.variant == "paper" else shares_of_hat(params, plan, schema, nodes)
 
     def fit(
@@ -144,7 +150,9 @@ class LinkMethod:
         return fit_sound(self.name, graph, plan, params, progress, checkpoint)
 
     def resume(self, checkpoint: Path, progress: Progress) -> LinkModel:
-        """Go on with a fit that kept its state in ``checkpoint``, where all that it reads had been read.
+        """Resume a fit from the state in ``checkpoint``.
+
+        All that it reads had been read.
 
         It takes no graph. Raises InvalidInput where there is no such state. On a CPU the weights are those
         of a fit that was not cut short, bit for bit.
@@ -169,7 +177,7 @@ class LinkMethod:
 
 @dataclass(frozen=True)
 class BackboneMethod:
-    """``gvae`` and ``ggan``: the networks on the raw graph, under no guarantee."""
+    """``gvae`` and ``ggan``. They are the networks on the raw graph, under no guarantee."""
 
     module: str
     name: str

@@ -1,4 +1,4 @@
-"""The fitted model of ``dpggan`` and its relatives: what was paid for in every relation, and scores."""
+"""The fitted model of ``dpggan`` and its relatives. What was paid for in every relation, and scores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LinkModel(StoredCells, FittedModel):
     notes: tuple[str, ...] = ()
 
     def training(self) -> Training:
-        """Return the curves of what was learned, and what a reader should know."""
+        """Return the learning curves and notes for the reader."""
         return Training(self.curves, self.notes)
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
@@ -72,7 +72,7 @@ class LinkModel(StoredCells, FittedModel):
         return found
 
     def save(self, folder: Path, facts: Mapping[str, Any] | None = None) -> None:
-        """Write the model and JSON-able ``facts`` to ``folder``; :func:`load` gives back an equal one."""
+        """Write the model and JSON-able ``facts`` to ``folder``. :func:`load` gives back an equal one."""
         from papers._shared import tensor_files
 
         super().save(folder)
@@ -93,7 +93,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
 
 
 def load(folder: Path, method: str, params: type[Parameters]) -> LinkModel:
-    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
     from papers._shared import tensor_files
 
     stored = load_stored(folder, method, params)

@@ -1,4 +1,6 @@
-"""The networks of DPGGAN: a graph encoder, a decoder of links, and a discriminator of whole graphs.
+"""The networks of DPGGAN.
+
+A graph encoder, a decoder of links, and a discriminator of whole graphs.
 
 Sizes are the paper's: two-layer GCNs of 32 and 16, two-layer decoders. Where node inputs are one-hot, the
 first layer of a GCN is a table with a row for each node.
@@ -22,7 +24,7 @@ WIDEST, START = 2.0, -3.0
 
 
 class Smoothed:
-    """D^-1/2 (A + I) D^-1/2 of an undirected graph, ready to be multiplied; symmetric."""
+    """D^-1/2 (A + I) D^-1/2 of an undirected graph. It is ready to be multiplied; symmetric."""
 
     def __init__(self, u: torch.Tensor, v: torch.Tensor, nodes: int) -> None:
         place, loops = u.device, torch.arange(nodes, device=u.device)
@@ -57,7 +59,9 @@ class _Product(torch.autograd.Function):
 
 
 class Encoder(nn.Module):
-    """Means and log standard deviations of latent vectors; both GCNs share their first layer.
+    """Means and log standard deviations of latent vectors.
+
+    Both GCNs share their first layer.
 
     ``features`` (nodes, d): node inputs, public or paid for; without them inputs are one-hot.
     """
@@ -71,7 +75,10 @@ class Encoder(nn.Module):
         self.spread = nn.Linear(HIDDEN, LATENT, bias=False)
 
     def forward(self, graph: Smoothed, at: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """Compute means and log deviations, (nodes, LATENT) each, of ``graph``'s nodes ``at``, or all."""
+        """Compute means and log deviations, (nodes, LATENT) each.
+
+        They are of ``graph``'s nodes ``at``, or all.
+        """
         table = self.table if self.features is None else self.features @ self.table
         hidden = torch.relu(graph @ (table if at is None else table[at]))
         both = graph @ torch.cat([self.mean(hidden), self.spread(hidden)], 1)
@@ -89,7 +96,10 @@ class Decoder(nn.Module):
         self.offset = nn.Parameter(torch.zeros(()))
 
     def rows(self, latent: torch.Tensor) -> torch.Tensor:
-        """Compute (..., HIDDEN): rows whose product with one another is a logit less the offset."""
+        """Compute rows (..., HIDDEN) whose products are centred logits.
+
+        The product of one with another is a logit less the offset.
+        """
         scaled: torch.Tensor = self.second(torch.relu(self.first(latent))) / HIDDEN**0.25
         return scaled
 
@@ -103,8 +113,10 @@ class Decoder(nn.Module):
     def gradient(
         values: Mapping[str, torch.Tensor], left: torch.Tensor, right: torch.Tensor, times: float = 1.0
     ) -> dict[str, torch.Tensor]:
-        """Compute ``times`` the gradient of one pair's logit at the parameters ``values``, cheaper than
-        autograd."""
+        """Compute ``times`` the gradient of one pair's logit.
+
+        It is at the parameters ``values``, cheaper than autograd.
+        """
         latent = torch.stack([left, right])
         first = latent @ values["first.weight"].T + values["first.bias"]
         hidden = torch.relu(first)
@@ -122,7 +134,10 @@ class Decoder(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """g' and f': a GCN, the mean of its nodes' rows, and a feed-forward network on that mean."""
+    """The discriminator g' and f'.
+
+    It is a GCN, the mean of its nodes' rows, and a feed-forward network on that mean.
+    """
 
     def __init__(self, nodes: int) -> None:
         super().__init__()
@@ -131,7 +146,7 @@ class Discriminator(nn.Module):
         self.judge = nn.Sequential(nn.Linear(LATENT, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1))
 
     def known(self, graph: Smoothed, at: torch.Tensor | None = None) -> torch.Tensor:
-        """Compute g' of a graph, of the nodes ``at`` or of all; (LATENT,)."""
+        """Compute g' of a graph; (LATENT,). It is of the nodes ``at`` or of all."""
         table = self.table if at is None else self.table[at]
         pooled: torch.Tensor = (graph @ self.second(torch.relu(graph @ table))).mean(0)
         return pooled
@@ -139,7 +154,7 @@ class Discriminator(nn.Module):
     def soft(
         self, u: torch.Tensor, v: torch.Tensor, weight: torch.Tensor, at: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Compute g' of a graph whose edges have weights, with gradient through them; (LATENT,)."""
+        """Compute g' of a graph of weighted edges; (LATENT,). Gradients go through the weights."""
         table = self.table if at is None else self.table[at]
         nodes = len(table)
         degree = torch.ones(nodes, device=weight.device).index_add(0, u, weight).index_add(0, v, weight)

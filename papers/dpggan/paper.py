@@ -1,4 +1,4 @@
-"""DPGGAN as it was published: what it claims, what it reads, and why one edge is not what it protects."""
+"""DPGGAN as published. What it claims, what it reads, and why one edge is not what it protects."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ REMARK = (
 
 
 def claim_of(epsilon: float) -> Claimed:
-    """Return what the paper claims for the steps of ``epsilon``, and why it is no epsilon of an edge."""
+    """Return what the paper claims for the steps of ``epsilon``.
+
+    It says too why it is no epsilon of an edge.
+    """
     return Claimed(f"{epsilon:g}", f"{DELTA:.5f}", SOURCE, REMARK)
 
 
 def calibrated_steps(epsilon: float) -> int:
-    """Compute T of sigma = 2 q sqrt(T log(1/delta)) / epsilon: the steps of the paper's calibration."""
+    """Compute the steps T of the paper's calibration. It is sigma = 2 q sqrt(T log(1/delta)) / epsilon."""
     return max(1, round((epsilon * NOISE / (2 * RATE)) ** 2 / math.log(1 / DELTA)))

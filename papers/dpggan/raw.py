@@ -1,4 +1,4 @@
-"""Fits that read the raw graph, under no guarantee: the published algorithm, and the backbones."""
+"""Fits that read the raw graph, under no guarantee. They are the published algorithm, and the backbones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Train = Callable[[Union, torch.device, Callable[[int], None]], tuple[dict[str, t
 
 
 def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Progress) -> LinkModel:
-    """Run Algorithm 1 on every relation that is not public, and note what its calibration comes to."""
+    """Run Algorithm 1 on every relation that is not public. What its calibration comes to is noted."""
     raw = graph.unprotected(paper.REASON)
     wanted = paper.calibrated_steps(params.claimed_epsilon)
     steps = min(wanted, params.most_steps)
@@ -50,7 +50,7 @@ def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Pr
 
 
 def fit_backbone(method: str, graph: PrivateGraph, params: Parameters, progress: Progress) -> LinkModel:
-    """Train GVAE or GGAN on every relation that is not public; graphs come from the encoder's output."""
+    """Train GVAE or GGAN on every relation that is not public. Graphs come from the encoder's output."""
     raw = graph.unprotected(paper.BACKBONE_REASON)
     weights, epochs = networks.Weights(), params.epochs  # type: ignore[attr-defined]
     if isinstance(params, GanBackboneParams):

@@ -23,7 +23,9 @@ def bilinear_weights(matrix: torch.Tensor, rows: torch.Tensor) -> dict[str, torc
 def latent_weights(
     mean: torch.Tensor, spread: torch.Tensor, decoder: Decoder, *, prior: bool = False
 ) -> dict[str, torch.Tensor]:
-    """Store the weights of a decoder's scores on latent vectors that each graph draws anew.
+    """Store the weights of a decoder's scores.
+
+    They are on latent vectors that each graph samples anew.
 
     ``prior``: from the normal law, whatever ``mean`` and ``spread`` are.
     """
@@ -34,7 +36,10 @@ def latent_weights(
 
 
 def scores_of(weights: Mapping[str, torch.Tensor], rng: Rng) -> Scores:
-    """Compute (left, right) float64 (nodes, width); on the CPU, whatever the model was trained on."""
+    """Compute the score factors (left, right), float64 (nodes, width).
+
+    They are on the CPU, whatever the model was trained on.
+    """
     if BILINEAR in weights:
         return symmetric_scores(weights[BILINEAR], weights["rows"])
     decoder = Decoder()

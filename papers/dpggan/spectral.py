@@ -1,4 +1,6 @@
-"""Directions of a graph that may be read: its leading eigenvectors, as public latent vectors of its nodes.
+"""Leading eigenvectors of a graph that may be read.
+
+They are directions that serve as public latent vectors of its nodes.
 
 By subspace iteration with a fixed number of passes, so that the work says nothing about the graph.
 """
@@ -16,7 +18,9 @@ SPARE = 8
 
 
 def directions(keys: np.ndarray, nodes: int, width: int, rng: Rng) -> np.ndarray:
-    """Compute eigenvectors times the root of their eigenvalues, largest first; (nodes, width) float32.
+    """Compute eigenvectors scaled by their eigenvalues' roots.
+
+    The largest comes first; (nodes, width) float32.
 
     ``keys``: sorted ``low * nodes + high``. Columns past the number of nodes are 0. O(passes * edges *
     width), or the cube of the number of nodes up to EXACT_NODES.

@@ -1,4 +1,6 @@
-"""The learned half of a sound fit: networks on the noisy graph, then a decoder on the original's edges.
+"""The learned half of a sound fit.
+
+Networks on the noisy graph, then a decoder on the original's edges.
 
 Everything is read first: once the last paid step is over, a fit that keeps its state in a folder can go on
 from there without the graph.
@@ -80,7 +82,7 @@ def learned(
 
 
 def finished(begun: LinkModel, seed: int, deviation: float, progress: Progress) -> LinkModel:
-    """Finish a fit that has paid for all that it reads; bilinear decoders are fitted here."""
+    """Finish a fit that has paid for all its reads. Bilinear decoders are fitted here."""
     params, groups = begun.params, begun.groups
     if params.decoder != "bilinear":
         return begun
@@ -103,7 +105,10 @@ def finished(begun: LinkModel, seed: int, deviation: float, progress: Progress) 
 
 
 def union_of(model: LinkModel, members: tuple[str, ...]) -> Union:
-    """Put the noisy graphs of ``members`` side by side; graphs without any edges where none was paid for."""
+    """Make the union of the noisy graphs of ``members``.
+
+    Graphs are without any edges where none was paid for.
+    """
     cells = [model.cells[name, None] for name in members]
     empty = np.empty(0, dtype=np.int64)
     return Union(

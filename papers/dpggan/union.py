@@ -1,4 +1,4 @@
-"""Several graphs side by side, as one: what a joint training runs on; a single graph is the simplest case."""
+"""Several graphs as one, for joint training. A single graph is the simplest case."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ BARRED = -1e6
 
 @dataclass(frozen=True)
 class Batch:
-    """Graphs of like sizes, padded to the largest: ``graphs`` (k,), ``nodes`` (k, n) numbered across the
-    union, ``barred`` (k, n, 1) BARRED where a place is padding, else 0."""
+    """Graphs of like sizes, padded to the largest.
+
+    ``graphs`` (k,), ``nodes`` (k, n) numbered across the union, ``barred`` (k, n, 1) BARRED where a place is
+    padding, else 0.
+    """
 
     graphs: torch.Tensor
     nodes: torch.Tensor
@@ -30,7 +33,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class Union:
-    """Graphs of ``sizes`` nodes; the nodes of each follow those of the one before.
+    """Graphs of ``sizes`` nodes.
+
+    The nodes of each follow those of the one before.
 
     ``edges``: how many edges each is said to have, at least 1. ``keys``: sorted ``low * size + high`` of what
     may be read of each graph: of a noisy one, or under no guarantee.
@@ -45,7 +50,7 @@ class Union:
 
     @cached_property
     def offsets(self) -> np.ndarray:
-        """The first node of each graph, and past the last one."""
+        """Return each graph's first node, and the end."""
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     @property
@@ -64,7 +69,10 @@ class Union:
         return bool(self.pairs.sum() <= EXACT_PAIRS)
 
     def batches(self, place: torch.device) -> list[Batch]:
-        """Lay out graphs of like sizes in one batch each: few, however many graphs there are. Remembered."""
+        """Lay out graphs of like sizes in one batch each.
+
+        There are few, however many graphs there are. Remembered.
+        """
         if place not in self._batches:
             self._batches[place] = [self._batch(each, place) for each in self._alike()]
         return self._batches[place]
@@ -87,19 +95,22 @@ class Union:
         return Batch(*(torch.from_numpy(each).to(place) for each in (graphs, nodes, barred)))
 
     def priors(self) -> np.ndarray:
-        """Compute the log odds of an edge in each graph, by its number of edges; (graphs,)."""
+        """Compute the log odds of an edge in each graph. They are by its number of edges; (graphs,)."""
         share = np.clip(np.array(self.edges) / np.maximum(self.pairs, 1), 1e-9, 1 - 1e-6)
         return np.asarray(np.log(share) - np.log1p(-share))
 
     def links(self, place: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return (graph, u, v) of every edge that may be read, int64, nodes numbered across the graphs."""
+        """Return (graph, u, v) of every edge that may be read.
+
+        They are int64, nodes numbered across the graphs.
+        """
         parts = [np.stack(np.divmod(keys, size)) for keys, size in zip(self.keys, self.sizes, strict=True)]
         graph = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
         ends = np.concatenate(parts, axis=1) + self.offsets[graph]
         return tuple(torch.from_numpy(each).to(place) for each in (graph, *ends))  # type: ignore[return-value]
 
     def sampled(self, count: int, place: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Draw (graph, u, v) of ``count`` uniform pairs inside the graphs, by torch."""
+        """Sample (graph, u, v) of ``count`` uniform pairs. They are inside the graphs, sampled by torch."""
         if not self.pairs.any():
             nothing = torch.empty(0, dtype=torch.int64, device=place)
             return nothing, nothing, nothing

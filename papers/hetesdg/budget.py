@@ -1,4 +1,6 @@
-"""How epsilon is divided: over relations and node types, and inside a relation. Public facts only.
+"""The division of epsilon over relations and types.
+
+Also inside a relation. Public facts only.
 
 Unit edge: relations hold disjoint edges, and a node's row lies in no relation, so every relation and every
 node type's rows have all of epsilon and delta. Inside a relation the reads compose in sequence.
@@ -48,9 +50,12 @@ more entries of noise: 4 told most at epsilon 1."""
 
 @dataclass(frozen=True)
 class Granted:
-    """What a plan grants: nano-epsilon by relation for its tables, the noise of protected rows by node type,
-    the training that every relation pays for by itself, and, by relation, the noise of each sum;
-    ``followed``: sums along meta-paths are granted too."""
+    """What a plan grants.
+
+    Nano-epsilon by relation for its tables, the noise of protected rows by node type, the training that every
+    relation pays for by itself, and, by relation, the noise of each sum; ``followed``: sums along meta-paths
+    are granted too.
+    """
 
     relations: Mapping[str, int]
     rows: Mapping[str, Fraction]
@@ -61,7 +66,10 @@ class Granted:
 
 @dataclass(frozen=True)
 class Shares:
-    """How a relation spends its nano-epsilon; what is not read has 0. ``hop`` is for each meta-path."""
+    """A relation's spending by read, in nano-epsilon.
+
+    What is not read has 0. ``hop`` is for each meta-path.
+    """
 
     grouped: int
     counted: int
@@ -133,7 +141,10 @@ def _with_training(params: HeteParams, public: PublicFacts) -> list[tuple[Event,
 
 
 def protected_types(params: HeteParams, public: PublicFacts) -> list[str]:
-    """List the node types at an end of a relation of the job whose protected rows are read, as declared."""
+    """List end types whose protected rows are read.
+
+    They are node types of a relation of the job, as declared.
+    """
     if not params.rows:
         return []
     relations = [public.schema.edge_type(name) for name in public.edge_types]
@@ -175,7 +186,9 @@ def follows_back(params: HeteParams, nano_epsilon: int) -> bool:
 def require_room(
     params: HeteParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
-    """Raise NotAccepted where tables of neighbours, sums or noisy rows are more than a read may return.
+    """Raise NotAccepted where a read returns too much.
+
+    It is tables of neighbours, sums or noisy rows that are more than a read may return.
 
     A type that carries nothing is one cluster. ``nodes``: the sizes of the universes.
     """
@@ -197,7 +210,7 @@ def require_room(
 
 
 def sequences_of(params: HeteParams, sides: Sides, counted: int) -> int:
-    """Count the degree sequences that are read of a relation: none without a graph."""
+    """Count the degree sequences that are read of a relation. There are none without a graph."""
     if "graph" not in params.release:
         return 0
     return 1 if sides.undirected or counted < SMALL else 2
@@ -206,7 +219,9 @@ def sequences_of(params: HeteParams, sides: Sides, counted: int) -> int:
 def shares(
     params: HeteParams, nano_epsilon: int, sides: Sides, counted: int, paths: int, table: float | None = None
 ) -> Shares:
-    """Divide one relation's reads, of a sum of ``nano_epsilon`` at most.
+    """Divide ``nano_epsilon`` among one relation's reads.
+
+    Their sum is that at most.
 
     ``counted``: the number of counted nodes; ``paths``: how many meta-paths end with this relation, 0 where
     none is followed; ``table``: the histogram's share, where a noisy number of edges has settled it.

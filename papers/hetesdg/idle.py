@@ -1,4 +1,4 @@
-"""Which parameters of ``hetesdg`` and ``hetedp`` the others leave without effect. Public facts only."""
+"""Parameters of ``hetesdg`` and ``hetedp`` that others make idle. Public facts only."""
 
 from __future__ import annotations
 

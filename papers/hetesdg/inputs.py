@@ -20,8 +20,11 @@ size; rows have length 1. Of 5, 10 and 20, on ACM, IMDB and Amazon, 10 and 20 sc
 
 @dataclass(frozen=True)
 class Inputs:
-    """``place`` (n, d) float64: every node's coordinates, rows of length 1 at most. ``label`` (n,) int64: its
-    cluster. ``centre`` (k, d): the clusters' means. Without columns d is 0 and all are in one cluster."""
+    """Coordinates and clusters of nodes.
+
+    ``place`` (n, d) float64: every node's coordinates, rows of length 1 at most. ``label`` (n,) int64: its
+    cluster. ``centre`` (k, d): the clusters' means. Without columns d is 0 and all are in one cluster.
+    """
 
     place: np.ndarray
     label: np.ndarray
@@ -32,7 +35,7 @@ class Inputs:
         return len(self.centre)
 
     def membership(self) -> np.ndarray:
-        """Compute how far every node belongs to each cluster, rows summing to 1; float32 (n, k)."""
+        """Compute every node's membership in each cluster. Rows sum to 1; float32 (n, k)."""
         far = np.square(self.place).sum(axis=1, keepdims=True) - 2 * self.place @ self.centre.T
         far += np.square(self.centre).sum(axis=1)
         weight = np.exp(SHARPNESS * (far.min(axis=1, keepdims=True) - far))
@@ -41,7 +44,9 @@ class Inputs:
 
 
 def grouped(matrix: np.ndarray | None, nodes: int, clusters: int) -> Inputs:
-    """Compute coordinates and clusters of ``nodes`` nodes with the numbers ``matrix`` (n, d).
+    """Compute coordinates and clusters of ``nodes`` nodes.
+
+    They have the numbers ``matrix`` (n, d).
 
     k-means from a fixed start, so that equal columns give equal clusters. O(n d) times small constants.
     """
@@ -59,8 +64,11 @@ def grouped(matrix: np.ndarray | None, nodes: int, clusters: int) -> Inputs:
 
 
 def leading(matrix: np.ndarray) -> np.ndarray:
-    """Compute leading coordinates: columns weighted by how few nodes have them (tf-idf, as for words), rows
-    to length 1, centred, at most WIDTH directions, to length 1."""
+    """Compute leading coordinates of tf-idf weighted columns.
+
+    Columns are weighted by how few nodes have them (tf-idf, as for words), rows to length 1, centred, at most
+    WIDTH directions, to length 1.
+    """
     from scipy.sparse.linalg import svds
 
     rows = matrix * (1 + np.log((1 + len(matrix)) / (1 + np.count_nonzero(matrix, axis=0))))
@@ -74,8 +82,11 @@ def leading(matrix: np.ndarray) -> np.ndarray:
 
 
 def matrix_of(columns: Mapping[str, np.ndarray | pa.Array]) -> np.ndarray | None:
-    """Put all columns side by side, float64 (n, d): vectors as they are, numbers standardised, categories as
-    0 and 1; None without any. What is missing or not finite is 0."""
+    """Combine all columns to one matrix, float64 (n, d).
+
+    Vectors stay as they are, numbers are standardised, categories 0 and 1; None without any. What is missing
+    or not finite is 0.
+    """
     parts = [_numbers(columns[name]) for name in sorted(columns)]
     return np.concatenate(parts, axis=1) if parts else None
 

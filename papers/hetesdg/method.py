@@ -40,7 +40,10 @@ USEFUL_NODES = 1_000
 
 @dataclass(frozen=True)
 class HeteMethod:
-    """Both, by what they differ in; see the package for what they read and why that is sound."""
+    """``hetesdg`` and ``hetedp``, by their differences.
+
+    See the package for what they read and why that is sound.
+    """
 
     module: str
     name: str
@@ -90,7 +93,10 @@ class HeteMethod:
     def require_room(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
-        """Check tables of neighbours, sums and noisy rows at their largest; see :class:`Method`."""
+        """Check tables, sums and noisy rows at their largest.
+
+        The tables are of neighbours; see :class:`Method`.
+        """
         if params.variant != "paper":
             require_room(params, plan, schema, nodes)
 
@@ -100,7 +106,7 @@ class HeteMethod:
         return Accelerator.USEFUL if trains and sum(nodes.values()) >= USEFUL_NODES else Accelerator.NONE
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
-        """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
+        """Return what the paper claims for its own form. None for ours, whose guarantee is computed."""
         return paper.claim_of(self.name, params.claimed_epsilon) if params.variant == "paper" else None
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> HeteModel:

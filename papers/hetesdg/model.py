@@ -1,4 +1,4 @@
-"""The fitted model: noisy tables of every relation, what is drawn from them, and vectors of nodes."""
+"""The fitted model. Noisy tables of every relation, what is sampled from them, and vectors of nodes."""
 
 from __future__ import annotations
 
@@ -57,12 +57,14 @@ class HeteModel(StoredCells, FittedModel):
         return Training(self.curves, self.notes)
 
     def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
-        """Return what is released beside the graph: "features" and "embedding", as asked, by node type."""
+        """Return the requested released vectors, by node type. They are "features" and "embedding"."""
         return self.found
 
     def scores(self, edge_type: str, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Score how likely each pair is linked: larger is likelier, comparable within a relation. By the
-        predictor where one was trained, else by the tables, or by the sums.
+        """Score how likely each pair is linked.
+
+        Larger is likelier, comparable within a relation. By the predictor where one was trained, else by the
+        tables, or by the sums.
 
         float64, of the pairs' length. O(n + pairs), of tables times the constants of :mod:`.sound.joint`.
         Post-processing.
@@ -89,7 +91,9 @@ class HeteModel(StoredCells, FittedModel):
         return sides_of(self.schema, self.schema.edge_type(edge_type), self.params.rows)
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """Draw one synthetic graph over the same universe, nodes aligned by index and without ids.
+        """Sample one synthetic graph over the same universe.
+
+        Nodes are aligned by index and without ids.
 
         The same ``rng`` state gives the same graph. Without "graph" in the release it has no edges.
         """
@@ -166,7 +170,7 @@ class HeteModel(StoredCells, FittedModel):
         return EdgeTable(*np.divmod(keys, max(sizes[1], 1)))
 
     def save(self, folder: Path) -> None:
-        """Write the model to ``folder``; :func:`load` gives back an equal one."""
+        """Write the model to ``folder``. :func:`load` gives back an equal one."""
         from safetensors.numpy import save_file
 
         super().save(folder)
@@ -179,7 +183,7 @@ class HeteModel(StoredCells, FittedModel):
 
 
 def load(folder: Path, method: str, params: type[Parameters]) -> HeteModel:
-    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
     from safetensors.numpy import load_file
 
     stored = load_stored(folder, method, params)

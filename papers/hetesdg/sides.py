@@ -1,4 +1,4 @@
-"""Which ends of a relation are grouped and which are counted, and the paths through it. Public facts only."""
+"""Grouped and counted ends of a relation, and paths. The paths go through it. Public facts only."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Sides:
 
     @property
     def undirected(self) -> bool:
-        """Both ends are one: an undirected relation inside one node type."""
+        """Tell whether both ends are one. They are in an undirected relation inside one node type."""
         return self.counted_side == "both"
 
 
 def has_features(schema: GraphSchema, node_type: str, rows: bool) -> bool:
-    """Tell whether nodes of that type differ without edges: by public columns, or by paid-for rows."""
+    """Tell whether a type's nodes differ without edges. They do by public columns, or by paid-for rows."""
     attributes = [each for each in schema.node_type(node_type).attributes if not each.label]
     if any(each.protection is Protection.PUBLIC for each in attributes):
         return True
@@ -46,7 +46,7 @@ def has_protected_rows(schema: GraphSchema, node_type: str) -> bool:
 
 
 def sides_of(schema: GraphSchema, relation: EdgeType, rows: bool) -> Sides:
-    """Group the type with features; the source where both or neither have them."""
+    """Group the type with features. The source is grouped where both or neither have them."""
     if relation.homogeneous and not relation.directed:
         return Sides(relation.source, relation.source, "both", "both")
     source, target = (has_features(schema, name, rows) for name in (relation.source, relation.target))
@@ -58,7 +58,9 @@ def sides_of(schema: GraphSchema, relation: EdgeType, rows: bool) -> Sides:
 def paths_of(
     schema: GraphSchema, edge_types: tuple[str, ...], asked: tuple[tuple[str, str], ...], rows: bool
 ) -> tuple[tuple[str, str], ...]:
-    """List the meta-paths, each as two relations that meet in the type that the first one counts.
+    """List the meta-paths, each as two relations.
+
+    They meet in the type that the first one counts.
 
     Those of ``asked``; without any, there and back over every relation. Raises NotAccepted where two
     relations do not meet, or one is not asked for.
@@ -78,7 +80,7 @@ def paths_of(
 
 
 def returning_side(schema: GraphSchema, path: tuple[str, str], rows: bool) -> str:
-    """Return the end of the path's last relation at which it ends, as queries name it."""
+    """Return the end at which the path returns. It is an end of its last relation, as queries name it."""
     relation = schema.edge_type(path[1])
     if relation.homogeneous and not relation.directed:
         return "both"

@@ -26,7 +26,7 @@ class Adam:
         self._steps = [torch.zeros((), device=each.device) for each in self._parameters]
 
     def step(self) -> None:
-        """Move every parameter by its gradient, which is gone afterwards; each must have one."""
+        """Move every parameter by its gradient. The gradient is gone afterwards; each must have one."""
         gradients = [each.grad for each in self._parameters]
         with torch.no_grad():
             adam(

@@ -1,4 +1,4 @@
-"""From a relation and its sensitive links to weights of pairs."""
+"""Weights of pairs, from a relation and its sensitive links."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HELD_OUT = 0.1
 
 
 def learned_weights(visible: Visible, params: PpgslParams, rng: Rng, progress: Progress) -> Altered:
-    """Learn weights of the visible links and of the pairs that may be added, those of 0 left out."""
+    """Learn weights of visible links and addable pairs. Those of 0 are left out."""
     with seeded(int(rng.integers(2**62))) as place:
         if params.target is None:
             keys = candidates(visible, params, rng)
@@ -39,7 +39,7 @@ def learned_weights(visible: Visible, params: PpgslParams, rng: Rng, progress: P
 def searched(
     visible: Visible, params: PpgslParams, target: Target, place: torch.device, rng: Rng, progress: Progress
 ) -> Altered:
-    """Learn as :func:`learned_weights` does, at the alpha that reaches ``target``.
+    """Learn as :func:`learned_weights`, at the alpha that reaches ``target``.
 
     ``attack_auc`` is measured on the sensitive links, and the weights that were measured are published. For
     ``link_auc`` a tenth of the visible links is held out of the search, to be predicted; what is published
@@ -77,7 +77,7 @@ def altered(
     curves: dict[str, tuple[float, ...]],
     notes: tuple[str, ...] = (),
 ) -> Altered:
-    """Round the weights as they are published, those of 0 left out."""
+    """Round the weights for publication. Those of 0 are left out."""
     weights = found.weights.cpu().numpy()
     if params.rounding == "threshold" and params.release == "graph":
         weights = (weights >= 0.5).astype(np.float32)
@@ -95,7 +95,10 @@ def curves_of(found: Learned) -> dict[str, tuple[float, ...]]:
 
 
 def candidates(visible: Visible, params: PpgslParams, rng: Rng) -> np.ndarray:
-    """List sorted keys of the pairs that have a weight: the visible links, and some that are no links."""
+    """List sorted keys of the pairs that have a weight.
+
+    They are the visible links, and some that are no links.
+    """
     taken = np.union1d(visible.links, visible.sensitive)
     wanted = int(params.additions * len(visible.links))
     if params.full:

@@ -1,4 +1,6 @@
-"""What is left for an attacker who knows the defence: how sensitive links differ from pairs that are none.
+"""What is left for an attacker who knows the defence.
+
+It is how sensitive links differ from pairs that are none.
 
 Pushed below other pairs, or robbed of their neighbours, sensitive pairs are found by whoever has run the
 defence on graphs of their own. So they are not pushed down, but made to look like *reference* pairs: pairs
@@ -31,7 +33,7 @@ PolBlogs."""
 
 @dataclass(frozen=True)
 class Traces:
-    """What an informed attacker reads of a pair, and the reference pairs.
+    """An informed attacker's view of pairs, and reference pairs.
 
     ``reference``: (2, s) ends. ``rows``: (nodes, WIDTH) projected features, at random where there are none.
     """
@@ -42,7 +44,10 @@ class Traces:
     def described(
         self, pattern: Pattern, weights: torch.Tensor, embedded: torch.Tensor, pairs: torch.Tensor
     ) -> torch.Tensor:
-        """Describe (2, s) pairs by 5 numbers each: degrees, and cosines of learned and of spread features."""
+        """Describe (2, s) pairs by 5 numbers each.
+
+        They are degrees, and cosines of learned and of spread features.
+        """
         degrees = torch.log1p(pattern.row_sums(weights))
         graph = Smoothed(pattern, weights, False)
         near = graph @ self.rows
@@ -57,7 +62,9 @@ class Traces:
         embedded: torch.Tensor,
         sensitive: torch.Tensor,
     ) -> torch.Tensor:
-        """Measure how far the sensitive pairs' descriptions lie from the reference pairs'.
+        """Measure the sensitive pairs' distance from the reference pairs.
+
+        It is between their descriptions.
 
         The sliced Wasserstein distance: the mean, over each description by itself and
         over random directions, of the distance between sorted values. 0 where both are distributed alike, so
@@ -107,7 +114,9 @@ def _alike(rows: torch.Tensor, keys: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def nearest(offered: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Choose for every wanted value the place of a near offered one, no place twice while enough are there.
+    """Choose a near offered value for every wanted one.
+
+    Returned is its place, no place twice while enough are there.
 
     Both are sorted; a value takes the nearest place that leaves one for each value above it. O(k log k).
     """

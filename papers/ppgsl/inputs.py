@@ -1,4 +1,4 @@
-"""What the surrogate knows of nodes: their public numbers and vectors, or who they are."""
+"""The surrogate's features of nodes. They are their public numbers and vectors, or who they are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ SPARSE_BELOW = 0.1
 
 
 def features_of(kind: NodeType, table: NodeTable, place: torch.device) -> tuple[Features, int]:
-    """Put the public features on ``place``, and count the inputs; a row a node where there are too few.
+    """Put the public features on ``place``, and count inputs.
+
+    There is a row a node where there are too few.
 
     Class labels are left out. Numbers are standardised, what is missing is their mean; a vector is scaled to
     length 1.

@@ -1,4 +1,7 @@
-"""The graph learner: weights of pairs, moved so that the surrogate overlooks the sensitive links (SITP)."""
+"""The graph learner (SITP) of pair weights.
+
+They are moved so that the surrogate overlooks the sensitive links.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ from papers.ppgsl.surrogate import Features, Surrogate, train
 
 @dataclass(frozen=True)
 class Problem:
-    """A relation on a device: the pairs that have a weight, and what the weights are to hide.
+    """A relation on a device.
+
+    The pairs that have a weight, and what the weights are to hide.
 
     ``original``: 1 for links, 0 for pairs that may be added. ``sensitive``: (2, s) ends. ``inputs``: rows of
     the surrogate's first layer. ``traces``: what an informed attacker reads, where it is to find nothing.
@@ -33,7 +38,7 @@ class Problem:
 
 @dataclass
 class Learned:
-    """Weights before they are cut to [0, 1], and the two losses of every step."""
+    """Uncut weights, and the two losses of every step. They are not yet cut to [0, 1]."""
 
     raw: torch.Tensor
     privacy: list[float]
@@ -53,7 +58,9 @@ def learn(
     steps: int,
     tick: Callable[[int], None],
 ) -> Learned:
-    """Learn weights by ``steps`` steps from ``start``; ``tick(done)`` after each.
+    """Learn weights by ``steps`` steps from ``start``.
+
+    ``tick(done)`` follows each.
 
     Loss: the surrogate's mean cross-entropy of calling sensitive links non-links (Eq. 7), or where there are
     ``traces`` what those tell of sensitive links, and ``alpha`` times

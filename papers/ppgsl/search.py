@@ -1,4 +1,4 @@
-"""The weight of utility that reaches what was asked for: bisection, each round going on from the last."""
+"""Bisection for the utility weight that reaches the target. Each round goes on from the last."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ RESTART_SHARE = 0.4
 
 @dataclass(frozen=True)
 class Asked:
-    """What a round is measured by: ``pairs`` that are links, keys, against as many that are none."""
+    """The pairs that a round is measured by.
+
+    ``pairs`` that are links, keys, against as many that are none.
+    """
 
     target: Target
     pairs: np.ndarray
@@ -31,7 +34,7 @@ class Asked:
     nodes: int
 
     def enough(self, auc: float) -> bool:
-        """Tell whether there is privacy to spare: then alpha may grow."""
+        """Tell whether there is privacy to spare. Then alpha may grow."""
         if self.target.attack_auc is not None:
             return auc <= self.target.attack_auc
         return auc < float(self.target.link_auc or 0)
@@ -39,7 +42,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Found:
-    """The chosen round's alpha and weights; of all rounds in their order, alpha and AUC."""
+    """The chosen round's alpha and weights. Of all rounds, in their order, there are alpha and AUC."""
 
     alpha: float
     learned: Learned
@@ -49,7 +52,7 @@ class Found:
 
 
 def asked(target: Target, pairs: np.ndarray, taken: np.ndarray, nodes: int, rng: Rng) -> Asked:
-    """Draw as many pairs that are none as there are ``pairs``, once for all rounds. ``taken``: all links."""
+    """Sample as many unlinked pairs as there are ``pairs``. They serve all rounds. ``taken``: all links."""
     return Asked(target, pairs, absent_pairs(taken, nodes, len(pairs), rng), nodes)
 
 
@@ -59,7 +62,9 @@ def steps_of(params: PpgslParams) -> list[int]:
 
 
 def search(problem: Problem, params: PpgslParams, want: Asked, tick: Callable[[int], None]) -> Found:
-    """Find the round that comes closest to the target of those that reach it; ``tick(done)`` over all rounds.
+    """Search for the round closest to the target.
+
+    It is one of those that reach it; ``tick(done)`` goes over all rounds.
 
     For ``attack_auc`` the largest alpha at which the AUC was low enough, else the smallest alpha. For
     ``link_auc`` the smallest at which it was high enough, else the largest. The weights of a round begin as
@@ -91,7 +96,10 @@ def _later(tick: Callable[[int], None], before: int, done: int) -> None:
 
 
 def measured(problem: Problem, params: PpgslParams, weights: torch.Tensor, want: Asked) -> float:
-    """Measure the AUC of an attacker trained from fresh weights on one rounding; 1/2 if nothing is asked."""
+    """Measure the AUC of an attacker on one rounding.
+
+    It is trained from fresh weights; 1/2 if nothing is asked.
+    """
     rounded = (weights >= 0.5).float() if params.rounding == "threshold" else torch.bernoulli(weights)
     model = Surrogate(problem.inputs, params).to(weights.device)
     train(model, problem.pattern, rounded, problem.features, params.surrogate_steps)

@@ -1,4 +1,6 @@
-"""Products with symmetric sparse matrices whose entries are learned, on a CPU and on CUDA alike.
+"""Products with learned symmetric sparse matrices.
+
+Entries are learned, on a CPU and on CUDA alike.
 
 A pattern of pairs stands still while its weights change, so that sorting is done once. Products go through
 ``embedding_bag``, three times as fast on a CPU as a product with a CSR tensor; gradients of weights are inner
@@ -16,7 +18,9 @@ from core.learning.sparse import bag
 
 
 class Pattern:
-    """The symmetric (nodes, nodes) matrices with entries at pairs (u, v) and (v, u), and on the diagonal.
+    """Symmetric (nodes, nodes) matrices of one sparsity pattern.
+
+    Entries are at pairs (u, v) and (v, u), and on the diagonal.
 
     ``values`` of such a matrix: one number a pair, then one a node.
     """
@@ -57,7 +61,7 @@ class Pattern:
         return found
 
     def sampled(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        """Compute left[u].right[v] and left[v].right[u] of the pairs, and left[u].right[u] of the nodes."""
+        """Compute left[u].right[v] and left[v].right[u] of the pairs. Also left[u].right[u] of the nodes."""
         products: torch.Tensor = torch.sparse.sampled_addmm(self._empty, left, right.t(), beta=0.0).values()[
             self.places
         ]

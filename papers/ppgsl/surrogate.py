@@ -1,4 +1,6 @@
-"""The attacker that the learner defends against: an encoder of the graph, and a head that scores pairs.
+"""The attacker that the learner defends against.
+
+An encoder of the graph, and a head that scores pairs.
 
 It sees the graph as it stands and learns to tell its links, by their weights, from pairs at random. The
 learner then asks it about the sensitive links.
@@ -23,13 +25,13 @@ Scores = tuple[torch.Tensor, torch.Tensor]
 
 
 class Features(Protocol):
-    """Node features, or the identity: anything that multiplies weights from the left."""
+    """Node features, or the identity. It is anything that multiplies weights from the left."""
 
     def __matmul__(self, weights: torch.Tensor) -> torch.Tensor: ...
 
 
 class Identity:
-    """One input for each node: weights are a table with a row for each."""
+    """One input for each node. Weights are a table with a row for each."""
 
     def __matmul__(self, weights: torch.Tensor) -> torch.Tensor:
         return weights
@@ -56,13 +58,19 @@ class Surrogate(nn.Module):
         return Smoothed(pattern, weights, self.sage)
 
     def embed(self, graph: Smoothed, projected: torch.Tensor) -> torch.Tensor:
-        """Embed the nodes, (nodes, EMBEDDING), from the smoothed graph and the inputs times ``first``."""
+        """Embed the nodes, (nodes, EMBEDDING).
+
+        Inputs are the smoothed graph and the inputs times ``first``.
+        """
         hidden = (graph @ projected).add_(self.shift).relu_()
         rows: torch.Tensor = graph @ self.second(hidden)
         return rows
 
     def score(self, rows: torch.Tensor, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Score each pair by a logit: its cosine, inner product, or a network's mean over both orders."""
+        """Score each pair by a logit.
+
+        It is its cosine, inner product, or a network's mean over both orders.
+        """
         # Not rows[u]: its gradient adds up in whatever order the threads arrive.
         left, right = rows.index_select(0, u), rows.index_select(0, v)
         if self.scorer is not None:
@@ -77,7 +85,9 @@ class Surrogate(nn.Module):
         return rows * torch.rsqrt((rows * rows).sum(1, keepdim=True) + 1e-12)
 
     def against(self, rows: torch.Tensor, pattern: Pattern, shuffled: torch.Tensor) -> Scores:
-        """Score the pattern's pairs, and every node with the one that ``shuffled`` puts beside it.
+        """Score the pattern's pairs, and shuffled ones.
+
+        Every node is scored with the one that ``shuffled`` gives it.
 
         As :meth:`score` of these pairs, without a copy of both ends' rows for each where the head allows.
         """
@@ -89,7 +99,9 @@ class Surrogate(nn.Module):
 
 
 class Smoothed:
-    """What a layer multiplies with: D^-1/2 (W + I) D^-1/2, where D are the weighted degrees and one.
+    """What a layer multiplies with.
+
+    It is D^-1/2 (W + I) D^-1/2, where D are the weighted degrees and one.
 
     For GraphSAGE the mean of a node's neighbours by weight, for the second half of the columns, to which the
     first half, the node's own, is added.
@@ -114,7 +126,9 @@ class Smoothed:
 
 
 def train(model: Surrogate, pattern: Pattern, weights: torch.Tensor, features: Features, steps: int) -> None:
-    """Train ``model``, in ``steps`` steps, to tell which pairs of the weighted graph are links (Eq. 5).
+    """Train ``model`` to predict links of the weighted graph.
+
+    It takes ``steps`` steps, and tells which pairs are links (Eq. 5).
 
     Positives are all pairs with a weight, which is their label too, counted by their weight: the mean that
     drawing them by weight would estimate. Negatives are every node with another by a random order, fresh in

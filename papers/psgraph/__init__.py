@@ -92,14 +92,14 @@ def plan(params: PSGraphParams, public: PublicFacts) -> PrivacyPlan:
 def planned_reads(
     params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Sequence[PlannedRead]:
-    """Return the number of edges and the degrees of every step; see :class:`Method`."""
+    """Return each step's reads of edge count and degrees. See :class:`Method`."""
     return reads_of_cells(plan, lambda total: step_reads(params, total))
 
 
 def require_room(
     params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
-    """Check the counts between super-nodes, which communities do not exceed; see :class:`Method`."""
+    """Check the counts between super-nodes. Communities do not exceed these; see :class:`Method`."""
     for name in {each.edge_type for each in plan.allotments if params.partition == "super_graph"}:
         count = nodes[schema.edge_type(name).source]
         require_groups(name, min(-(-count // params.super_node_size), params.max_super_nodes))
@@ -117,7 +117,9 @@ def fit_snapshot(
     state: Path | None,
     progress: Progress,
 ) -> tuple[PSGraphModel, PSGraphState]:
-    """Fit one snapshot of a live stream, and return what the next one may know; the loop is fit's.
+    """Fit one snapshot of a live stream.
+
+    Returned too is what the next one may know; the loop is fit's.
 
     What is carried on is the last partition and, for it, the noisy counts and degrees. After a missing
     snapshot the one before it counts as the previous one. ValueError when ``state`` is not of an earlier

@@ -200,7 +200,7 @@ class PSGraphParams(PresetParameters, ValueParameters):
 
     @property
     def partition_shares(self) -> tuple[float, float]:
-        """The shares for the partition's start and for its pass, as set or as the partition has them."""
+        """Return the partition's shares, for start and pass. They are as set or as the partition has them."""
         first, second = SHARES.get(self.partition, OTHER_SHARES)
         return (
             first if self.initialise_share is None else self.initialise_share,
@@ -209,7 +209,10 @@ class PSGraphParams(PresetParameters, ValueParameters):
 
 
 def idle(params: PSGraphParams, public: PublicFacts) -> Iterator[Idle]:
-    """Name the parameters that the others, or a graph without a past, leave without effect."""
+    """Name the parameters that are left without effect.
+
+    The others, or a graph without a past, leave them so.
+    """
     if not params.triangle_share:
         yield Idle(("proposals",), "nothing is rewired; a triangle_share above 0 asks for it")
     if params.reconstruction == "matched":
@@ -244,7 +247,9 @@ def _idle_past(params: PSGraphParams, public: PublicFacts) -> Iterator[Idle]:
 
 @dataclass(frozen=True)
 class StepBudget:
-    """The integer shares of one step, in nano-epsilon; all branches sum to ``total`` at most.
+    """The integer shares of one step, in nano-epsilon.
+
+    All branches sum to ``total`` at most.
 
     ``tail``: for degree tails, or for degrees in a step that does not buy them.
     """
@@ -257,24 +262,32 @@ class StepBudget:
     adjust: int
 
     def perturb(self, repartition: bool, tails: bool) -> int:
-        """Compute what the perturbation gets in the branch that buys these, and in the others."""
+        """Compute what the perturbation gets. It is for the branch that buys these, and for the others."""
         rest = self.total - self.count - self.triangles - (self.tail if tails else 0)
         return rest - (self.initialise + self.adjust if repartition else 0)
 
     def usual(self, partition: str) -> int:
-        """Compute the mean of what :meth:`perturb` gives, of its most and its least; 0 where it is one."""
+        """Compute the mean of what :meth:`perturb` gives.
+
+        It is of its most and its least; 0 where it is one.
+        """
         most, least = self.perturb(False, False), self.perturb(partition != "single", bool(self.tail))
         return math.isqrt(most * least) if least < most else 0
 
 
 def between_communities(params: PSGraphParams, nano_epsilon: int) -> tuple[int, int]:
-    """Divide between degrees outside the communities, and counts between them; at least 1 each."""
+    """Divide between outside degrees and counts.
+
+    Degrees are those outside the communities, counts between them; at least 1 each.
+    """
     between = max(1, int(nano_epsilon * params.between_share))
     return nano_epsilon - between, between
 
 
 def step_reads(params: PSGraphParams, total: int) -> dict[str, tuple[int, ...]]:
-    """Return what every step of ``total`` pays for its number of edges and its degrees at least.
+    """Return each step's least payment for edges and degrees.
+
+    That is what every step of ``total`` pays for its number of edges and its degrees.
 
     Of one community degrees are asked as a whole; of several, those inside and those outside.
     """
@@ -286,7 +299,10 @@ def step_reads(params: PSGraphParams, total: int) -> dict[str, tuple[int, ...]]:
 
 
 def divide(params: PSGraphParams, total: int) -> StepBudget:
-    """Divide one step of ``total`` nano-epsilon; rounded down, at least 1 where any is asked for."""
+    """Divide one step of ``total`` nano-epsilon.
+
+    Parts are rounded down, at least 1 where any is asked for.
+    """
     count = max(1, min(int(params.count_cap * NANO), int(total * params.count_share)))
     tail_share = params.tail_share if params.degrees == "auto" else 0.0
     tail = max(1, int((total - count) * tail_share)) if tail_share else 0

@@ -1,4 +1,6 @@
-"""A degree sequence from noisy degrees that say little about single nodes: a heavy-tailed law, then ranks.
+"""A degree sequence from very noisy degrees.
+
+They say little about single nodes: a heavy-tailed law, then ranks.
 
 Where the noise is larger than the mean degree, keeping what is positive (NormSub) makes hubs out of noise,
 and deconvolution alone cannot tell which of very different laws is right. Here the law starts as a curve with
@@ -34,7 +36,9 @@ def deconvolved(noisy: np.ndarray, variance: float, rng: Rng) -> np.ndarray:
 
 
 def with_tails(noisy: np.ndarray, variance: float, tails: Tails, ends: Ends, rng: Rng) -> np.ndarray:
-    """Fit every node's degree by the law that explains tail counts and the number of edges too; float64 (n,).
+    """Fit every node's degree with tail counts and edges.
+
+    The law explains these too; float64 (n,).
 
     ``variance``: of the noise in each of ``noisy``.
     """
@@ -49,7 +53,9 @@ def _nano_epsilon(variance: float) -> int:
 
 
 def heavy_tailed(noisy: np.ndarray, variance: float, edges: int, rng: Rng) -> np.ndarray:
-    """Fit a degree to every node, float64 (n,), by the rank of ``noisy``; ties fall at random.
+    """Fit a degree to every node, float64 (n,).
+
+    It goes by the rank of ``noisy``; ties fall at random.
 
     ``variance``: of the noise in each value. ``edges``: the paid-for number. O(n log n + bins * grid).
     """

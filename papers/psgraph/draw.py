@@ -12,7 +12,7 @@ from papers.psgraph.step import StepModel
 
 
 def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
-    """Draw sorted int64 keys ``low * n + high`` of one synthetic graph."""
+    """Sample one synthetic graph's sorted int64 keys. They are ``low * n + high``."""
     labels = model.labels.astype(np.int64)
     communities = int(labels.max(initial=0)) + 1
     blocks, d_in, d_out = _targets(model, labels, communities, params, rng)

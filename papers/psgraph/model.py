@@ -1,4 +1,6 @@
-"""The fitted PSGraph model: paid-for output of every step, from which graphs are drawn for free.
+"""The fitted PSGraph model.
+
+Paid-for output of every step, from which graphs are sampled for free.
 
 A folder holds ``model.json`` (schema, universe sizes, parameters and the list of cells), ``labels.parquet``
 (partition after partition), ``degrees.parquet`` and ``between.parquet`` (cell after cell). Rows of labels and
@@ -50,7 +52,7 @@ class PSGraphModel(FittedModel):
         return drawn_by_cell(self.schema, self.nodes, self.cells, drawn, rng, progress)
 
     def save(self, folder: Path) -> None:
-        """Write the model to ``folder``; :func:`load_model` gives back an equal one."""
+        """Write the model to ``folder``. :func:`load_model` gives back an equal one."""
         folder.mkdir(parents=True, exist_ok=True)
         models = list(self.cells.values())
         partitions = {id(model.labels): model.labels for model in models}
@@ -84,7 +86,7 @@ class PSGraphModel(FittedModel):
 
 
 def load_model(folder: Path) -> PSGraphModel:
-    """Read what :meth:`PSGraphModel.save` wrote; ValueError where its files contradict one another."""
+    """Read what :meth:`PSGraphModel.save` wrote. ValueError where its files contradict one another."""
     text = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     if text.get("format") != FORMAT:
         raise ValueError(f"a PSGraph model of format {text.get('format')!r} cannot be read")

@@ -1,4 +1,6 @@
-"""Adds or removes edges until the graph has the paid-for number of them (PSGraph, post-processing step).
+"""Post-processing to the paid-for number of edges.
+
+Edges are added or removed until the graph has it (PSGraph, post-processing step).
 
 The list holds two entries per node, the gap between wanted and drawn degree inside and outside its community.
 It is walked once, largest gap first: the step ends when the count is met or the list is used up.
@@ -23,7 +25,9 @@ def post_process(
     edges: int,
     rng: Rng,
 ) -> np.ndarray:
-    """Add or remove edges up to ``edges``, where the gaps allow it; sorted keys.
+    """Add or remove edges up to ``edges``.
+
+    It is met where the gaps allow it; sorted keys.
 
     ``keys``: sorted int64 ``low * n + high`` of a simple graph; ``d_in``, ``d_out``: wanted degrees (n,).
     O((n + m) log m). Reads noisy values only.

@@ -1,4 +1,6 @@
-"""What one snapshot of a stream hands to the next: outputs already paid for, nothing else.
+"""The state between snapshots of a stream.
+
+It is outputs already paid for, nothing else.
 
 A folder holds ``state.json`` (the step, and one row a relation: noisy counts, tails, variances, weights) and
 ``memory.parquet`` (labels and degree estimates, relation after relation, in node order). Nothing in it grows
@@ -32,7 +34,7 @@ class PSGraphState:
     relations: Mapping[str, Memory]
 
     def save(self, folder: Path) -> None:
-        """Write the state to ``folder``; :func:`load_state` reads an equal one. O(n) bytes a relation."""
+        """Write the state to ``folder``. :func:`load_state` reads an equal one. O(n) bytes a relation."""
         folder.mkdir(parents=True, exist_ok=True)
         with pq.ParquetWriter(folder / "memory.parquet", _COLUMNS, compression="zstd") as writer:
             for memory in self.relations.values():
@@ -56,7 +58,7 @@ class PSGraphState:
 
 
 def load_state(folder: Path) -> PSGraphState:
-    """Read what :meth:`PSGraphState.save` wrote; ValueError where its files contradict one another."""
+    """Read what :meth:`PSGraphState.save` wrote. ValueError where its files contradict one another."""
     text = json.loads((folder / "state.json").read_text(encoding="utf-8"))
     if text.get("format") != FORMAT:
         raise ValueError(f"a PSGraph state of format {text.get('format')!r} cannot be read")

@@ -1,4 +1,4 @@
-"""One step of PSGraph: what it pays for, and what the next step may know of it."""
+"""One step of PSGraph. What it pays for, and what the next step may know of it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ class StepModel:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a step hands to the next one: outputs already paid for, nothing else.
+    """What a step hands to the next one.
+
+    It is outputs already paid for, nothing else.
 
     ``edges``: the noisy number of edges; ``partition_edges``: that of the step which made the partition.
     ``inside``, ``outside``: degree estimates; ``tails``: of the tail counts at ``public_thresholds``, where
@@ -61,7 +63,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the perturbation bought: noisy degrees inside and outside the communities, and counts between."""
+    """What the perturbation bought. Noisy degrees inside and outside the communities, and counts between."""
 
     inside: Estimate
     outside: Estimate
@@ -76,7 +78,9 @@ def fit_step(
     memory: Memory | None,
     rng: Rng,
 ) -> tuple[StepModel, Memory]:
-    """Pay for the step's model and what the next step may know, at ``budget.total`` nano-epsilon at most.
+    """Pay for the step's model and the next step's memory.
+
+    It costs ``budget.total`` nano-epsilon at most.
 
     All branches cost the same total at most; which one is taken is a function of noisy counts and of public
     facts only (PSGraph, Algorithm 4; tails: :func:`tails_tell`). ``rng`` makes choices that are independent
@@ -120,7 +124,10 @@ def _partition_method(params: PSGraphParams, budget: StepBudget, nodes: int, edg
 
 
 def degree_noise(nano_epsilon: int, params: PSGraphParams) -> float:
-    """Compute the standard deviation of a whole degree's noise, inside and outside, after a partition."""
+    """Compute the standard deviation of a whole degree's noise.
+
+    It is that inside and outside, after a partition.
+    """
     inside, outside = _variance(nano_epsilon), _variance(between_communities(params, nano_epsilon)[0])
     return float(np.sqrt(inside + outside))
 

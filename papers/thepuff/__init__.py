@@ -98,14 +98,14 @@ def accelerator(params: ThepuffParams, public: PublicFacts, nodes: Mapping[str, 
 
 
 def claim(params: ThepuffParams, public: PublicFacts) -> Claimed | None:
-    """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
+    """Return what the paper claims for its own form. None for ours, whose guarantee is computed."""
     return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
 
 
 def require_room(
     params: ThepuffParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
-    """Check the degrees that are read of every relation; see :class:`Method`."""
+    """Check the degrees that are read of every relation. See :class:`Method`."""
     if params.variant != "paper":
         for name in {each.edge_type for each in plan.allotments}:
             require_nodes(schema, name, nodes)
@@ -114,7 +114,10 @@ def require_room(
 def true_shares(
     params: ThepuffParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Mapping[str, tuple[float, float]]:
-    """Compute shares of true edges, from what is left to chance to what is perturbed; variant sound."""
+    """Compute shares of true edges, for variant sound.
+
+    They go from what is left to chance to what is perturbed.
+    """
     return {} if params.variant == "paper" else true_shares_of(plan, schema, nodes)
 
 
@@ -139,7 +142,7 @@ def fit_graph(
 
 
 def resume(checkpoint: Path, progress: Progress) -> ThepuffModel:
-    """Go on with a fit that kept its state in ``checkpoint``, from the last state that was kept.
+    """Resume a fit from the last state in ``checkpoint``.
 
     It takes no graph: all reads are over by the first state, and a transcript of them is the caller's.
     Raises InvalidInput where there is none yet. On a CPU the weights are those of a fit that was not cut

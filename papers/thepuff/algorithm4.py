@@ -1,4 +1,6 @@
-"""The assembler as published: meta-path instances are drawn over the counts of generated pairs.
+"""The assembler as published.
+
+Meta-path instances are sampled over the counts of generated pairs.
 
 Algorithm 4 of He et al. (ICLR 2025) for variant paper. A node is a node at a step. Where a meta-path has no
 next node, the instance ends there; the published program goes on with an old node instead.
@@ -21,7 +23,9 @@ INSTANCES_AN_EDGE = 20
 def assembled_as_published(
     layout: Layout, steps: np.ndarray, nodes: np.ndarray, wanted: int, rng: Rng
 ) -> dict[CellKey, np.ndarray]:
-    """Draw sorted keys of every cell: ``wanted`` edges in all, fewer where the walks have too few pairs.
+    """Sample sorted keys of every cell.
+
+    There are ``wanted`` edges in all, fewer where the walks have too few pairs.
 
     ``steps`` (w,) and ``nodes`` (w, length): the generated walks, -1 for nobody. How many edges a cell gets
     is up to the walks, as published. O(walks * length log + instances * length * log degree).

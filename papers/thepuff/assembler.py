@@ -1,4 +1,6 @@
-"""From generated walks to a graph: pairs are counted, and each cell draws its edges by these counts.
+"""From generated walks to a graph.
+
+Pairs are counted, and each cell samples its edges by these counts.
 
 The paper draws an edge's first node in proportion to its row of the counts S (Eq. 16) and the second one by
 its entry in that row (Eq. 17): a pair of count S(u, v) comes with probability S(u, v) / sum S. Here the pairs
@@ -46,7 +48,9 @@ class Scores:
     def add(
         self, steps: np.ndarray, left: np.ndarray, right: np.ndarray, *, learned: bool | None = None
     ) -> None:
-        """Count the pairs (left, right) of global nodes at ``steps``, -1 is nobody. O(pairs log pairs).
+        """Count the pairs (left, right) of global nodes at ``steps``.
+
+        -1 is nobody. O(pairs log pairs).
 
         A pair counts in every relation that joins its types, in the learned ones or the others only where
         ``learned`` says so; the order of its ends is the edge's where the
@@ -96,7 +100,7 @@ class Scores:
             self._keys[cell], self._counts[cell] = [keys], [times]
 
     def of(self, cell: CellKey) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cell's pairs as sorted keys, and how often each was seen; int64."""
+        """Return the cell's pairs as sorted keys, with counts. These are how often each was seen; int64."""
         if len(self._keys.get(cell, ())) != 1:
             self._merge()
         none = [np.empty(0, dtype=np.int64)]
@@ -106,7 +110,9 @@ class Scores:
 def assembled(
     scores: Scores, cells: Mapping[CellKey, Columns], rng: Rng, *, keep_degrees: bool = False
 ) -> dict[CellKey, np.ndarray]:
-    """Draw sorted keys of every cell of the scored relations, as many as its paid count.
+    """Sample sorted keys of every cell.
+
+    It is each of the scored relations, with as many as its paid count.
 
     ``cells`` hold the columns ``count``, ``source_degrees`` and ``target_degrees``, of which pairs are made
     where the walks have too few. With ``keep_degrees`` nodes get these degrees

@@ -1,4 +1,6 @@
-"""How a cell of ``thepuff`` divides its epsilon, and the plan that says so. Public facts only.
+"""The division of a ``thepuff`` cell's epsilon, and its plan.
+
+Public facts only.
 
 Units edge and event: the cells (relation and step) hold disjoint edges, so each has all of epsilon and delta.
 A learned cell spends its pure shares on flips, on its number of edges and on degrees, and what is left on
@@ -45,7 +47,10 @@ NODES_A_STEP = 16
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of a learned cell's epsilon: flips, the number of edges, degrees. DP-SGD gets the rest."""
+    """Shares of a learned cell's epsilon.
+
+    They are for flips, the number of edges, degrees. DP-SGD gets the rest.
+    """
 
     flips: float
     count: float
@@ -74,8 +79,11 @@ and walks and pairs closer.
 
 @dataclass(frozen=True)
 class Granted:
-    """What a plan grants, in nano-epsilon: by learned cell for flips and for count and degrees, by other cell
-    for everything; and the training, None where there is none."""
+    """What a plan grants, in nano-epsilon.
+
+    It is by learned cell for flips and for count and degrees, by other cell for everything; and the training,
+    None where there is none.
+    """
 
     flips: Mapping[CellKey, int]
     degrees: Mapping[CellKey, int]
@@ -123,7 +131,7 @@ def make_plan(method: str, params: ThepuffParams, public: PublicFacts) -> Privac
 
 
 def shares_of(params: ThepuffParams, nano_epsilon: int) -> Shares:
-    """Return the shares of a learned cell: public constants, by the parameters and epsilon."""
+    """Return the shares of a learned cell. They are public constants, by the parameters and epsilon."""
     kind = params.bias, params.trains_utility
     if nano_epsilon >= LARGE_NANO_EPSILON and kind in AT_LARGE_EPSILON:
         return AT_LARGE_EPSILON[kind]
@@ -131,7 +139,9 @@ def shares_of(params: ThepuffParams, nano_epsilon: int) -> Shares:
 
 
 def rate(schema: GraphSchema) -> Fraction:
-    """Compute the probability with which a DP-SGD step takes an edge: 1 / (4 sqrt(nodes)), rounded down.
+    """Compute the DP-SGD sampling rate of an edge.
+
+    It is the probability with which a step takes an edge: 1 / (4 sqrt(nodes)), rounded down.
 
     A public rule that stands for "some hundred walks a step" from thousands to millions of nodes.
     """
@@ -140,7 +150,10 @@ def rate(schema: GraphSchema) -> Fraction:
 
 
 def utility_steps(schema: GraphSchema, most: int) -> int:
-    """Count the DP-SGD steps: ``most``, fewer in small universes, which have little to learn from."""
+    """Count the DP-SGD steps.
+
+    There are ``most``, fewer in small universes, which have little to learn from.
+    """
     nodes = _nodes(schema)
     return most if nodes is None else min(most, math.ceil(nodes / NODES_A_STEP))
 
@@ -167,7 +180,9 @@ def granted(plan: PrivacyPlan) -> Granted:
 def true_shares_of(
     plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> dict[str, tuple[float, float]]:
-    """Compute the expected share of true edges in each relation: least and most.
+    """Compute the expected share of true edges by relation.
+
+    They are least and most.
 
     A learned cell draws pairs of generated walks, of which none knows better than chance (m / N of m edges in
     N slots) or all repeat the perturbed graph, whose share is 1 - p_drop; how much of it a generator repeats

@@ -1,4 +1,4 @@
-"""Whether a generator has collapsed, told from what it generates and from paid counts alone."""
+"""Whether a generator has collapsed. It is judged by what it generates and by paid counts only."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Collapse:
-    """``missing``: by cell, how many distinct pairs it has less than edges are wanted; cells that have enough
-    are left out. ``wanted``: edges in all. ``nodes``: the share of nodes with a degree that were seen."""
+    """A generator's shortage of pairs.
+
+    ``missing``: by cell, how many distinct pairs it has less than edges are wanted; cells that have enough
+    are left out. ``wanted``: edges in all. ``nodes``: the share of nodes with a degree that were seen.
+    """
 
     missing: Mapping[CellKey, int]
     wanted: int
@@ -29,7 +32,7 @@ class Collapse:
 
     @property
     def collapsed(self) -> bool:
-        """True when more than MISSING of the wanted edges are missing."""
+        """Tell whether more than MISSING of the wanted edges are missing."""
         return sum(self.missing.values()) > MISSING * self.wanted
 
     def notes(self) -> tuple[str, ...]:
@@ -49,7 +52,9 @@ class Collapse:
 
 
 def collapse_of(scores: Scores, cells: Mapping[CellKey, Columns], share: float = 1.0) -> Collapse:
-    """Measure the shortage of every scored cell, and the share of active nodes seen. O(scored pairs).
+    """Measure every scored cell's shortage.
+
+    Returned too is the share of active nodes seen. O(scored pairs).
 
     ``share``: where the scores come from that part of the walks that a graph takes, so many edges are wanted.
     """

@@ -1,4 +1,6 @@
-"""Vectors of nodes at steps: skip-gram over jump-or-stay walks, and which of them a generator may choose.
+"""Vectors of nodes at steps, and candidates.
+
+They are by skip-gram over jump-or-stay walks; candidates are those that a generator may choose.
 
 Section 4.3 of the paper embeds with JUST. Whatever is here derives from the snapshots that were handed in.
 """
@@ -28,7 +30,9 @@ MOST_ROWS = 2**20
 
 @dataclass(frozen=True)
 class Embedding:
-    """The vectors ``table`` (rows, d) and each node's mean over its rows, ``over_time`` (nodes, d); float32.
+    """The vectors and each node's mean.
+
+    ``table`` is (rows, d), the mean over its rows ``over_time`` (nodes, d); float32.
 
     Centred type by type, since what all nodes of a type share tells nothing apart.
     Row v < nodes is node v at any step without a row of its own; row nodes + i is the pair ``pairs[i]`` =
@@ -55,7 +59,10 @@ def _rows(pairs: np.ndarray, count: int, steps: np.ndarray, nodes: np.ndarray) -
 
 
 def learned_degrees(snapshots: Snapshots, step: int) -> np.ndarray:
-    """Compute degrees at a step over the learned cells alone, paid ones if any; (nodes,) float64."""
+    """Compute degrees at a step over the learned cells.
+
+    Only these count, paid ones if any; (nodes,) float64.
+    """
     rows = snapshots.anchors[snapshots.anchor_start[step] : snapshots.anchor_start[step + 1]]
     seen = np.bincount(rows.ravel(), minlength=snapshots.layout.nodes)
     lacking: np.ndarray = snapshots.node_degrees(step) - (np.diff(snapshots.start[step]) - seen)
@@ -65,7 +72,9 @@ def learned_degrees(snapshots: Snapshots, step: int) -> np.ndarray:
 def embed(
     snapshots: Snapshots, dimensions: int, rng: Generator, seed: int, most: int = MOST_ROWS
 ) -> Embedding:
-    """Learn vectors of nodes, and of pairs of a node and a step at which it has an anchor edge or degree.
+    """Learn vectors of nodes and of node-step pairs.
+
+    A pair is a node and a step at which it has an anchor edge or degree.
 
     WALKS_A_ROW walks from each of these pairs, within FEWEST_WALKS and MOST_WALKS in all. Memory
     O(rows * dimensions).
@@ -120,7 +129,9 @@ def _of_one_length(table: np.ndarray, types: np.ndarray, rng: Generator) -> np.n
 
 @dataclass(frozen=True)
 class Candidates:
-    """The nodes that a generator may choose at each step, type by type, with log weights.
+    """The nodes that a generator may choose at each step.
+
+    They are type by type, with log weights.
 
     Block b = ``block[step, type]`` holds ``nodes[start[b] : start[b + 1]]`` (global, ascending), their rows
     in the embedding and their log degrees. Types outside all learned relations have one block for all steps.
@@ -138,7 +149,9 @@ class Candidates:
 
 
 def candidates(snapshots: Snapshots, embedding: Embedding) -> Candidates:
-    """Choose nodes with a degree in the step's learned cells; where a type has none, all of its nodes.
+    """Choose nodes with a degree in the step's learned cells.
+
+    Where a type has none, all of its nodes are chosen.
 
     Of a type outside the learned relations: nodes with an edge of the others. O(steps * nodes).
     """
@@ -172,7 +185,9 @@ def candidates(snapshots: Snapshots, embedding: Embedding) -> Candidates:
 
 
 def type_weights(snapshots: Snapshots, walks: Walks) -> np.ndarray:
-    """Count how often a type follows a type; float64 (steps, 3, types + 1, types), 0 where forbidden.
+    """Count how often a type follows a type.
+
+    The counts are float64 (steps, 3, types + 1, types), 0 where forbidden.
 
     The places of a walk are the first, the second and all later ones; row ``types`` stands for no type before
     (place 0 reads that row only). The first two places are the ends of an anchor edge and go by the counts

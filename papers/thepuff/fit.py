@@ -1,4 +1,4 @@
-"""What ``thepuff`` reads, and the networks that are trained on it."""
+"""The reads of ``thepuff``, and the networks trained on them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def fit_sound(
 def fit_paper(
     method: str, graph: PrivateGraph, params: ThepuffParams, progress: Progress, checkpoint: Path | None
 ) -> ThepuffModel:
-    """Fit variant paper: Algorithms 1 to 3 on the raw graph, under no guarantee.
+    """Fit variant paper, Algorithms 1 to 3.
+
+    They run on the raw graph, under no guarantee.
 
     Every relation that is not public is perturbed, learned and generated. The perturbed graph gives the
     generator its candidates, their degrees and the number of edges of every cell; the utility discriminator
@@ -109,7 +111,9 @@ def fit_paper(
 
 
 def resumed(method: str, folder: Path, progress: Progress) -> ThepuffModel:
-    """Go on with a fit that kept its state in ``folder`` and was cut short. No graph is read.
+    """Resume a fit from the state in ``folder``.
+
+    It was cut short. No graph is read.
 
     Raises InvalidInput where the fit had not yet read all that it had to.
     """
@@ -117,7 +121,10 @@ def resumed(method: str, folder: Path, progress: Progress) -> ThepuffModel:
 
 
 def settings_of(params: ThepuffParams, edges: int) -> Settings:
-    """Make the public schedule: as many batches as ``epochs`` passes over walks for ``edges`` ask for."""
+    """Make the public schedule.
+
+    It has as many batches as ``epochs`` passes over walks for ``edges`` ask for.
+    """
     batches = min(params.most_batches, params.epochs * batches_an_epoch(edges, Settings(0).batch))
     return Settings(
         batches=batches,

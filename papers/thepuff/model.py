@@ -1,4 +1,4 @@
-"""The fitted model of ``thepuff``: what was paid for in every cell, and a generator of walks."""
+"""The fitted model of ``thepuff``. What was paid for in every cell, and a generator of walks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ class ThepuffModel(StoredCells, FittedModel):
         return round(self.params.walks_per_edge * int(self.trained.step_counts.sum()))
 
     def scores(self, rng: Rng, progress: Progress, share: float = 1.0) -> Scores:
-        """Count the pairs of freshly generated walks: ``walks_per_edge`` walks for each edge to be made.
+        """Count the pairs of freshly generated walks.
+
+        There are ``walks_per_edge`` walks for each edge to be made.
 
         ``share`` of that many, to look the generator over.
         Anchors count in learned relations. In variant paper the relations without time are scored too, by the
@@ -83,12 +85,14 @@ class ThepuffModel(StoredCells, FittedModel):
         return scores
 
     def collapse(self, rng: Rng, progress: Progress) -> Collapse:
-        """Measure what freshly generated walks say about a collapse; LOOKED_OVER of them at most."""
+        """Measure the collapse of freshly generated walks. LOOKED_OVER of them are measured at most."""
         share = min(1.0, LOOKED_OVER / max(self._walks, 1))
         return collapse_of(self.scores(rng, progress, share), self.cells, share)
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """Draw one synthetic graph over the same universe, nodes aligned by index and without ids.
+        """Sample one synthetic graph over the same universe.
+
+        Nodes are aligned by index and without ids.
 
         Learned relations by the generated walks, the others by their own columns; in variant paper all of
         them by Algorithm 4, whose cells do not keep to a count. On the CPU, whatever the model was trained
@@ -113,7 +117,7 @@ class ThepuffModel(StoredCells, FittedModel):
         return drawn_graph(self.schema, self.nodes, edges, rng)
 
     def save(self, folder: Path) -> None:
-        """Write the model to ``folder``; :func:`load` gives back an equal one."""
+        """Write the model to ``folder``. :func:`load` gives back an equal one."""
         super().save(folder)
         facts = {
             "settings": asdict(self.trained.settings),
@@ -126,7 +130,7 @@ class ThepuffModel(StoredCells, FittedModel):
 
 
 def load(folder: Path, method: str) -> ThepuffModel:
-    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
     stored = load_stored(folder, method, ThepuffParams)
     tensors, facts = tensor_files.load(folder / WEIGHTS)
     trained = Trained.of(Settings(**facts["settings"]), tensors, facts["curves"])

@@ -26,7 +26,9 @@ TYPE_TEMPERATURE = 3.0
 
 @dataclass(frozen=True)
 class Shown:
-    """Walks as a discriminator sees them; w walks of length l.
+    """Walks as a discriminator sees them.
+
+    There are w walks of length l.
 
     ``time`` and ``over`` (w, l, d) are the vectors of the node at its step and over all time, ``kinds``
     (w, l, types) one-hot types, ``valid`` (w, l) bool, ``steps`` (w,) int64.
@@ -39,7 +41,7 @@ class Shown:
     steps: torch.Tensor
 
     def parts(self) -> tuple[torch.Tensor, ...]:
-        """Return the five tensors, in the order in which a discriminator takes them."""
+        """Return the five tensors in a discriminator's order."""
         return self.time, self.over, self.kinds, self.valid, self.steps
 
     def detached(self) -> Shown:
@@ -100,7 +102,7 @@ class Discriminator(nn.Module):
 
 @dataclass(frozen=True)
 class Drawn:
-    """Generated walks: ``kinds`` and ``nodes`` (w, l) int64; ``shown`` for a discriminator, with gradient."""
+    """Generated walks. ``kinds`` and ``nodes`` (w, l) int64; ``shown`` for a discriminator, with gradient."""
 
     kinds: torch.Tensor
     nodes: torch.Tensor
@@ -108,7 +110,9 @@ class Drawn:
 
 
 class Generator(nn.Module):
-    """An LSTM that draws a type and a node at each place of a walk.
+    """An LSTM that samples walks.
+
+    At each place it samples a type and a node.
 
     ``type_weights`` (steps, 3, types + 1, types) are logs, minus infinity where the schema forbids a type.
     """
@@ -141,7 +145,9 @@ class Generator(nn.Module):
         length: int,
         over_time: torch.Tensor | None = None,
     ) -> Drawn:
-        """Draw ``each`` walks of every one of ``steps``, one step after the other.
+        """Sample ``each`` walks of every one of ``steps``.
+
+        Steps come one after the other.
 
         With ``over_time`` (nodes, d) the draws carry gradient, through the vectors at the step, and can be
         shown to a discriminator; without, they are draws only. O(walks * length * offered candidates * d).

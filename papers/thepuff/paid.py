@@ -1,4 +1,4 @@
-"""What a fit has read, before anything is learned: it can be kept, and a training gone on with from it."""
+"""What a fit has read, before anything is learned. It can be kept, and a training gone on with from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ TRAINING = "training.safetensors"
 
 @dataclass(frozen=True)
 class Paid(StoredCells):
-    """Paid-for answers only in variant sound; in variant paper the perturbed graph, under no guarantee.
+    """The paid-for answers of a fit.
+
+    In variant sound there are no others; in variant paper it is the perturbed graph, under no guarantee.
 
     ``cells`` have the columns of :class:`papers.thepuff.model.ThepuffModel`; ``keys`` are the sorted
     keys of every cell of the perturbed graph. ``edge_types``: the relations, in the plan's order. ``seed`` is
@@ -46,7 +48,7 @@ class Paid(StoredCells):
         return Layout.of(self.schema, self.nodes, self.edge_types)
 
     def snapshots(self) -> Snapshots:
-        """Build the perturbed graph, with the counts and degrees that were paid for."""
+        """Build the perturbed graph with paid counts and degrees."""
         learned = [cell for cell, _ in self.layout.cells(learned=True)]
         counts = {cell: int(self.cells[cell]["count"][0]) for cell in learned}
         degrees = None
@@ -55,7 +57,7 @@ class Paid(StoredCells):
         return Snapshots.of(self.layout, self.keys, counts, degrees)
 
     def save(self, folder: Path) -> None:
-        """Write what was paid for to ``folder``, its keys last; :func:`load` gives back an equal one."""
+        """Write what was paid for to ``folder``, its keys last. :func:`load` gives back an equal one."""
         super().save(folder / CELLS)
         ordered = [torch.from_numpy(self.keys[cell]) for cell in self.cells]
         facts = {"edge_types": list(self.edge_types), "seed": self.seed, "notes": list(self.notes)}
@@ -63,7 +65,9 @@ class Paid(StoredCells):
 
 
 def load(folder: Path, method: str) -> Paid:
-    """Read what :meth:`Paid.save` kept of a fit whose training can go on without reading the graph.
+    """Read what :meth:`Paid.save` kept of a fit.
+
+    Its training can go on without reading the graph.
 
     Raises InvalidInput where it cannot: ``folder`` holds no such fit, or one that ended before all that it
     had to read was read.

@@ -1,4 +1,6 @@
-"""Generated pairs drawn so that nodes get the degrees that were paid for.
+"""Sampling of generated pairs towards paid degrees.
+
+Nodes get the degrees that were paid for.
 
 A pair that was seen w times would be an edge with probability 1 - exp(-w f(u) f(v)): the law of Gumbel keys
 log w + log f(u) + log f(v) + Gumbel above 0. The factors f are fitted by turns of f <- f sqrt(degree /
@@ -26,7 +28,9 @@ def within_degrees(
     target_degrees: np.ndarray,
     shape: Shape,
 ) -> np.ndarray:
-    """Choose sorted keys of which no node has more than its degree; largest weighed values come first.
+    """Choose sorted keys within every node's degree.
+
+    Largest weighed values come first.
 
     ``keys``: those of :class:`papers.thepuff.assembler.Scores`, seen ``times`` each; ``values``: log
     times and Gumbel noise. An undirected relation has source degrees only. A node stays short where its pairs
@@ -55,7 +59,9 @@ def _taken(first: np.ndarray, second: np.ndarray, left: np.ndarray) -> np.ndarra
 
 
 def degree_logs(first: np.ndarray, second: np.ndarray, times: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    """Compute log f(u) + log f(v) of every pair; float64, -inf where a node's degree is 0.
+    """Compute log f(u) + log f(v) of every pair.
+
+    It is float64, -inf where a node's degree is 0.
 
     A node that needs more pairs than were seen gets all of them. O(rounds * pairs).
     """

@@ -1,4 +1,6 @@
-"""THEPUFF's perturbation as it was published: what it claims, what it reads, and what it really costs.
+"""THEPUFF's perturbation as published.
+
+What it claims, what it reads, and what it really costs.
 
 Algorithm 1 with Eq. 2-4 of He et al. (ICLR 2025). The probabilities come from exact edge counts, so no
 epsilon is guaranteed; every plan made here says so.
@@ -39,13 +41,15 @@ REMARK = (
 
 
 def claim_of(epsilon_minus: float) -> Claimed:
-    """Return what the paper claims for ``epsilon_minus``, and why it is no epsilon."""
+    """Return what the paper claims for ``epsilon_minus``. It says too why it is no epsilon."""
     return Claimed(f"{epsilon_minus:g}", None, SOURCE, REMARK)
 
 
 @dataclass(frozen=True)
 class Published:
-    """One cell perturbed as published: its sorted keys, and the probabilities in units of 2^-64.
+    """One cell perturbed as published.
+
+    Its sorted keys, and the probabilities in units of 2^-64.
 
     ``add`` is 0 where the cell has no edge: Eq. 4 then adds none.
     """
@@ -56,7 +60,7 @@ class Published:
 
 
 def perturbed(graph: Graph, edge_types: tuple[str, ...], epsilon_minus: float) -> dict[CellKey, Published]:
-    """Perturb every cell of the named relations of a raw graph by Algorithm 1. O(edges in and out)."""
+    """Perturb every cell of the named relations by Algorithm 1. The graph is raw. O(edges in and out)."""
     import numpy as np
 
     from core.privacy.mechanisms.randomised_response import flip
@@ -99,7 +103,9 @@ def _drop(epsilon_minus: float) -> int:
 
 
 def cost_notes(cells: Mapping[CellKey, tuple[int, int]], epsilon_minus: float) -> tuple[str, ...]:
-    """Say what the cells' probabilities (add, drop) come to, for the report of a release without guarantee.
+    """Say what the cells' probabilities come to.
+
+    They are (add, drop), for the report of a release without guarantee.
 
     Neighbours differ in one slot, so the largest epsilon per slot is that of the whole perturbation.
     """

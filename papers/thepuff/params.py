@@ -96,7 +96,7 @@ class ThepuffParams(ValueParameters):
 
     @property
     def trains_utility(self) -> bool:
-        """Tell whether the discriminator that sees the original graph is trained; a public rule."""
+        """Tell whether the utility discriminator is trained. It sees the original graph; a public rule."""
         return self.variant == "paper" or not self.privacy if self.utility is None else self.utility
 
 

@@ -1,4 +1,6 @@
-"""The choice of a node by its distance from a wanted vector (Eq. 14), exact or over sampled candidates.
+"""The choice of a node by its distance from a wanted vector.
+
+See Eq. 14; it is exact or over sampled candidates.
 
 With a public or paid-for log weight w_v for every candidate the law is softmax(-|h* - h_v| + w_v). Up to
 ``exact_up_to`` candidates of a type at a step it is evaluated as it stands. Above, ``sampled`` candidates are
@@ -23,7 +25,9 @@ NEAREST = 1e-3  # added to squared distances: above rounding, and the root's slo
 
 @dataclass(frozen=True)
 class Offered:
-    """What may be chosen: global ``nodes`` (k,), ``values`` (k, d) vectors, ``weights`` (k,) logs.
+    """What may be chosen.
+
+    Global ``nodes`` (k,), ``values`` (k, d) vectors, ``weights`` (k,) logs.
 
     ``places`` (k,) count into all candidates. ``squares`` (k,): the squared lengths of the vectors.
     """
@@ -36,7 +40,10 @@ class Offered:
 
 
 class Vocabulary:
-    """The candidates and all vectors as tensors on one device, and what is offered for a choice."""
+    """The candidates and all vectors as tensors.
+
+    They are on one device, with what is offered for a choice.
+    """
 
     def __init__(
         self, tensors: Mapping[str, torch.Tensor], *, exact_up_to: int, sampled: int, place: torch.device
@@ -57,7 +64,7 @@ class Vocabulary:
 
     @staticmethod
     def tensors_of(embedding: Embedding, choices: Candidates) -> dict[str, torch.Tensor]:
-        """Collect the tensors that a vocabulary is made of, and that a model saves."""
+        """Collect the tensors of a vocabulary. A model saves them."""
         found = {name: torch.from_numpy(column) for name, column in choices.columns().items()}
         found["weights"] = found["weights"].float()
         found["table"] = torch.from_numpy(embedding.table)
@@ -69,13 +76,16 @@ class Vocabulary:
         return len(self.nodes)
 
     def large(self, step: int, kind: int) -> bool:
-        """Tell whether a choice of this type at this step is offered a sample only."""
+        """Tell whether a choice is offered only a sample. It is a choice of this type at this step."""
         block = self.block[step][kind]
         many: bool = self.start[block + 1] - self.start[block] > self.exact_up_to
         return many
 
     def drawn(self, step: int, kind: int, count: int) -> torch.Tensor:
-        """Draw ``count`` places of candidates of a type at a step, in proportion to exp(weight)."""
+        """Sample ``count`` places in proportion to exp(weight).
+
+        They are of candidates of a type at a step.
+        """
         block = self.block[step][kind]
         low, high = self.start[block], self.start[block + 1]
         begin, end = self._ends[block], self._ends[block + 1]
@@ -85,7 +95,7 @@ class Vocabulary:
         return places
 
     def offered(self, step: int, kind: int) -> Offered:
-        """Offer all candidates of a type at a step, or a fresh sample of them."""
+        """Offer candidates of a type at a step. They are all, or a fresh sample of them."""
         block = self.block[step][kind]
         low, high = self.start[block], self.start[block + 1]
         if not self.large(step, kind):
@@ -99,7 +109,10 @@ class Vocabulary:
 
 
 def distances(wanted: torch.Tensor, values: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
-    """Compute the Euclidean distances, (rows, k), of (rows, d) and (k, d) vectors. O(rows * k * d)."""
+    """Compute Euclidean distances, (rows, k), between vectors.
+
+    They are (rows, d) and (k, d). O(rows * k * d).
+    """
     own = wanted.square().sum(1, keepdim=True) + NEAREST
     return torch.add(own, squares).addmm_(wanted, values.T, alpha=-2).sqrt_()
 
@@ -107,7 +120,9 @@ def distances(wanted: torch.Tensor, values: torch.Tensor, squares: torch.Tensor)
 def chosen(
     wanted: torch.Tensor, offered: Offered, shift: torch.Tensor | None, gradient: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw a node among ``offered`` for each row: its place, (rows,) int64, and its vector (rows, d).
+    """Sample a node among ``offered`` for each row.
+
+    Returned are its place, (rows,) int64, and its vector (rows, d).
 
     ``shift`` (k,) is added to the weights. With ``gradient`` the vectors are straight through: forward
     that of the node drawn, backward the mean vector under the law.
@@ -156,7 +171,10 @@ class _StraightThrough(torch.autograd.Function):
 
 
 def drawn(chances: torch.Tensor) -> torch.Tensor:
-    """Draw a place for each row, (rows,) int64, by chances (rows, k) that sum to about 1; one coin a row."""
+    """Sample a place for each row, (rows,) int64.
+
+    It goes by chances (rows, k) that sum to about 1; one coin a row.
+    """
     mass = chances.detach().cumsum(1)
     coins = torch.rand(len(mass), 1, device=mass.device) * mass[:, -1:]
     return torch.searchsorted(mass, coins, right=True).squeeze(1).clamp_(max=mass.shape[1] - 1)

@@ -1,4 +1,4 @@
-"""The public facts of a training: sizes, rates, how many batches, and the seed of each."""
+"""The public facts of a training. Sizes, rates, how many batches, and the seed of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ MOST_WALKS_AN_EPOCH = 2**17
 
 
 def batches_an_epoch(edges: int, batch: int) -> int:
-    """Count the batches of an epoch, by the paid count of all edges to be made: a walk for six edges.
+    """Count the batches of an epoch.
+
+    It goes by the paid count of all edges to be made: a walk for six edges.
 
     About what the paper's program takes on MovieLens-100k: 260 batches of 64.
     """
@@ -20,7 +22,7 @@ def batches_an_epoch(edges: int, batch: int) -> int:
 
 
 def seed_of(seed: int, phase: int, batch: int) -> int:
-    """Derive a seed for one batch of one phase, below 2^63."""
+    """Derive a seed below 2^63 for a phase's batch."""
     digest = hashlib.sha256(f"{seed}/{phase}/{batch}".encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 

@@ -1,4 +1,6 @@
-"""The graph as THEPUFF's networks see it: global node numbers, and one undirected typed adjacency a step.
+"""The graph as THEPUFF's networks see it.
+
+Global node numbers, and one undirected typed adjacency a step.
 
 Everything here is made of public facts and of keys that were handed in: in the sound variant, keys of the
 perturbed graph, paid counts and paid degrees.
@@ -50,7 +52,7 @@ class Snapshots:
         counts: Mapping[CellKey, int],
         degrees: Mapping[CellKey, tuple[np.ndarray, np.ndarray]] | None = None,
     ) -> Snapshots:
-        """Build the snapshots of the cells' ``keys``; O((m + steps * untimed edges) log + steps * nodes)."""
+        """Build the snapshots of the cells' ``keys``. O((m + steps * untimed edges) log + steps * nodes)."""
         kind = np.int32 if layout.nodes < 2**31 else np.int64
         still = _joined([layout.ends(each, keys[cell]) for cell, each in layout.cells(learned=False)])
         timed: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in range(layout.steps)]
@@ -77,7 +79,7 @@ class Snapshots:
 
     @cached_property
     def step_counts(self) -> np.ndarray:
-        """Edges to be made at each step, over the learned cells; (steps,) int64."""
+        """Count the edges to be made at each step. They are over the learned cells; (steps,) int64."""
         total = np.zeros(self.layout.steps, dtype=np.int64)
         for (_, step), count in self.counts.items():
             total[step or 0] += count
@@ -95,7 +97,9 @@ class Snapshots:
         return found.hexdigest()
 
     def node_degrees(self, step: int) -> np.ndarray:
-        """Compute each node's degree at a step, paid where there are paid degrees; (nodes,) float64.
+        """Compute each node's degree at a step.
+
+        It is paid where there are paid degrees; (nodes,) float64.
 
         Over the learned cells of the step and all other relations; what is not paid for is counted in the
         adjacency that was handed in. O(nodes + m of the step).

@@ -1,4 +1,4 @@
-"""All that a training holds: vectors, candidates, networks, optimisers, curves, the batch's number."""
+"""The whole state of a training. Vectors, candidates, networks, optimisers, curves, the batch's number."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ class State:
         checkpoint: Path | None,
         place: torch.device,
     ) -> State:
-        """Load a checkpoint's state, or make a new one: learn embedding and utility discriminator."""
+        """Load a checkpoint's state, or make a new one.
+
+        A new one learns embedding and utility discriminator.
+        """
         if checkpoint is not None and checkpoint.exists():
             return cls._loaded(snapshots, settings, seed, checkpoint, place)
         progress("embedding", 0, 1)
@@ -127,7 +130,7 @@ class State:
         )
 
     def released(self) -> dict[str, torch.Tensor]:
-        """Return what drawing walks takes: the generator's weights and the vocabulary, on the CPU."""
+        """Return what sampling walks takes, on the CPU. It is the generator's weights and the vocabulary."""
         vocabulary = Vocabulary.tensors_of(self.viewer.embedding, self.choices)
         kept = {**files.of_module("generator", self.generator)}
         kept.update({f"vocabulary.{name}": value for name, value in vocabulary.items()})

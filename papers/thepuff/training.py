@@ -1,4 +1,6 @@
-"""Algorithm 2: embeddings, then the utility discriminator, then generator against privacy discriminator.
+"""Algorithm 2, the training.
+
+Embeddings, then the utility discriminator, then generator against privacy discriminator.
 
 The schedule is public. Losses are logistic, with a gradient penalty on real walks (R1: Mescheder, Geiger and
 Nowozin, ICML 2018) at every fourth step; nothing stops early. Every batch draws from a seed of its own, made
@@ -50,7 +52,7 @@ class Trained:
     curves: Mapping[str, list[float]]
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Return all that :meth:`of` needs beside the settings and curves, by name."""
+        """Return the tensors that :meth:`of` needs, by name. It needs the settings and curves too."""
         return {**self.weights, "step_counts": torch.from_numpy(self.step_counts)}
 
     @classmethod
@@ -64,7 +66,9 @@ class Trained:
     def generate(
         self, count: int, rng: Rng, progress: Progress = no_progress
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Generate ``count`` walks: their steps (count,) and global nodes (count, length), int64; by step.
+        """Generate ``count`` walks, sorted by step.
+
+        Returned are their steps (count,) and global nodes (count, length), int64.
 
         Steps go by the edges to be made. On the CPU, whatever the model was trained on; the same state of
         ``rng`` draws the same walks. O(count * length * offered candidates * d).
@@ -100,7 +104,9 @@ def train(
     progress: Progress = no_progress,
     checkpoint: Path | None = None,
 ) -> Trained:
-    """Train a generator whose walks look like those of ``snapshots`` and, with ``utility``, the original's.
+    """Train a generator of walks like those of ``snapshots``.
+
+    With ``utility`` they look like the original's too.
 
     With a ``checkpoint`` file the state is kept there every CHECKPOINT_EVERY batches, and a training that
     finds one goes on from it: on a CPU to the same weights bit for bit. Once the utility discriminator is

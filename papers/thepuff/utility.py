@@ -1,4 +1,6 @@
-"""The utility discriminator: learned from original edges under DP-SGD, or from raw walks without a guarantee.
+"""The utility discriminator.
+
+It learns from original edges under DP-SGD, or from raw walks without a guarantee.
 
 Sound form (one edge is one example): a sampled original edge is the middle of a walk that is extended on both
 sides through the perturbed graph only, so that an edge touches one clipped gradient a step. The negatives are
@@ -45,14 +47,14 @@ class Metered:
 
 @dataclass(frozen=True)
 class Raw:
-    """The original graph's own snapshots: the paper's variant, which has no guarantee."""
+    """The original graph's own snapshots. They are the paper's variant, which has no guarantee."""
 
     snapshots: Snapshots
     batches: int
 
 
 class Viewer:
-    """Shows walks of node numbers to a discriminator: vectors, types, valid places."""
+    """Shows walks of node numbers to a discriminator. It shows vectors, types, valid places."""
 
     def __init__(self, snapshots: Snapshots, embedding: Embedding, place: torch.device) -> None:
         self.layout, self.embedding, self.place = snapshots.layout, embedding, place
@@ -76,7 +78,9 @@ class Viewer:
 
 
 def steps_drawn(snapshots: Snapshots, count: int, rng: entropy.Generator) -> np.ndarray:
-    """Draw ``count`` steps in proportion to the edges to be made, of those with an anchor edge; int64.
+    """Sample ``count`` steps in proportion to their edges.
+
+    These are to be made; steps are those with an anchor edge; int64.
 
     Empty where no step has any.
     """
@@ -90,7 +94,7 @@ def steps_drawn(snapshots: Snapshots, count: int, rng: entropy.Generator) -> np.
 def random_walks(
     snapshots: Snapshots, choices: Candidates, count: int, length: int, rng: entropy.Generator
 ) -> Walks:
-    """Draw walks without structure: types as in walks of the snapshots, nodes by their weights alone."""
+    """Sample walks without structure. Types are as in walks of the snapshots, nodes by their weights only."""
     pattern = edge_started(snapshots, steps_drawn(snapshots, count, rng), length, rng)
     types = snapshots.layout.type_of(pattern.nodes)
     block = choices.block[pattern.steps[:, None], types]
@@ -113,7 +117,9 @@ def trained(
     seed: Callable[[int], int],
     progress: Progress,
 ) -> list[float]:
-    """Train ``module`` to tell walks of the original graph from random ones; return its curve, step by step.
+    """Train ``module`` to separate original walks from random ones.
+
+    Returned is its curve, step by step.
 
     The curve is the loss of the negatives alone where the source is metered: that of the positives would have
     to be paid for.

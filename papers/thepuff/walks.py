@@ -1,4 +1,6 @@
-"""Walks over the snapshots: short ones for the networks, long ones for the embeddings.
+"""Walks over the snapshots.
+
+Short ones are for the networks, long ones for the embeddings.
 
 A walk stays in the snapshot of one step, along edges of either direction. All of them read the snapshots that
 were handed in and nothing else.
@@ -21,7 +23,10 @@ STAY = 0.5
 
 @dataclass(frozen=True)
 class Walks:
-    """``steps`` (w,) int64 and ``nodes`` (w, length) int64, global node numbers; -1 pads the end."""
+    """Padded walks over steps.
+
+    ``steps`` (w,) int64 and ``nodes`` (w, length) int64, global node numbers; -1 pads the end.
+    """
 
     steps: np.ndarray
     nodes: np.ndarray
@@ -31,7 +36,9 @@ class Walks:
 
 
 def edge_started(snapshots: Snapshots, steps: np.ndarray, length: int, rng: Generator) -> Walks:
-    """Walk from a uniform anchor edge, in either direction, once for each entry of ``steps``.
+    """Walk from a uniform anchor edge, in either direction.
+
+    There is one walk for each entry of ``steps``.
 
     Onwards from the edge each node is a uniform neighbour of the one before, over all relations of the step.
     Such a walk can always turn back, so that none is short; at a step without an anchor edge it is all -1.
@@ -58,7 +65,9 @@ def edge_anchored(
     *,
     places: tuple[int, ...],
 ) -> Walks:
-    """Walk through each edge (source, target), extended on both sides through the snapshots only.
+    """Walk through each edge (source, target).
+
+    Walks are extended on both sides through the snapshots only.
 
     The edge stands at a uniform one of ``places`` and the place after it, in either direction. A node without
     a neighbour in its snapshot is followed by the node that it came from. Row i is a function of edge i, of
@@ -76,8 +85,10 @@ def edge_anchored(
 
 
 def middles(length: int) -> tuple[int, ...]:
-    """List the places at which an edge stands in the middle of a walk: one, or two where the number of edges
-    is even."""
+    """List the places of an edge in a walk's middle.
+
+    There is one, or two where the number of edges is even.
+    """
     return tuple(sorted({(length - 2) // 2, (length - 1) // 2}))
 
 
@@ -110,7 +121,9 @@ def _next(begin: np.ndarray, others: np.ndarray, here: int, before: int, coin: f
 def just(
     snapshots: Snapshots, steps: np.ndarray, starts: np.ndarray, length: int, rng: Generator
 ) -> np.ndarray:
-    """Walk by jump or stay from ``starts`` at ``steps``; (walks, length) int64, -1 where a walk ended.
+    """Walk by jump or stay from ``starts`` at ``steps``.
+
+    The result is (walks, length) int64, -1 where a walk ended.
 
     After k nodes of one type in a row the walk stays in the type with probability STAY^k where it can, and
     must where there is no other; a jump goes to a uniform one of the other neighbouring types, not to the one

@@ -1,1 +1,1 @@
-"""The frame of methods that hide named links and promise nothing, which alone reads a raw graph."""
+"""Methods that hide named links and promise nothing. Their frame, and only theirs, reads a raw graph."""

@@ -14,7 +14,9 @@ def room(nodes: int) -> int:
 
 
 def absent_pairs(taken: np.ndarray, nodes: int, wanted: int, rng: Rng) -> np.ndarray:
-    """Draw ``wanted`` distinct pairs that are not in ``taken``, uniform among all such; sorted int64 keys.
+    """Sample ``wanted`` distinct pairs that are not in ``taken``.
+
+    They are uniform among all such; sorted int64 keys.
 
     ``taken`` are sorted keys ``low * nodes + high``. Fewer where the graph has no room for more. Expected
     O((wanted + taken) log taken): of a graph that is half full or more every pair is looked at.

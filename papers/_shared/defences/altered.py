@@ -1,4 +1,4 @@
-"""The model of a defence: pairs with weights and directions; how it is made from a graph, and drawn from."""
+"""The model of a defence: weighted, directed pairs. How it is made from a graph, and sampled from."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ class AlteredModel(StoredCells, FittedModel):
     named: bool = False
 
     def training(self) -> Training:
-        """Return what may be published of how the weights were learned: nothing where links were named.
+        """Return the publishable account of how weights were learned.
+
+        It is nothing where links were named.
 
         Losses and AUCs are functions of the list; an AUC is a fraction whose denominator tells its length.
         """
@@ -60,7 +62,7 @@ class AlteredModel(StoredCells, FittedModel):
         return self.hidden
 
     def edge_weights(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return keys and weights of every relation where they are what is published; else nothing."""
+        """Return every relation's keys and weights, if published; else nothing."""
         if not self._weighted:
             return {}
         return {name: (columns["key"], columns["weight"]) for (name, _), columns in self.cells.items()}
@@ -70,7 +72,9 @@ class AlteredModel(StoredCells, FittedModel):
         return getattr(self.params, "release", None) == WEIGHTED
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """Draw one graph: every pair is a link with its weight for probability, by itself; ids are left out.
+        """Sample one graph, pairs independent by their weights.
+
+        Every pair is a link with its weight for probability; ids are left out.
 
         Where weights are published, every pair is drawn. The same ``rng`` state gives the same graph. Weights
         of one give the same links in every sample.
@@ -94,7 +98,7 @@ class AlteredModel(StoredCells, FittedModel):
         return np.sort(np.append(keys[forward], high[backward] * nodes + low[backward]))
 
     def save(self, folder: Path) -> None:
-        """Write the model to ``folder``; :func:`load_altered` gives back an equal one."""
+        """Write the model to ``folder``. :func:`load_altered` gives back an equal one."""
         super().save(folder)
         text = {
             "curves": {k: list(v) for k, v in self.told.curves.items()},
@@ -106,7 +110,7 @@ class AlteredModel(StoredCells, FittedModel):
 
 
 def load_altered(folder: Path, method: str, params: type[Parameters]) -> AlteredModel:
-    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
     stored = load_stored(folder, method, params)
     text = json.loads((folder / TRAINING).read_text(encoding="utf-8"))
     told = Training({k: tuple(v) for k, v in text["curves"].items()}, tuple(text["notes"]))
@@ -119,7 +123,7 @@ def load_altered(folder: Path, method: str, params: type[Parameters]) -> Altered
 def fit_altered(
     method: str, alter: Alter, graph: PrivateGraph, params: DefenceParams, progress: Progress
 ) -> AlteredModel:
-    """Fit ``method`` on all relations that ``alter`` takes, sensitive links taken out before."""
+    """Fit ``method`` on all relations that ``alter`` takes. Sensitive links are taken out before."""
     raw = graph.unprotected(REASON)
     taken = [each for each in raw.schema.edge_types if each.homogeneous and not each.public]
     names = [each.name for each in taken]
@@ -150,14 +154,17 @@ def fit_altered(
 
 
 def hidden_of(sensitive: SensitiveLinks, names: Sequence[str]) -> SensitiveLinks:
-    """Pick the sensitive links of the relations that a defence takes: what it hid."""
+    """Pick the sensitive links that a defence hid. They are of the relations that it takes."""
     return SensitiveLinks({k: v for k, v in sensitive.pairs.items() if k in names}, sensitive.list_id)
 
 
 def taken_apart(
     graph: Graph, name: str, sensitive: tuple[np.ndarray, np.ndarray]
 ) -> tuple[Visible, np.ndarray]:
-    """Separate the relation's pairs from its sensitive ones; return their directions too. O(m log m)."""
+    """Separate the relation's pairs from its sensitive ones.
+
+    Returned are their directions too. O(m log m).
+    """
     relation = graph.schema.edge_type(name)
     table, cell = graph.nodes[relation.source], graph.cell(name, None)
     source, target = cell.source.astype(np.int64), cell.target.astype(np.int64)

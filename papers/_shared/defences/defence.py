@@ -1,4 +1,6 @@
-"""The frame of defences: methods that publish an altered graph so that named links are hard to infer.
+"""The frame of defences of named links.
+
+They are methods that publish an altered graph so that named links are hard to infer.
 
 They read the raw graph, so the guarantee is ``none``. The sensitive links come from the curator's list; where
 there is none, a share of every relation's links is drawn at random and treated as such, for evaluation (the
@@ -39,7 +41,9 @@ def defence(
     altered: Callable[[Visible, Any, Rng, Progress], Altered],
     **answers: Any,
 ) -> Method:
-    """Make a defence, for relations without time inside one node type, each by itself.
+    """Make a defence of untimed relations.
+
+    They lie inside one node type, and each is by itself.
 
     A directed relation is treated as the pairs that it joins in either direction. A pair that is kept keeps
     its directions, a pair that is added points either way by a coin. ``altered(visible, params, rng,

@@ -1,4 +1,7 @@
-"""What a defence is shown of a relation and gives back, and the parameters that every defence has."""
+"""A defence's input, output and common parameters.
+
+What it is shown of a relation and gives back, and the parameters that every defence has.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ class DefenceParams(Parameters):
 
 @dataclass(frozen=True)
 class Visible:
-    """One relation as pairs of nodes ``low < high``, int64 keys ``low * nodes + high``, sorted.
+    """One relation as pairs of nodes ``low < high``.
+
+    They are int64 keys ``low * nodes + high``, sorted.
 
     ``links``: those that are not sensitive; ``sensitive``: the others. Directions are dropped; they are given
     back to the links that are kept. ``kind`` and ``table``: the nodes, for public attributes.
@@ -52,7 +57,9 @@ class Visible:
 
 @dataclass(frozen=True)
 class Altered:
-    """What a defence gives out of one relation: pairs, int64 keys, sorted, and their weights in (0, 1].
+    """A defence's output for one relation.
+
+    It is pairs, int64 keys, sorted, and their weights in (0, 1].
 
     A weight is the probability that the pair is a link of a sample. ``training`` tells how they were learned.
     """
@@ -63,7 +70,7 @@ class Altered:
 
 
 def merged(trainings: Mapping[str, Training]) -> Training:
-    """Merge the accounts of several relations' trainings; curves and notes are named after them."""
+    """Merge the accounts of several relations' trainings. Curves and notes are named after them."""
     if len(trainings) == 1:
         return next(iter(trainings.values()))
     curves = {

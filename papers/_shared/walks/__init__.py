@@ -1,1 +1,1 @@
-"""Walks of typed graphs over time: how their nodes are numbered, and walk generators without a guarantee."""
+"""Walks of typed graphs over time. How their nodes are numbered, and walk generators without a guarantee."""

@@ -1,4 +1,4 @@
-"""From generated walks to edges: pairs are counted, and drawn in proportion to their counts."""
+"""Edges from generated walks. Pairs are counted, and sampled in proportion to their counts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from papers._shared.walks.links import BACK, Labels
 
 @dataclass
 class Counted:
-    """How often each pair was generated in each cell: ``code`` is the cell's number times ``span``, plus the
-    pair's key. Sorted, each once."""
+    """How often each pair was generated in each cell.
+
+    ``code`` is the cell's number times ``span``, plus the pair's key. Sorted, each once.
+    """
 
     labels: Labels
     code: np.ndarray
@@ -28,12 +30,17 @@ class Counted:
 
     @property
     def span(self) -> int:
-        """More than any key; Python's own integer, so that what does not fit is an error."""
+        """Return a number above any key.
+
+        It is Python's own integer, so that what does not fit is an error.
+        """
         shapes = [self.labels.layout.shape(each) for each in self.labels.layout.relations]
         return max(each.source_count * each.target_count for each in shapes) + 1
 
     def with_walks(self, label: np.ndarray, nodes: np.ndarray) -> Counted:
-        """Add the pairs of walks: ``nodes`` (w, l + 1) global, ``label`` (w, l) of the links between them.
+        """Add the pairs of walks.
+
+        ``nodes`` (w, l + 1) are global, ``label`` (w, l) of the links between them.
 
         A pair counts in each cell of its label's group whose relation joins its types; loops do not.
         O(pairs * relations + pairs log pairs).
@@ -62,13 +69,15 @@ class Counted:
         return Counted(self.labels, *np.unique(np.concatenate(codes), return_counts=True))
 
     def short(self, wanted: Mapping[int, int]) -> int:
-        """Count the edges that are wanted of a group, beyond its distinct pairs."""
+        """Count the wanted edges of a group beyond its pairs. These are distinct."""
         groups = np.array(list(self.labels.groups.values()), dtype=np.int64)
         seen = np.bincount(groups[self.apart(None)[0] // self.span], minlength=max(groups) + 1)
         return sum(max(0, count - int(seen[group])) for group, count in wanted.items())
 
     def apart(self, rng: Rng | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return codes and counts, where a declared fact lets a pair, or a source, have one cell: that one.
+        """Return codes and counts, one cell where facts demand it.
+
+        Where a declared fact lets a pair, or a source, have one cell, it has that one.
 
         Which it is goes by the counts; without ``rng`` it is a likeliest one.
         """
@@ -88,7 +97,9 @@ class Counted:
         return self.code[kept], self.times[kept]
 
     def drawn(self, wanted: Mapping[int, int], rng: Rng) -> dict[CellKey, np.ndarray]:
-        """Draw sorted keys of every cell: ``wanted`` edges of each group, fewer where it has fewer pairs.
+        """Sample sorted keys of every cell.
+
+        There are ``wanted`` edges of each group, fewer where it has fewer pairs.
 
         In each group every node that was generated gets an edge first, as far as there are so many.
         """

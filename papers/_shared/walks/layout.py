@@ -1,4 +1,6 @@
-"""The public half of a typed graph with time: global node numbers over all types, and its relations.
+"""The public half of a typed graph with time.
+
+Global node numbers over all types, and its relations.
 
 A *learned* relation has its edges made by walks: those with time, or all of them where none has time. A graph
 without time has one step, number 0 here and None in its cells' names.
@@ -21,7 +23,7 @@ from core.privacy.queries import Shape
 
 @dataclass(frozen=True)
 class Relation:
-    """One protected relation: its declaration, and its ends as numbers of node types."""
+    """One protected relation. Its declaration, and its ends as numbers of node types."""
 
     declared: EdgeType
     source: int
@@ -36,7 +38,9 @@ class Relation:
 
 @dataclass(frozen=True)
 class Layout:
-    """The public half: node ``offset[type] + index`` stands for a type's node of that index.
+    """The public half of a typed graph.
+
+    Node ``offset[type] + index`` stands for a type's node of that index.
 
     ``types`` in the schema's order, ``offsets`` (types + 1,) int64, ``steps`` at least 1.
     """
@@ -49,7 +53,7 @@ class Layout:
 
     @classmethod
     def of(cls, schema: GraphSchema, counts: Mapping[str, int], edge_types: tuple[str, ...]) -> Layout:
-        """Lay out the protected relations ``edge_types`` over universes of the sizes ``counts``."""
+        """Lay out the protected relations ``edge_types``. They lie over universes of the sizes ``counts``."""
         types = tuple(kind.name for kind in schema.node_types)
         offsets = np.concatenate([[0], np.cumsum([counts[name] for name in types])]).astype(np.int64)
         declared = [schema.edge_type(name) for name in edge_types]
@@ -77,7 +81,7 @@ class Layout:
 
     @cached_property
     def allowed(self) -> np.ndarray:
-        """(types, types) bool, symmetric: which types may stand side by side in a walk."""
+        """Return which types may be neighbours in a walk. The result is (types, types) bool, symmetric."""
         mask = np.zeros((len(self.types), len(self.types)), dtype=bool)
         for relation in self.relations:
             mask[relation.source, relation.target] = mask[relation.target, relation.source] = True
@@ -93,7 +97,10 @@ class Layout:
         return Shape(relation.declared, int(sizes[relation.source]), int(sizes[relation.target]))
 
     def cells(self, learned: bool | None = None) -> list[tuple[CellKey, Relation]]:
-        """List every cell in declared order, or those of learned relations, or those of the others."""
+        """List cells in declared order.
+
+        They are all, or those of learned relations, or those of the others.
+        """
         return [
             ((relation.name, step), relation)
             for relation in self.relations
@@ -102,7 +109,7 @@ class Layout:
         ]
 
     def ends(self, relation: Relation, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the global nodes at both ends of a cell's keys; int64."""
+        """Return both global end nodes of a cell's keys; int64."""
         source, target = np.divmod(keys, self.shape(relation).target_count)
         return source + self.offsets[relation.source], target + self.offsets[relation.target]
 
@@ -116,7 +123,10 @@ class Layout:
 
 
 def keys_of(graph: Graph, layout: Layout) -> dict[CellKey, np.ndarray]:
-    """List the sorted keys of every cell of a graph: for public graphs, and variants without a guarantee."""
+    """List the sorted keys of every cell of a graph.
+
+    This is for public graphs, and variants without a guarantee.
+    """
     found = {}
     for (name, step), _ in layout.cells():
         cell = graph.cell(name, step)

@@ -1,4 +1,6 @@
-"""A raw graph as directed links with labels, and random walks along them.
+"""A raw graph as labelled directed links, and its walks.
+
+They are random walks along the links.
 
 An edge is two links, one a way. A link's label is what a walk says of it beside its two nodes: its step, and
 in ``typed`` walks its relation and direction too, so that labels in a row are a meta-path. In walks without
@@ -24,14 +26,17 @@ NEITHER, FORWARD, BACK = range(3)
 
 @dataclass(frozen=True)
 class Labels:
-    """How links are labelled: which cells share a group, and whether a relation's labels have a direction."""
+    """How links are labelled. Which cells share a group, and whether a relation's labels have a direction."""
 
     layout: Layout
     typed: bool
 
     @cached_property
     def groups(self) -> dict[CellKey, int]:
-        """The group of every cell: its own, or that of its step; relations without time come last."""
+        """Return the group of every cell.
+
+        It is its own, or that of its step; relations without time come last.
+        """
         cells = [cell for cell, _ in self.layout.cells()]
         if self.typed:
             return {cell: number for number, cell in enumerate(cells)}
@@ -56,7 +61,9 @@ def reverse(label: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Links:
-    """All links, sorted by the node that they leave, then by step; those without time come last.
+    """All links, sorted by their source, then by step.
+
+    The source is the node that they leave; those without time come last.
 
     ``start`` (nodes + 1,); ``head``, ``label``, ``step`` and ``back``, the same edge the other way, (2 m,).
     ``by_step``: links in order of step, those of step t at ``first[t] : first[t + 1]``.
@@ -100,7 +107,9 @@ class Links:
         return len(self.head) // 2
 
     def walks(self, count: int, length: int, window: int, rng: Rng) -> np.ndarray:
-        """Walk ``count`` times over ``length`` edges; the links walked, (count, length) int64.
+        """Walk ``count`` times over ``length`` edges.
+
+        Returned are the links walked, (count, length) int64.
 
         A walk starts at a uniform link, of a step or of none, and goes on along a uniform one of a step that
         is at most ``window`` away from the last one's, or of no step; back along its last edge too. A link of

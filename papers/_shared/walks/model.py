@@ -1,4 +1,4 @@
-"""The fitted walk generator, how it is trained on a raw graph, and the graphs that its walks make."""
+"""The fitted walk generator. How it is trained on a raw graph, and the graphs that its walks make."""
 
 from __future__ import annotations
 
@@ -69,11 +69,13 @@ class WalkModel(StoredCells, FittedModel):
         return found
 
     def training(self) -> Training:
-        """Return the loss of every batch, and whether walks lack pairs."""
+        """Return every batch's loss, and whether walks lack pairs."""
         return Training({"negative log-likelihood": self.losses}, self.notes, self.collapsed)
 
     def counted(self, rng: Rng, progress: Progress) -> Counted:
-        """Generate walks and count their pairs, again while a cell has too few; MOST_ROUNDS times at most.
+        """Generate walks and count their pairs.
+
+        This is repeated while a cell has too few, MOST_ROUNDS times at most.
 
         On the CPU, whatever the model was trained on. O(pairs * candidates of a label * dimensions).
         """
@@ -96,7 +98,9 @@ class WalkModel(StoredCells, FittedModel):
         return counted
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """Draw one synthetic graph over the same universe, nodes aligned by index and without ids.
+        """Sample one synthetic graph over the same universe.
+
+        Nodes are aligned by index and without ids.
 
         The same ``rng`` state gives the same graph.
         """
@@ -113,14 +117,14 @@ class WalkModel(StoredCells, FittedModel):
         return drawn_graph(self.schema, self.nodes, edges, rng)
 
     def save(self, folder: Path) -> None:
-        """Write the model to ``folder``; :func:`load` gives back an equal one."""
+        """Write the model to ``folder``. :func:`load` gives back an equal one."""
         super().save(folder)
         facts = {"losses": self.losses, "notes": self.notes, "collapsed": self.collapsed}
         tensor_files.save(folder / WEIGHTS, self.weights, facts)
 
 
 def load(folder: Path, method: str, params: type[WalkParams], typed: bool) -> WalkModel:
-    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
     stored = load_stored(folder, method, params)
     weights, facts = tensor_files.load(folder / WEIGHTS)
     told = {"losses": tuple(facts["losses"]), "notes": tuple(facts["notes"]), "collapsed": facts["collapsed"]}
@@ -128,7 +132,9 @@ def load(folder: Path, method: str, params: type[WalkParams], typed: bool) -> Wa
 
 
 def fit(method: str, raw: Graph, params: WalkParams, typed: bool, progress: Progress) -> WalkModel:
-    """Train a network on walks of every relation that is not public, and look its walks over.
+    """Train a network on walks, and check its walks.
+
+    The walks are of every relation that is not public.
 
     Without an edge there is nothing to learn, and samples are empty.
     """

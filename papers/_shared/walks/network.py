@@ -1,4 +1,6 @@
-"""A recurrent network that draws walks: a label, then a node that links of this label lead to, and so on.
+"""A recurrent network that samples walks.
+
+It samples a label, then a node that links of this label lead to, and so on.
 
 Its candidates are the ends of links, by label: a node at a step, in ``typed`` walks by relation and
 direction. A candidate's odds are the number of its links, times what the network makes of the walk so far;
@@ -27,9 +29,12 @@ UNSEEN = 1e-3
 
 @dataclass(frozen=True)
 class Candidates:
-    """``nodes`` (k,) global, label by label; those of label l are ``start[l] : start[l + 1]``. ``links``
+    """Candidate nodes by label.
+
+    ``nodes`` (k,) are global, label by label; those of label l are ``start[l] : start[l + 1]``. ``links``
     (k,): how many links lead there. ``first`` (labels,) and ``after`` (labels, labels): logs of how often a
-    walk begins with a label, and goes on with one."""
+    walk begins with a label, and goes on with one.
+    """
 
     nodes: torch.Tensor
     start: torch.Tensor
@@ -39,7 +44,10 @@ class Candidates:
 
     @classmethod
     def of(cls, links: Links, walked: np.ndarray) -> tuple[Candidates, np.ndarray]:
-        """Collect the ends of all links, and the labels of ``walked`` (w, l); also each link's candidate."""
+        """Collect candidates from all links, with each link's candidate.
+
+        They are the ends of all links, and the labels of ``walked`` (w, l).
+        """
         labels, nodes = links.labels.count, np.int64(links.labels.layout.nodes)
         code, place, times = np.unique(
             links.label * nodes + links.head, return_inverse=True, return_counts=True
@@ -56,7 +64,9 @@ class Candidates:
         return cls(*(torch.from_numpy(c).to(k) for c, k in zip(columns, kinds, strict=True))), place
 
     def going_on(self, nodes: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        """Return logs of how often a walk that came to ``nodes`` by ``label`` goes on with each label.
+        """Compute the logs of each label's transition frequencies.
+
+        They are how often a walk that came to ``nodes`` by ``label`` goes on with it.
 
         Shape (..., labels); minus infinity for links that the node has none of.
         """
@@ -73,7 +83,10 @@ class Candidates:
 
 
 class Network(nn.Module):
-    """What a candidate's odds are multiplied by, given the nodes and labels before it."""
+    """The network behind a candidate's odds.
+
+    They are multiplied by what it computes, given the nodes and labels before it.
+    """
 
     def __init__(self, nodes: int, labels: int, candidates: int, dimensions: int) -> None:
         super().__init__()
@@ -94,22 +107,27 @@ class Network(nn.Module):
     def read(
         self, nodes: torch.Tensor, label: torch.Tensor, state: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Read (w, l) nodes and labels; the outputs (w, l, 2 d), and the state after them."""
+        """Read (w, l) nodes and labels. Returned are the outputs (w, l, 2 d), and the state after them."""
         found: tuple[torch.Tensor, torch.Tensor] = self.cell(self.node(nodes) + self.label(label), state)
         return found
 
     def wanted(self, output: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        """Compute what the next node's vector should be like, where its label is known; (..., d)."""
+        """Compute the wanted vector of the next node.
+
+        It is what this should be like, where its label is known; (..., d).
+        """
         hidden = self.to_hidden(torch.cat([output, self.label(label)], -1))
         wanted: torch.Tensor = self.to_wanted(functional.gelu(hidden))
         return wanted
 
     def odds(self, wanted: torch.Tensor, nodes: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-        """Compute the logs of the factors of ``places``, candidates with these nodes; (w, k)."""
+        """Compute the logs of the factors of ``places``. They are candidates with these nodes; (w, k)."""
         return torch.addmm(self.shift[places], wanted, self.offered(nodes).T)
 
     def loss(self, candidates: Candidates, place: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        """Compute the mean negative log-likelihood of a place of walks: candidates and labels, (w, l + 1).
+        """Compute the mean negative log-likelihood of walks' places.
+
+        Places are candidates and labels, (w, l + 1).
 
         Labels but the first two, which say the same; of labels with many candidates against a sample.
         """
@@ -143,7 +161,10 @@ class Network(nn.Module):
         return functional.cross_entropy(values, target - candidates.start[label], reduction="sum")
 
     def walk(self, candidates: Candidates, count: int, length: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Draw walks: global nodes (count, length + 1) and the labels between them (count, length)."""
+        """Sample walks.
+
+        They are global nodes (count, length + 1) and the labels between them (count, length).
+        """
         label = _drawn(candidates.first.expand(count, -1))
         output = torch.zeros(count, 2 * self.label.embedding_dim, device=label.device)
         state: torch.Tensor | None = None
@@ -175,7 +196,7 @@ class Network(nn.Module):
 
 
 def offered(candidates: Candidates, label: int, most: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return places to choose from, and logs of what their odds begin with.
+    """Return places to choose from, with initial log odds.
 
     All of a label's up to ``most``; of more a sample by their links, which cancels those.
     """
@@ -190,7 +211,7 @@ def offered(candidates: Candidates, label: int, most: int) -> tuple[torch.Tensor
 
 
 def turned(label: torch.Tensor) -> torch.Tensor:
-    """Turn labels round, as :func:`papers._shared.walks.links.reverse` does."""
+    """Reverse labels, as :func:`papers._shared.walks.links.reverse` does."""
     way = label % 3
     return label - way + torch.where(way > 0, 3 - way, way)
 

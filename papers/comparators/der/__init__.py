@@ -50,7 +50,10 @@ def most_groups(params: DERParams, nodes: int) -> int:
 
 
 def cell_reads(params: DERParams, nano_epsilon: int) -> dict[str, int]:
-    """Return what every cell pays at least for its number of edges, and for the degrees of its order."""
+    """Return every cell's least payment for edges and order.
+
+    It is for its number of edges, and for the degrees of its order.
+    """
     count, rest = divide(nano_epsilon, params.count_share)
     if params.order == "given":
         return {"edge_count": count}
@@ -61,7 +64,7 @@ def cell_reads(params: DERParams, nano_epsilon: int) -> dict[str, int]:
 
 
 def parts() -> Parts:
-    """Pay for order and tree, and place edges in its regions."""
+    """Return paying for order and tree, and placing edges. They are placed in the tree's regions."""
     from papers.comparators.der.draw import draw
     from papers.comparators.der.tree import fit
 

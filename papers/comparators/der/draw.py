@@ -1,4 +1,7 @@
-"""A graph from DER's regions: distinct node pairs placed uniformly in each. Free: it reads the model only."""
+"""A graph from DER's regions.
+
+Distinct node pairs are placed uniformly in each. Free: it reads the model only.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def draw(columns: Columns, nodes: int, params: DERParams, rng: Rng) -> np.ndarray:
-    """Draw sorted int64 keys ``low * nodes + high``: as many as the noisy number of edges. O(m log m)."""
+    """Sample sorted int64 keys ``low * nodes + high``.
+
+    There are as many as the noisy number of edges. O(m log m).
+    """
     level, row, column = (columns[name].astype(np.int64) for name in ("level", "row", "column"))
     room = rooms(level, row, column, nodes)
     mass = fill(columns["mass"].astype(np.float64), room, int(columns["edges"][0]))
@@ -36,7 +42,7 @@ def pair_at(
     column: np.ndarray,
     nodes: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two positions of the pair of that rank in its region.
+    """Return both positions of a region's pair of that rank.
 
     Off the diagonal row by row. On it, rank r is the pair (i, i + d mod s) with i = r mod s, d = r div s + 1:
     each pair of s positions once, in integers.

@@ -1,4 +1,7 @@
-"""What DER pays for: the order of the nodes and a noisy quadtree, made consistent."""
+"""What DER pays for: an order and a tree.
+
+The order is of the nodes, the tree a noisy quadtree, made consistent.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +49,10 @@ def depth_of(nodes: int, params: DERParams) -> int:
 def fit(
     cell: PrivateCell, nodes: int, nano_epsilon: int, params: DERParams, rng: Rng
 ) -> dict[str, np.ndarray]:
-    """Pay for ``order`` (n,) the node at each position; ``level``, ``row``, ``column`` and ``mass`` of every
-    region that was left whole; ``edges`` (1,) the noisy number of edges.
+    """Pay for order, regions and number of edges.
+
+    ``order`` (n,) is the node at each position; ``level``, ``row``, ``column`` and ``mass`` are of every
+    region that was left whole; ``edges`` (1,) is the noisy number of edges.
 
     Costs ``nano_epsilon`` at most; every call pays for the same reads, whatever they find. O(n log n + m *
     depth + 4^depth).

@@ -31,7 +31,7 @@ from papers.comparators.dgg.params import DGGParams
 
 
 def cell_reads(params: DGGParams, nano_epsilon: int) -> dict[str, int]:
-    """Return what the count and the degrees of every cell cost."""
+    """Return the cost of every cell's count and degrees."""
     count, degrees = divide(nano_epsilon, params.count_share)
     return {"edge_count": count, "degrees": degrees}
 

@@ -1,4 +1,7 @@
-"""DGG's two functions: the noisy degrees of a cell, and a graph with affinity blocks from them."""
+"""DGG's two functions, fit and sampling.
+
+The noisy degrees of a cell, and a graph with affinity blocks from them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
 def fit(
     cell: PrivateCell, nodes: int, nano_epsilon: int, params: DGGParams, rng: Rng
 ) -> Mapping[str, np.ndarray]:
-    """Pay for ``degree``: float64 (n,), in 0..n-1, summing to twice the noisy edge count. O(n log n + m).
+    """Pay for ``degree``, float64 (n,), in 0..n-1.
+
+    They sum to twice the noisy edge count. O(n log n + m).
 
     Cost: ``nano_epsilon``. Sensitivities: edge_count 1, degrees 2 in L1.
     """
@@ -32,7 +37,9 @@ def fit(
 
 
 def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DGGParams, rng: Rng) -> np.ndarray:
-    """Draw sorted keys of one graph: block edges first, then the matching of what the degrees leave.
+    """Sample sorted keys of one graph.
+
+    Block edges come first, then the matching of what the degrees leave.
 
     The blocks hold about as many pairs as the graph has edges, so listing them is linear. O(m log m).
     """
@@ -47,7 +54,9 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DGGParams, rng: 
 
 
 def affinity_blocks(degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """Order nodes of degree 2 and more by degree, ties at random, and return where each block starts.
+    """Order nodes by degree, and return where blocks start.
+
+    They are nodes of degree 2 and more, ties at random.
 
     A block whose smallest degree is d holds d + 1 nodes; the last one may hold fewer. O(n log n).
     """

@@ -1,4 +1,7 @@
-"""Compiled kernels of :mod:`papers.comparators.dgg.draw`: pairs that are linked inside affinity blocks."""
+"""Compiled kernels that link pairs inside affinity blocks.
+
+They belong to :mod:`papers.comparators.dgg.draw`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from core.privacy.entropy import Generator
 def linked_pairs(
     order: np.ndarray, starts: np.ndarray, density: float, nodes: int, rng: Generator
 ) -> np.ndarray:
-    """Link every pair of nodes of one block with probability ``density``; uint64 keys, block by block.
+    """Link pairs inside blocks with probability ``density``.
+
+    It is every pair of nodes of one block; uint64 keys, block by block.
 
     ``order``: nodes, block after block; ``starts``: where each block begins. O(pairs) time; eight bytes for
     each key, and for as many more as their number may exceed what is expected.

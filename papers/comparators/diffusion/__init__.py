@@ -79,12 +79,12 @@ def accelerator(params: DiffusionParams, public: PublicFacts, nodes: Mapping[str
 
 
 def carries_nodes(params: DiffusionParams) -> bool:
-    """Tell whether nodes of a release carry what protected attributes the schema declares."""
+    """Tell whether a release carries protected node attributes. They are those that the schema declares."""
     return params.node_attributes
 
 
 def node_values_plan(plan: PrivacyPlan) -> PrivacyPlan:
-    """Return the part of the plan that reads node attributes: all of it."""
+    """Return the part of the plan for node attributes. It is all of it."""
     return plan
 
 

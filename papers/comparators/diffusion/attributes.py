@@ -1,4 +1,4 @@
-"""Attributes of nodes by discrete diffusion towards their marginals, and what else is known of nodes."""
+"""Attributes of nodes by discrete diffusion towards their marginals. Also what else is known of nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_COLUMNS = 32
 
 
 class ValueDenoiser(nn.Module):
-    """A row's own values from noisy ones; ``sizes``: how many bins each attribute has."""
+    """A row's own values from noisy ones. ``sizes``: how many bins each attribute has."""
 
     def __init__(self, sizes: Sequence[int], inputs: int) -> None:
         super().__init__()
@@ -34,14 +34,17 @@ class ValueDenoiser(nn.Module):
     def forward(
         self, noisy: torch.Tensor, degrees: torch.Tensor, inputs: torch.Tensor, share: float
     ) -> tuple[torch.Tensor, ...]:
-        """Compute (n, bins) logits of each attribute, where a ``share`` of values was drawn anew."""
+        """Compute (n, bins) logits of each attribute. A ``share`` of values was sampled anew."""
         facts = torch.stack([torch.log1p(degrees), torch.full_like(degrees, share)], 1)
         found: torch.Tensor = self.net(torch.cat([one_hot(noisy, self.sizes), facts, inputs], 1))
         return tuple(torch.split(found, list(self.sizes), 1))
 
 
 def one_hot(values: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
-    """Write (n, attributes) bins as (n, sum of sizes) zeros and ones; a missing value, -1, as zeros."""
+    """Encode (n, attributes) bins as (n, sum of sizes) indicators.
+
+    They are zeros and ones; a missing value, -1, is zeros.
+    """
     parts = [
         nn.functional.one_hot(values[:, k].clamp(min=0), size) * (values[:, k] >= 0)[:, None]
         for k, size in enumerate(sizes)
@@ -50,7 +53,7 @@ def one_hot(values: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
 
 
 def marginals(values: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
-    """How frequent the bins of each attribute are; those of one without any value are alike."""
+    """Compute each attribute's bin frequencies. Those of one without any value are alike."""
     counts = [np.bincount(values[:, k][values[:, k] >= 0], minlength=size) for k, size in enumerate(sizes)]
     return [(each + 1e-9) / (each + 1e-9).sum() for each in counts]
 
@@ -70,7 +73,7 @@ def learned(
     rng: Rng,
     tick: Callable[[int], None],
 ) -> list[float]:
-    """Train on (n, attributes) bins, -1 where a value is missing; return the curve."""
+    """Train on (n, attributes) bins, and return the curve. A bin is -1 where a value is missing."""
     place = inputs.device
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
     curve = []
@@ -100,7 +103,7 @@ def learned(
 def dealt(
     degrees: np.ndarray, inputs: torch.Tensor, network: ValueDenoiser, law: Sequence[np.ndarray], rng: Rng
 ) -> np.ndarray:
-    """Draw (n, attributes) bins: from noise, each step guesses all values and puts less noise to them."""
+    """Sample (n, attributes) bins from noise. Each step guesses all values and puts less noise to them."""
     place = inputs.device
     degree = torch.from_numpy(degrees).to(place, torch.float32)
     found = _noise(law, len(degrees), rng)
@@ -118,7 +121,9 @@ def dealt(
 
 
 def public_inputs(kind: NodeType, tables: Sequence[NodeTable]) -> list[np.ndarray]:
-    """What public attributes tell of the nodes of some types that all declare them as ``kind`` does.
+    """Encode the public attributes of types that declare alike.
+
+    They all declare them as ``kind`` does.
 
     float32 (n, d) each: categories as zeros and ones, numbers and vectors standardised; of many columns the
     leading directions. Missing values are zeros.

@@ -1,4 +1,6 @@
-"""The denoiser of edges: which node the other end of a removed edge is, told from the edges that are left.
+"""The denoiser of edges.
+
+It predicts which node the other end of a removed edge is, from the edges that are left.
 
 A graph network of two layers reads the partial graph; a pair's score is a product of both nodes' rows, plus
 what the paths of two and three edges between them are worth to the first node. Without training the score is
@@ -68,7 +70,10 @@ class Denoiser(nn.Module):
             nn.init.zeros_(each.bias)
 
     def rows(self, partial: Partial, place: torch.device) -> tuple[torch.Tensor, ...]:
-        """Compute queries (n, width), keys (n, width), biases (n,) and what BETWEEN is worth (n, 6)."""
+        """Compute queries, keys, biases and BETWEEN's worth by node.
+
+        They are (n, width), (n, width), (n,) and (n, 6).
+        """
         there = np.diff(partial.matrix.indptr)
         share = np.full(len(there), there.sum() / max(partial.degrees.sum(), 1))
         logs = np.log1p(np.stack([partial.degrees, there, partial.missing], 1))
@@ -91,7 +96,9 @@ class Denoiser(nn.Module):
         columns: np.ndarray,
         missing: np.ndarray,
     ) -> torch.Tensor:
-        """Compute (sources, columns) log odds that a removed edge of a source leads to a column.
+        """Compute log odds of removed edges between sources and columns.
+
+        They are (sources, columns), that an edge of a source leads to a column.
 
         ``missing``: how many edges the nodes lack besides. A node is barred to itself, to those it is linked
         with, and where it lacks none. Columns that no path of two reaches stand for all that were not looked
@@ -117,7 +124,9 @@ class Denoiser(nn.Module):
 def paths(
     matrix: sp.csr_array, source: np.ndarray, columns: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Look at the paths from each source to each column; float32 (sources, columns) each.
+    """Score the paths from each source to each column.
+
+    They are float32 (sources, columns) each.
 
     Returned are the edges, the paths of two edges, and five features: whether there are paths of two, the
     log of their number, their number weighted by the middle's degree (resource allocation), whether there are
@@ -138,8 +147,11 @@ def paths(
 
 
 def candidates(partial: Partial, source: np.ndarray, drawn: np.ndarray, also: np.ndarray) -> np.ndarray:
-    """Choose the columns to look at: all nodes where they are few, else ``drawn``, ``also`` and those at two
-    steps of a source; sorted, int64."""
+    """Choose the columns to look at.
+
+    They are all nodes where they are few, else ``drawn``, ``also`` and those at two steps of a source;
+    sorted, int64.
+    """
     nodes = len(partial.degrees)
     if nodes <= EXACT_COLUMNS:
         return np.arange(nodes)

@@ -1,4 +1,7 @@
-"""Edges by discrete diffusion: training on graphs some of whose edges were removed, and adding edges."""
+"""Edges by discrete diffusion.
+
+Training is on graphs some of whose edges were removed; then edges are added.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,10 @@ LAST_ROUNDS = 16
 
 @dataclass(frozen=True)
 class Whole:
-    """A graph to learn from: sorted keys ``low * nodes + high``, and what is known of its nodes; see
-    :class:`Partial`."""
+    """A graph to learn from.
+
+    It is sorted keys ``low * nodes + high``, and what is known of its nodes; see :class:`Partial`.
+    """
 
     nodes: int
     keys: np.ndarray
@@ -45,7 +50,9 @@ def trained(
     place: torch.device,
     tick: Callable[[int], None],
 ) -> tuple[list[float], bool]:
-    """Train the network on all graphs; return its curve, and whether it diverged.
+    """Train the network on all graphs.
+
+    Returned are its curve, and whether it diverged.
 
     Each step removes a random share of one graph's edges, every edge by itself, and asks for one end of
     removed edges, given the other. The loss is the cross entropy over candidates. A step whose loss is not
@@ -102,7 +109,9 @@ def drawn(
     rng: Rng,
     place: torch.device,
 ) -> np.ndarray:
-    """Draw sorted keys of a graph of about these degrees, from the empty graph on.
+    """Sample sorted keys of a graph of about these degrees.
+
+    It begins with the empty graph.
 
     Every step adds an equal part of the edges: their first ends by what nodes lack, the others by the
     denoiser. No node gets more edges than its degree; ends that find nobody are left out.
@@ -152,7 +161,7 @@ def _added(partial: Partial, network: Denoiser, wanted: int, rng: Rng, place: to
 
 
 def communities(whole: Whole) -> np.ndarray:
-    """Find the graph's communities by NetworKit's refined Louvain method; int64 (n,). Near-linear."""
+    """Detect communities by NetworKit's refined Louvain method; int64 (n,). Near-linear."""
     nk = networkit()
     nk.setNumberOfThreads(1)
     nk.setSeed(1, False)

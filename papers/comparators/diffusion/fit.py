@@ -1,4 +1,4 @@
-"""The fit of ``diffusion``: it reads the raw graph, under no guarantee."""
+"""The fit of ``diffusion``, on the raw graph. There is no guarantee."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ VALUE_STEPS = 500
 def fit_diffusion(
     method: str, graph: PrivateGraph, params: DiffusionParams, progress: Progress
 ) -> DiffusionModel:
-    """Train a denoiser of edges for every undirected relation inside a node type that is not public, and one
-    of values for every node type that has some to synthesise; the graphs of a collection share both."""
+    """Train denoisers of edges and of values.
+
+    There is one of edges for every undirected relation inside a node type that is not public, and one of
+    values for every node type that has some to synthesise; the graphs of a collection share both.
+    """
     raw, rng = graph.unprotected(REASON), noise_generator()
     ticks = Ticks(progress, "denoisers")
     taken = [each for each in raw.schema.edge_types if each.homogeneous and not each.directed]
@@ -91,12 +94,15 @@ def fit_diffusion(
 
 
 def kinds_together(schema: GraphSchema, kinds: Sequence[NodeType]) -> list[list[NodeType]]:
-    """Group node types whose attributes are the same: all in a collection, else each by itself."""
+    """Group node types with equal attributes. In a collection all are one group, else each is by itself."""
     return [[*kinds]] if schema.collection is not None and kinds else [[kind] for kind in kinds]
 
 
 def values_of(raw: Graph, kind: str) -> np.ndarray:
-    """The bins of a type's synthesised attributes, int64 (n, attributes), -1 where there is no value."""
+    """Return the bins of a type's synthesised attributes.
+
+    They are int64 (n, attributes), -1 where there is no value.
+    """
     table = raw.nodes[kind]
     columns = [
         places_of(each, table.attributes[each.name])

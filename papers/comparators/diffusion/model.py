@@ -1,4 +1,4 @@
-"""The fitted model of ``diffusion``: degrees, denoisers, and how a graph is drawn from them."""
+"""The fitted model of ``diffusion``. Degrees, denoisers, and how a graph is sampled from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ WEIGHTS = "weights.safetensors"
 
 
 def families(schema: GraphSchema, names: tuple[str, ...]) -> dict[str, int]:
-    """Number the relations by the denoiser that they share: one for a collection, else each its own."""
+    """Number the relations by the denoiser that they share.
+
+    It is one for a collection, else each has its own.
+    """
     return {name: 0 if schema.collection is not None else k for k, name in enumerate(names)}
 
 
@@ -54,7 +57,7 @@ class DiffusionModel(StoredCells, FittedModel):
         return Training(self.curves, self.notes, self.collapsed)
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """Draw values of nodes, then edges by them, relation by relation."""
+        """Sample values of nodes, then edges by them. Edges are sampled relation by relation."""
         with one_thread() as place:
             inputs, values = {}, {}
             for kind in self.schema.node_types:
@@ -85,7 +88,7 @@ class DiffusionModel(StoredCells, FittedModel):
         return with_values(graph, named, rng)
 
     def degrees_of(self, kind: str) -> np.ndarray:
-        """Add up the degrees of a type's nodes over all relations."""
+        """Sum a type's degrees over all relations."""
         return sum(
             (
                 columns["degrees"]
@@ -106,7 +109,7 @@ class DiffusionModel(StoredCells, FittedModel):
         return {name: value.to(place) for name, value in tensor_files.part(prefix, self.weights).items()}
 
     def save(self, folder: Path) -> None:
-        """Write the model to ``folder``; :func:`load` gives back an equal one."""
+        """Write the model to ``folder``. :func:`load` gives back an equal one."""
         super().save(folder)
         facts: dict[str, Any] = {
             "curves": {name: list(values) for name, values in self.curves.items()},
@@ -122,13 +125,13 @@ def _shared(schema: GraphSchema, kind: str) -> str:
 
 
 def coded(kind: Any, values: np.ndarray, place: torch.device) -> torch.Tensor:
-    """Write the bins of a type's synthesised attributes as zeros and ones."""
+    """Encode a type's synthesised bins as zeros and ones."""
     sizes = [node_bins(each).count for each in synthesised(kind)]
     return one_hot(torch.from_numpy(values), sizes).to(place)
 
 
 def load(folder: Path, method: str, params: type[Parameters]) -> DiffusionModel:
-    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
     stored = load_stored(folder, method, params)
     tensors, facts = tensor_files.load(folder / WEIGHTS)
     return DiffusionModel(

@@ -53,7 +53,7 @@ def most_groups(params: DKParams, nodes: int) -> int:
 
 
 def cell_reads(params: DKParams, nano_epsilon: int) -> dict[str, int]:
-    """Return what every cell pays for its counts, degrees and pairs of degree classes."""
+    """Return each cell's cost of counts, degrees and class pairs. These are pairs of degree classes."""
     if params.order == 1:
         count, degrees = divide(nano_epsilon, params.count_share)
         return {"edge_count": count, "sorted_degrees": degrees}
@@ -62,7 +62,7 @@ def cell_reads(params: DKParams, nano_epsilon: int) -> dict[str, int]:
 
 
 def parts() -> Parts:
-    """Pay for degrees and their pairs, and match ends by them."""
+    """Return paying for degrees and pairs, and matching ends."""
     from papers.comparators.dp_dk.draw import draw, fit
 
     return Parts(fit, draw)

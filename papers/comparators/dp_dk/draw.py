@@ -1,4 +1,4 @@
-"""The two functions of dK-1 and dK-2: the noisy columns of a cell, and a graph that meets them."""
+"""The two functions of dK-1 and dK-2. The noisy columns of a cell, and a graph that meets them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def fit(
 
 
 def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DKParams, rng: Rng) -> np.ndarray:
-    """Draw sorted keys of a simple graph that meets the degrees, and in order 2 class totals. O(m log m)."""
+    """Sample sorted keys of a simple graph with the degrees.
+
+    In order 2 it meets class totals too. O(m log m).
+    """
     if params.order == 1:
         degrees = rng.permutation(integers(columns["degree"], rng))
         return matched(degrees, np.zeros(nodes, dtype=np.int64), one_block(int(degrees.sum())), rng)
@@ -72,7 +75,9 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DKParams, rng: R
 
 
 def thresholds(nodes: int, ratio: float) -> np.ndarray:
-    """List the least degree of every class but the first (degree 0): 1, and on by ``ratio``, at least by 1.
+    """List the least degree of every class but the first.
+
+    The first has degree 0; others begin at 1, and on by ``ratio``, at least by 1.
 
     Public: a function of the universe's size and a parameter. int64, ascending, below ``nodes``.
     """
@@ -84,7 +89,7 @@ def thresholds(nodes: int, ratio: float) -> np.ndarray:
 
 
 def degree_class(noisy: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Return the class 0..len(bounds) of every noisy degree; int64."""
+    """Classify every noisy degree in 0..len(bounds); int64."""
     return np.searchsorted(bounds, noisy, side="right").astype(np.int64)
 
 

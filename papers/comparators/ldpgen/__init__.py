@@ -39,7 +39,7 @@ from papers.comparators.ldpgen.params import LDPGenParams
 
 
 def cell_reads(params: LDPGenParams, nano_epsilon: int) -> dict[str, int]:
-    """Return what every report of a cell's nodes costs at least."""
+    """Return the least cost of every report. Reports are of a cell's nodes."""
     return {"group_degrees": min(divide(nano_epsilon, *[1 / params.reports] * (params.reports - 1)))}
 
 

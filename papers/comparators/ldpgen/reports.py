@@ -1,4 +1,4 @@
-"""LDPGen's rounds of reports on one snapshot, and how a graph is drawn from the last one."""
+"""LDPGen's rounds of reports on one snapshot. A graph is sampled from the last one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ STARTS = 3
 
 
 def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LDPGenParams, rng: Rng) -> Columns:
-    """Pay for groups and the reports towards them, at ``nano_epsilon`` in all.
+    """Pay for groups and reports, at ``nano_epsilon`` in all.
+
+    Reports are towards the groups.
 
     Columns: ``labels`` int32 (n,) groups 0..k-1; ``weights`` float32 (n * k,), the node's non-negative number
     of edges to every group; ``edges`` float64 (k(k+1)/2,), those of every pair of groups. ``rng`` makes
@@ -47,7 +49,10 @@ def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LDPGenParams, 
 
 
 def report(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
-    """Pay for every node's noisy numbers of edges to the groups; int64 (n, k). Costs ``nano_epsilon``."""
+    """Pay for every node's noisy edges to the groups.
+
+    They are numbers, int64 (n, k). Costs ``nano_epsilon``.
+    """
     count = int(labels.max()) + 1
     noisy = cell.laplace(
         "group_degrees", nano_epsilon=nano_epsilon, purpose=purpose, labels=labels, groups=count
@@ -56,7 +61,10 @@ def report(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, purpose: st
 
 
 def group(vectors: np.ndarray, most: int, rng: Rng) -> np.ndarray:
-    """Group like noisy vectors, ``most`` groups 0..k-1 at most, by k-means; int64 (n,). O(n k^2)."""
+    """Cluster noisy vectors by k-means, into ``most`` groups at most.
+
+    Groups are 0..k-1; int64 (n,). O(n k^2).
+    """
     from sklearn.cluster import KMeans
 
     points = vectors.astype(np.float64)
@@ -68,7 +76,9 @@ def group(vectors: np.ndarray, most: int, rng: Rng) -> np.ndarray:
 
 
 def totals(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Estimate non-negative numbers of edges between groups i <= j, row by row; float64 (k(k+1)/2,).
+    """Estimate non-negative edge counts between groups i <= j.
+
+    They are row by row; float64 (k(k+1)/2,).
 
     Both groups report each of them, with a noise that grows with the group: the sums are weighed by the other
     group's size, which is the ratio of their precisions. Inside a group every edge is reported twice.
@@ -82,7 +92,9 @@ def totals(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def draw(columns: Columns, nodes: int, params: LDPGenParams, rng: Rng) -> np.ndarray:
-    """Draw each pair of groups its number of distinct pairs; sorted keys ``low * nodes + high``.
+    """Sample each pair of groups its number of distinct pairs.
+
+    Returned are sorted keys ``low * nodes + high``.
 
     The end in group i of an edge to group j is drawn by the nodes' reported edges to j. The layout holds an
     entry for every node and group; entries of group i towards j are one community, i * k + j.

@@ -1,4 +1,4 @@
-"""One snapshot of PrivGraph: what it pays for, and how a graph is drawn from that."""
+"""One snapshot of PrivGraph. What it pays for, and how a graph is sampled from that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: PrivGraphParams, rng: Rng) -> Columns:
-    """Pay for partition, degrees inside communities and edge counts between them, at ``nano_epsilon`` in all.
+    """Pay for partition, degrees and edge counts.
+
+    Degrees are inside communities, counts between them, at ``nano_epsilon`` in all.
 
     Columns: ``labels`` int32 (n,) communities 0..k-1; ``inside`` float32 (n,) degrees; ``row``, ``column``
     int32 and ``edges`` float64, the pairs of communities that have edges. None is negative. ``rng`` makes
@@ -50,7 +52,9 @@ def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: PrivGraphParam
 
 
 def draw(columns: Columns, nodes: int, params: PrivGraphParams, rng: Rng) -> np.ndarray:
-    """Draw each block its noisy number of distinct pairs; sorted keys ``low * nodes + high``.
+    """Sample each block its noisy number of distinct pairs.
+
+    Returned are sorted keys ``low * nodes + high``.
 
     Ends are drawn by degree inside a community and uniformly between two. O(m log m + n log n + k^2).
     """

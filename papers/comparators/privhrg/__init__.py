@@ -38,13 +38,16 @@ def most_groups(params: PrivHRGParams, nodes: int) -> int:
 
 
 def cell_reads(params: PrivHRGParams, nano_epsilon: int) -> dict[str, int]:
-    """Return what every cell pays for the edges between leaves, and for those of dendrogram nodes."""
+    """Return each cell's cost of evidence and counts.
+
+    They are the edges between leaves, and those of dendrogram nodes.
+    """
     _, evidence, rest = divide(nano_epsilon, params.adjust_share, params.evidence_share)
     return {"group_matrix": evidence, "pair_classes": rest}
 
 
 def parts() -> Parts:
-    """Pay for evidence and counts, and draw uniformly at each dendrogram node."""
+    """Return paying for evidence and counts, and uniform sampling. It is uniform at each dendrogram node."""
     from papers.comparators.privhrg.draw import draw, fit
 
     return Parts(fit, draw)

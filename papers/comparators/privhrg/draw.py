@@ -1,4 +1,4 @@
-"""PrivHRG's two functions: a dendrogram with noisy counts, and a graph drawn from it."""
+"""PrivHRG's two functions, fit and sampling. A dendrogram with noisy counts, and a graph sampled from it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ def fit(
 
 
 def draw(columns: Mapping[str, np.ndarray], nodes: int, params: PrivHRGParams, rng: Rng) -> np.ndarray:
-    """Draw each dendrogram node's edges, uniform over its pairs; sorted keys of one graph. O(m log m)."""
+    """Sample each dendrogram node's edges, uniform over its pairs.
+
+    Returned are sorted keys of one graph. O(m log m).
+    """
     start, middle, stop = columns["start"], columns["middle"], columns["stop"]
     room = _pairs(start, middle, stop)
     block, rank = distinct(np.minimum(integers(columns["edges"], rng), room), room, rng)
@@ -81,7 +84,9 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: PrivHRGParams, r
 
 
 def layout(children: np.ndarray, leaves: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return each leaf's place in the dendrogram's order, int64 (k,), and every node's (start, middle, stop).
+    """Return each leaf's place and every node's span.
+
+    The place is in the dendrogram's order, int64 (k,), the span (start, middle, stop).
 
     In such places, int64 (2k-1, 3): its left side is start..middle, its right one middle..stop; a leaf has no
     left side.
@@ -103,7 +108,7 @@ def layout(children: np.ndarray, leaves: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ancestors(spans: np.ndarray, leaves: int) -> np.ndarray:
-    """Find the lowest common ancestor of every two leaf places; symmetric int64 (k, k)."""
+    """Compute the lowest common ancestor of every leaf pair. It is by leaf places; symmetric int64 (k, k)."""
     table = np.empty((leaves, leaves), dtype=np.int64)
     for node, (start, middle, stop) in enumerate(spans.tolist()):
         if middle == start:

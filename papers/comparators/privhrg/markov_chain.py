@@ -1,4 +1,6 @@
-"""The Markov chain over dendrograms (Clauset, Moore, Newman 2008), on noisy counts between leaves.
+"""The Markov chain over dendrograms, on noisy counts.
+
+Counts are between leaves. Source: Clauset, Moore, Newman 2008.
 
 A dendrogram over k leaves has nodes 0..k-1 (leaves) and k..2k-2 (internal, the last one being the root of
 the start; the root keeps its number). ``children`` is int64 (2k-1, 2), -1 for leaves.
@@ -17,7 +19,10 @@ HOTTEST = 1e-5  # inverse temperature of the first step; the last one's is 1
 
 
 def balanced(leaves: int) -> np.ndarray:
-    """Make the start: neighbours in leaf order joined, level by level; the last node is the root."""
+    """Build the balanced start dendrogram.
+
+    Neighbours in leaf order are joined, level by level; the last node is the root.
+    """
     children = np.full((2 * leaves - 1, 2), -1, dtype=np.int64)
     level, fresh = list(range(leaves)), leaves
     while len(level) > 1:
@@ -31,7 +36,9 @@ def balanced(leaves: int) -> np.ndarray:
 
 
 def fitted(weights: np.ndarray, sizes: np.ndarray, steps: int, rng: Rng) -> np.ndarray:
-    """Run ``steps`` Metropolis steps that end at the likelihood of ``weights``, and return ``children``.
+    """Run ``steps`` Metropolis steps, and return ``children``.
+
+    They end at the likelihood of ``weights``.
 
     The chain cools by a geometric rule, as at full likelihood it would stay near its start for good.
     ``weights``: symmetric float64 (k, k), edges between leaves; ``sizes``: nodes of each leaf. Reads noisy

@@ -1,1 +1,1 @@
-"""Variant ``paper``: Algorithm 1 as published, on the raw graph and without a guarantee."""
+"""Variant ``paper``: Algorithm 1 as published. It is on the raw graph and without a guarantee."""

@@ -1,4 +1,6 @@
-"""Algorithm 1 as published, on the raw graph: FeatADP, then TopoGDP by relation. No guarantee.
+"""Algorithm 1 as published, on the raw graph.
+
+FeatADP comes first, then TopoGDP by relation. No guarantee.
 
 Filled in where the paper says nothing: semantic neighbours are WALKS walks of the Markov chain of Eq. 6 for
 each node and meta-path, and C is the share of them that are distinct; FeatADP's weights are learned from
@@ -42,7 +44,7 @@ class Weights:
 
 
 class Adjacency:
-    """The neighbours of one side's nodes, to draw from; nodes without any draw themselves as -1."""
+    """The neighbours of one side's nodes, to sample from. Nodes without any sample themselves as -1."""
 
     def __init__(self, here: torch.Tensor, there: torch.Tensor, nodes: int) -> None:
         order = torch.argsort(here, stable=True)
@@ -51,7 +53,10 @@ class Adjacency:
         self.start = torch.cumsum(self.count, 0) - self.count
 
     def drawn(self, node: torch.Tensor) -> torch.Tensor:
-        """Draw one uniform neighbour for each entry of ``node``; -1 for -1 and nodes without neighbours."""
+        """Sample one uniform neighbour for each entry of ``node``.
+
+        It is -1 for -1 and nodes without neighbours.
+        """
         known = node.clamp(min=0)
         have = self.count[known]
         place = (torch.rand(node.shape, device=node.device) * have).long()
@@ -95,7 +100,9 @@ class FeatADP(nn.Module):
 def feature_stage(
     features: torch.Tensor, paths: list[tuple[Adjacency, Adjacency]], epsilon: float, debias: bool
 ) -> torch.Tensor:
-    """Train one node type's noisy embeddings; (n, WIDTH * HEADS), without gradient.
+    """Train one node type's noisy embeddings, without gradient.
+
+    They are (n, WIDTH * HEADS).
 
     ``paths``: of each meta-path there and back, its two steps.
     """
@@ -124,7 +131,10 @@ def feature_stage(
 
 
 class HeteGCN(nn.Module):
-    """Two layers on one relation, for means and log deviations of either end (Eq. 17, 19)."""
+    """Two layers on one relation, for both ends' latents.
+
+    They give means and log deviations of either end (Eq. 17, 19).
+    """
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -146,7 +156,9 @@ def topology_stage(
     weights: Weights,
     tick: Callable[[int], None],
 ) -> tuple[Ends, list[float]]:
-    """Train the latent means of one relation's two ends, and return them with the curve of the loss.
+    """Train the latent means of one relation's two ends.
+
+    Returned with them is the curve of the loss.
 
     ``ends``: source and target of every link; ``embeddings``: of both types' nodes. O(steps * BATCH).
     """

@@ -1,4 +1,4 @@
-"""A fit of the published form: the raw graph in, latent vectors and exact numbers of links out."""
+"""A fit of the published form. The raw graph goes in, latent vectors and exact numbers of links come out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Links = dict[str, tuple[torch.Tensor, torch.Tensor]]
 
 
 def fit_paper(method: str, graph: PrivateGraph, params: HeteParams, progress: Progress) -> HeteModel:
-    """Run both stages on every relation without time that is not public. Guarantee: none."""
+    """Run both stages on every protected relation without time. Guarantee: none."""
     raw = graph.unprotected(paper.REASON)
     relations = [each for each in raw.schema.edge_types if not each.public and not each.temporal]
     weights = Weights(params.divergence, params.semantic, params.clip, params.debias)

@@ -1,4 +1,4 @@
-"""HeteSDG as it was published: what it claims, what it reads, and why one edge is not what it protects."""
+"""HeteSDG as published. What it claims, what it reads, and why one edge is not what it protects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REMARK = (
 
 
 def claim_of(method: str, epsilon: float) -> Claimed:
-    """Return what the paper claims for ``epsilon``, with the epsilon of its attenuated noise beside it."""
+    """Return what the paper claims for ``epsilon``. With it is the epsilon of its attenuated noise."""
     deviation = ATTENUATION * feature_deviation(epsilon / 2)
     remark = REMARK.format(attenuation=ATTENUATION, effective=gaussian_epsilon(deviation, DELTA), delta=DELTA)
     return Claimed(f"{epsilon:g}", f"{DELTA:.5f}", SOURCES[method], remark)
@@ -42,12 +42,14 @@ def feature_deviation(epsilon: float) -> float:
 
 
 def gradient_deviation(epsilon: float, rate: float, steps: int) -> float:
-    """Compute sigma of section 4.2: c_2 P sqrt(T log(1/delta)) / epsilon."""
+    """Compute sigma of section 4.2. It is c_2 P sqrt(T log(1/delta)) / epsilon."""
     return RATE_CONSTANT * rate * math.sqrt(steps * math.log(1 / DELTA)) / epsilon
 
 
 def gaussian_epsilon(deviation: float, delta: float) -> float:
-    """Solve for the least epsilon, at ``delta``, of one Gaussian draw of that deviation over its sensitivity.
+    """Solve for the least epsilon of one Gaussian draw.
+
+    It is at ``delta``, and the draw has that deviation over its sensitivity.
 
     Exact up to bisection: Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML
     2018, Theorem 8, in logarithms.

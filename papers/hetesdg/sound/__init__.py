@@ -1,1 +1,4 @@
-"""Variant ``sound``: what it reads within a guarantee, what it learns from that, and links out of it."""
+"""Variant ``sound``: reads, learning and links.
+
+What it reads within a guarantee, what it learns from that, and links out of it.
+"""

@@ -11,7 +11,9 @@ from core.kernels.decorator import kernel
 
 @kernel
 def drawn(noisy: np.ndarray, candidates: np.ndarray, scale: float, uniform: np.ndarray) -> np.ndarray:
-    """Draw a candidate's number for every row of ``noisy``, by weight exp(-|row - candidate|_1 / scale).
+    """Sample a candidate's number for every row of ``noisy``.
+
+    Its weight is exp(-|row - candidate|_1 / scale).
 
     ``uniform`` (n,) in [0, 1) decides. int64 (n,).
     """

@@ -1,4 +1,6 @@
-"""Attention over neighbours and over meta-paths, from noisy tables alone: post-processing.
+"""Attention over neighbours and meta-paths: post-processing.
+
+It is from noisy tables only.
 
 A table knows a node's neighbours by cluster, so a neighbour's vector is its cluster's centre, and the softmax
 of Eq. 8 over neighbours is one over clusters in which each counts as often as the table says. Heads look at
@@ -14,7 +16,9 @@ import numpy as np
 
 
 def neighbour_attention(counts: np.ndarray, centre: np.ndarray, heads: int) -> np.ndarray:
-    """Combine every node's neighbours by multi-head attention; (n, d), zeros where nobody is expected.
+    """Combine every node's neighbours by multi-head attention.
+
+    The result is (n, d), zeros where nobody is expected.
 
     ``counts`` (n, k): expected neighbours by cluster, not negative; ``centre`` (k, d). O(n k d).
     """
@@ -49,6 +53,6 @@ def semantic_weights(gates: list[float], reach: list[float], debias: bool) -> np
 
 
 def standardised(columns: np.ndarray) -> np.ndarray:
-    """Standardise columns to mean 0 and variance 1; constant ones are 0."""
+    """Standardise columns to mean 0 and variance 1. Constant ones are 0."""
     spread = columns.std(axis=0)
     return np.asarray((columns - columns.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0))

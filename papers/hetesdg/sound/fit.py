@@ -1,4 +1,4 @@
-"""What the sound variant reads, in the order in which it does."""
+"""The sound variant's reads, in order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SPREADS = 3
 
 @dataclass(frozen=True)
 class Reading:
-    """One relation as it is read: its ends, the paths that end with it, and how epsilon is divided."""
+    """One relation as it is read. Its ends, the paths that end with it, and how epsilon is divided."""
 
     name: str
     sides: Sides

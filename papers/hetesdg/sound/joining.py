@@ -47,7 +47,9 @@ def joined(
 
 
 def assigned(ascending: np.ndarray, label: np.ndarray, wanted: np.ndarray, rng: Rng) -> np.ndarray:
-    """Give every node a degree of ``ascending``, so that clusters come near to ``wanted`` ends; int64 (n,).
+    """Assign ``ascending`` degrees to nodes by clusters' wanted ends.
+
+    Clusters come near to ``wanted`` ends; int64 (n,).
 
     Nodes are ranked by chance with a handicap for each cluster, which a few rounds adjust.
     """
@@ -82,8 +84,11 @@ def _paired(
 
 
 def joined_within(degrees: np.ndarray, label: np.ndarray, ends: np.ndarray, rng: Rng) -> np.ndarray:
-    """Match an undirected graph of ``degrees`` (n,) with as many ends between clusters as ``ends`` (k, k)
-    says, in proportion; sorted keys ``low * n + high``. Expected O(m log m)."""
+    """Match an undirected graph of ``degrees`` (n,) across clusters.
+
+    It has as many ends between clusters as ``ends`` (k, k) says, in proportion; sorted keys ``low * n +
+    high``. Expected O(m log m).
+    """
     if not degrees.any():
         return np.empty(0, dtype=np.int64)
     mass = np.maximum((ends + ends.T) / 2, 0)

@@ -1,4 +1,6 @@
-"""The posterior means of thin noisy rows, a row's entries together. Post-processing: reads noisy tables only.
+"""The joint posterior means of thin noisy rows.
+
+Post-processing: reads noisy tables only.
 
 At small epsilon a row of few neighbours is mostly noise, and its entries say more of one another than of
 themselves: how many neighbours a node has, and in which clusters they stand together. So the prior is over
@@ -57,7 +59,7 @@ def together(table: Table) -> np.ndarray:
 
 
 def rows_of(columns: int) -> np.ndarray:
-    """List every row of ``columns`` whole numbers whose sum is small, int64 (j, columns)."""
+    """List every whole-number row of small sum. It has ``columns`` columns; int64 (j, columns)."""
     largest = 1
     while largest < LARGEST and math.comb(largest + 1 + columns, columns) <= SUPPORT:
         largest += 1

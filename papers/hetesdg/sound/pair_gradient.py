@@ -1,4 +1,6 @@
-"""The gradient of one pair's loss, written out: with many pairs at once, three times as fast as asking torch.
+"""The gradient of one pair's loss, in closed form.
+
+With many pairs at once it is three times as fast as asking torch.
 
 A step of DP-SGD wants every pair's own gradient: :class:`core.privacy.mechanisms.gradients.Gradient` asks for
 it pair by pair, under vmap. Unit tests hold it against the loss term by term, differentiated by torch.
@@ -22,7 +24,9 @@ def pair_gradient(
     noise: torch.Tensor,
     weights: tuple[float, float],
 ) -> dict[str, torch.Tensor]:
-    """Compute the gradient at ``values`` of a :class:`papers.hetesdg.sound.topo.Predictor`, by name.
+    """Compute a predictor's gradient at ``values``, by name.
+
+    The predictor is a :class:`papers.hetesdg.sound.topo.Predictor`.
 
     ``rows``: (2, width) of both ends: a node's own row, and that of the other end's mean neighbour; ``sign``:
     1 for a link, -1 for an absent pair; ``noise`` (2, d) of the two latent vectors; ``weights``: of the KL

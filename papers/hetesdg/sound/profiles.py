@@ -1,4 +1,6 @@
-"""For every counted node, how many neighbours it has in each cluster, drawn given the noisy row.
+"""Neighbour counts by cluster, sampled given noisy rows.
+
+They are of every counted node.
 
 A draw and not a mean: means are all alike, and a graph made of them has no clusters. Post-processing.
 """
@@ -36,7 +38,10 @@ def drawn_profiles(table: Table, found: Mix, degrees: np.ndarray, rng: Rng) -> n
 
 
 def held_to(noisy: np.ndarray, most: int) -> np.ndarray:
-    """Cut negative entries, and shorten longer rows to a sum of ``most`` at most; int64."""
+    """Clip rows to be non-negative and of sum ``most``.
+
+    Negative entries are cut, and longer rows shortened to that sum at most; int64.
+    """
     own = np.maximum(noisy, 0)
     total = own.sum(axis=1, keepdims=True)
     held: np.ndarray = np.where(total > most, own * most // np.maximum(total, 1), own)
@@ -44,7 +49,9 @@ def held_to(noisy: np.ndarray, most: int) -> np.ndarray:
 
 
 def with_degrees(profiles: np.ndarray, degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """Cut or lengthen profiles to the ascending ``degrees``; stubs (node, cluster).
+    """Resize profiles to the ascending ``degrees``.
+
+    Returned are stubs (node, cluster).
 
     The smallest profile gets the smallest degree, ties at random. What is cut is cut at random; what is added
     follows the node's own profile. O(total degree).
@@ -68,7 +75,7 @@ def with_degrees(profiles: np.ndarray, degrees: np.ndarray, rng: Rng) -> tuple[n
 
 
 def ranks(group: np.ndarray, groups: int) -> np.ndarray:
-    """Return the place of each entry within its group, for entries that are sorted by group."""
+    """Return the place of each entry within its group. Entries are sorted by group."""
     start = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))])
     return np.asarray(np.arange(len(group)) - start[group])
 

@@ -1,4 +1,6 @@
-"""Degrees in ascending order, as integers, out of the noisy ones. Post-processing.
+"""Ascending whole degrees from noisy ones.
+
+Post-processing.
 
 For every degree d it is asked how many nodes reach it. Each noisy value is a vote by its sign about d, worth
 epsilon over the sensitivity in log-likelihood, so the number of nodes has a posterior that one cumulative sum
@@ -16,7 +18,9 @@ SINGLES = 128
 
 
 def ascending(noisy: np.ndarray, scale: float, most: int, bound: int) -> np.ndarray:
-    """Fit whole degrees in 0..``most`` that sum to ``bound`` at most, ascending; int64 (n,). O(n * SINGLES).
+    """Fit ascending whole degrees that sum to ``bound`` at most.
+
+    They are in 0..``most``; int64 (n,). O(n * SINGLES).
 
     ``noisy``: the query ``sorted_degrees`` under discrete Laplace noise of ``scale``. No more than bound / d
     nodes can reach degree d, which holds the tail where noise is as wide as degrees are.

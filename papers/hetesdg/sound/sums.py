@@ -1,4 +1,6 @@
-"""Gaussian sums: the rows of every counted node's neighbours added up, under Gaussian noise.
+"""Gaussian sums of neighbours' rows.
+
+The rows of every counted node's neighbours are added up, under Gaussian noise.
 
 The other mechanism of FeatADP (Eq. 15, without its factor of .01 and with a sensitivity that holds). A row
 has few leading coordinates of a node's public columns, and a constant, which counts neighbours; its length is
@@ -37,8 +39,11 @@ CONSTANT = 0.3
 
 
 def row_of(place: np.ndarray) -> np.ndarray:
-    """Make rows of length 1: the leading coordinates of ``place`` (n, d), and the constant; (n, DIRECTIONS +
-    1) at most. A node at the origin has the constant alone. Without coordinates the constant is 1."""
+    """Make rows of length 1 from leading coordinates.
+
+    They are those of ``place`` (n, d), and the constant; (n, DIRECTIONS + 1) at most. A node at the origin
+    has the constant alone. Without coordinates the constant is 1.
+    """
     leading = place[:, :DIRECTIONS]
     if not leading.shape[1]:
         return np.ones((len(place), 1))
@@ -55,8 +60,11 @@ def read_sums(
     params: HeteParams,
     progress: Progress,
 ) -> tuple[dict[CellKey, Columns], dict[str, np.ndarray]]:
-    """Pay for the columns of every relation, and compute every node type's vectors. Costs one Gaussian event
-    of ``noise`` a relation, and one more for each of ``paths`` that ends with it."""
+    """Pay for columns, and compute every node type's vectors.
+
+    The columns are of every relation. Costs one Gaussian event of ``noise`` a relation, and one more for each
+    of ``paths`` that ends with it.
+    """
     cells: dict[CellKey, Columns] = {}
     blocks: dict[str, list[Block]] = {kind: [] for kind in inputs}
     found: dict[str, np.ndarray] = {}
@@ -90,7 +98,10 @@ def read_sums(
 
 
 def pair_products(columns: Columns, sides: Sides, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Score how likely each pair is linked: the product of one end's row with the other's sum; float64."""
+    """Score how likely each pair is linked.
+
+    It is the product of one end's row with the other's sum; float64.
+    """
     width = int(columns["width"][0])
     rows, sums = (columns[name].reshape(-1, width) for name in ("rows", "sums"))
     counted, grouped = (source, target) if sides.counted_side == "source" else (target, source)

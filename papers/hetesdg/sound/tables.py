@@ -1,4 +1,6 @@
-"""What noisy neighbour histograms say: posterior counts, and how alike neighbours are.
+"""Estimates from noisy neighbour histograms.
+
+Posterior counts, and how alike neighbours are.
 
 Reads noisy tables only: all of it is post-processing.
 """
@@ -14,7 +16,9 @@ from core.methods._shared.degrees.fitted import degree_law, posterior_means
 
 @dataclass(frozen=True)
 class Table:
-    """A noisy histogram of every counted node's neighbours over the clusters of the other side.
+    """A noisy histogram of every counted node's neighbours.
+
+    It is over the clusters of the other side.
 
     ``noisy`` (n, k) int64 under discrete Laplace noise of ``scale``; ``share`` (k,): the clusters' sizes, as
     shares of their type.
@@ -41,13 +45,13 @@ class Mix:
 
 
 def laplace_variance(scale: float) -> float:
-    """Compute the variance of discrete Laplace noise with P(z) proportional to exp(-|z| / scale)."""
+    """Compute the variance of discrete Laplace noise. It has P(z) proportional to exp(-|z| / scale)."""
     ratio = float(np.exp(-1 / scale))
     return 2 * ratio / (1 - ratio) ** 2
 
 
 def expected(table: Table) -> np.ndarray:
-    """Compute the posterior mean of every entry, each column under a law of its own; float64 (n, k)."""
+    """Compute the posterior mean of every entry. Each column is under a law of its own; float64 (n, k)."""
     found = np.empty(table.noisy.shape)
     for column in range(table.noisy.shape[1]):
         noisy = table.noisy[:, column]
@@ -57,7 +61,9 @@ def expected(table: Table) -> np.ndarray:
 
 
 def mix(table: Table) -> Mix:
-    """Measure how alike a node's neighbours are, by sums over all nodes with the noise's own share taken off.
+    """Measure how alike a node's neighbours are.
+
+    It takes sums over all nodes with the noise's own share taken off.
 
     With H the noisy table: H'H counts ordered pairs of neighbours by their clusters, and its diagonal each
     neighbour with itself and n times the noise's variance besides.
@@ -74,7 +80,7 @@ def mix(table: Table) -> Mix:
 
 
 def gate(table: Table) -> float:
-    """Compute the part of the table's variance that is not noise, 0..1."""
+    """Compute the signal's part of the table's variance, 0..1. It is what is not noise."""
     spread = float(table.noisy.astype(np.float64).var(axis=0).sum())
     columns = table.noisy.shape[1]
     return float(np.clip(1 - columns * table.variance / spread, 0, 1)) if spread > 0 else 0.0

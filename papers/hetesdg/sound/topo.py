@@ -1,4 +1,6 @@
-"""TopoGDP: a variational encoder of a relation's two ends and a link predictor, by DP-SGD over links.
+"""TopoGDP: a variational encoder and a link predictor.
+
+The encoder is of a relation's two ends; both are by DP-SGD over links.
 
 The encoder sees noisy tables and public columns alone: a node's own coordinates, those of its expected
 neighbours, and those of theirs: two rounds of relational mean aggregation over the noisy tables, carried out
@@ -43,8 +45,11 @@ Open = Callable[..., DpSgdSession]
 
 @dataclass(frozen=True)
 class Latents:
-    """The two ends' vectors, float32 (n, LATENT), whose products are a relation's logits; and the curve of
-    the loss of absent pairs."""
+    """The two ends' latent vectors, and the loss curve.
+
+    Vectors are float32 (n, LATENT), and their products a relation's logits; the curve is of the loss of
+    absent pairs.
+    """
 
     source: np.ndarray
     target: np.ndarray
@@ -52,7 +57,7 @@ class Latents:
 
 
 class Encoder(nn.Module):
-    """Means and log standard deviations of latent vectors, from a row of inputs."""
+    """Means and log standard deviations of latent vectors. They are from a row of inputs."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -82,9 +87,11 @@ class Predictor(nn.Module):
         of_target: torch.Tensor,
         sign: torch.Tensor,
     ) -> dict[str, torch.Tensor]:
-        """Compute the gradient of one pair's loss at the parameters ``values``. ``of_source`` (2, width): the
-        rows of the source and of the target's mean neighbour; ``of_target``: of the target and of the
-        source's mean neighbour; ``sign``: 1 for a link, -1 for an absent pair."""
+        """Compute the gradient of one pair's loss at ``values``.
+
+        ``of_source`` (2, width): the rows of the source and of the target's mean neighbour; ``of_target``: of
+        the target and of the source's mean neighbour; ``sign``: 1 for a link, -1 for an absent pair.
+        """
         noise = torch.randn(2, LATENT, device=of_source.device)
         return pair_gradient(values, (of_source, of_target), sign, noise, self.weights)
 
@@ -92,7 +99,9 @@ class Predictor(nn.Module):
 def rows_of_ends(
     sides: Sides, table: Table, grouped: Inputs, counted: Inputs
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Compute ((source rows, rows of their mean neighbours), the same of targets); float32.
+    """Compute both ends' rows, with those of mean neighbours.
+
+    They are ((source rows, rows of their mean neighbours), the same of targets); float32.
 
     A row is a node's coordinates, those of its mean neighbour, and those of that one's: two rounds of mean
     aggregation over the noisy table. O(n k d).
@@ -124,7 +133,10 @@ def rows_of_ends(
 
 
 def place_for(source: int, target: int) -> torch.device | None:
-    """Choose the CPU for rows so wide that a GPU's rounding is not allowed for; else None, for any device."""
+    """Choose the CPU for wide rows; else None.
+
+    They are so wide that a GPU's rounding is not allowed for; None is for any device.
+    """
     with torch.device("meta"):
         shapes = [tuple(each.shape) for each in Predictor(source, target, 0.0, 0.0).parameters()]
     return None if covered(shapes) else torch.device("cpu")

@@ -1,4 +1,4 @@
-"""The learned half of a sound fit: a link predictor for every relation, beside its tables."""
+"""The learned half of a sound fit. A link predictor for every relation, in addition to its tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def with_predictors(
     training: DpSgd,
     progress: Progress,
 ) -> HeteModel:
-    """Add latent vectors of every relation to ``model``, each trained by itself and paid for by its relation.
+    """Add latent vectors of every relation to ``model``.
+
+    Each is trained by itself and paid for by its relation.
 
     With an embedding in the release they are added to their types' vectors. ``open_training`` is
     ``PrivateGraph.dp_sgd`` of ``training``.

@@ -1,4 +1,7 @@
-"""Vectors of nodes: public coordinates beside what noisy tables say of neighbours. Post-processing."""
+"""Vectors of nodes, public coordinates and noisy tables.
+
+The tables say something of neighbours. Post-processing.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from papers.hetesdg.sound.tables import Table, expected, gate
 
 @dataclass(frozen=True)
 class SecondHop:
-    """Along a meta-path: ``part`` (n,) of each node in between, and ``table`` of the nodes at its end."""
+    """The second hop along a meta-path.
+
+    ``part`` (n,) of each node in between, and ``table`` of the nodes at its end.
+    """
 
     path: tuple[str, str]
     part: np.ndarray
@@ -25,7 +31,7 @@ class SecondHop:
 
 @dataclass(frozen=True)
 class Block:
-    """Columns of one node type along one path, with what weighs them: see ``semantic_weights``."""
+    """Columns of one node type along one path. For what weighs them see ``semantic_weights``."""
 
     columns: np.ndarray
     gate: float
@@ -38,7 +44,9 @@ def vectors(
     hops: Sequence[SecondHop],
     params: HeteParams,
 ) -> dict[str, np.ndarray]:
-    """Compute every node type's vectors, float32 (n, d): coordinates, then one block a relation or meta-path.
+    """Compute every node type's vectors, float32 (n, d).
+
+    They are coordinates, then one block a relation or meta-path.
 
     A block is a table standardised, and the attention over it, all times how much of the table is not noise
     and times the path's semantic weight. ``first``: the histograms by relation.
@@ -59,7 +67,7 @@ def vectors(
 def beside(
     inputs: Mapping[str, Inputs], blocks: Mapping[str, Sequence[Block]], params: HeteParams
 ) -> dict[str, np.ndarray]:
-    """Put the weighed blocks beside every node type's coordinates; float32 (n, d)."""
+    """Append the weighed blocks to every type's coordinates. The result is float32 (n, d)."""
     return {
         kind: np.concatenate([known.place, *_weighed(blocks[kind], params)], axis=1).astype(np.float32)
         for kind, known in inputs.items()

@@ -66,12 +66,12 @@ def plan(params: ThepuffPerturbParams, public: PublicFacts) -> PrivacyPlan:
 
 
 def claim(params: ThepuffPerturbParams, public: PublicFacts) -> Claimed | None:
-    """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
+    """Return what the paper claims for its own form. None for ours, whose guarantee is computed."""
     return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
 
 
 def cell_reads(params: ThepuffPerturbParams, nano_epsilon: int) -> dict[str, int]:
-    """Return what the number of edges of every cell costs; variant paper pays for nothing."""
+    """Return the cost of every cell's edge count. Variant paper pays for nothing."""
     if params.variant == "paper":
         return {}
     return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
@@ -80,7 +80,9 @@ def cell_reads(params: ThepuffPerturbParams, nano_epsilon: int) -> dict[str, int
 def true_shares(
     params: ThepuffPerturbParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Mapping[str, tuple[float, float]]:
-    """Compute the expected share of true edges: 1 - p_drop, as about as many come as go; variant sound.
+    """Compute the expected share of true edges, variant sound.
+
+    It is 1 - p_drop, as about as many come as go.
 
     At the declared bound on edges or a guess. Nothing is said of variant paper, which has no guarantee
     and keeps 1 - exp(-eps_minus).

@@ -1,4 +1,4 @@
-"""The model of ``thepuff_perturb`` in its published form: a perturbed graph, and what its coins cost."""
+"""The model of ``thepuff_perturb`` in its published form. A perturbed graph, and what its coins cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PublishedModel(CellsModel):
     """Cells with the columns ``key`` int64, and ``add`` and ``drop`` uint64 (1,), in units of 2^-64."""
 
     def training(self) -> Training:
-        """Say what the probabilities of the fit come to, in notes; nothing was learned."""
+        """Note what the fit's probabilities come to. Nothing was learned."""
         coins = {cell: (int(each["add"][0]), int(each["drop"][0])) for cell, each in self.cells.items()}
         return Training(notes=cost_notes(coins, self.params.epsilon_minus))  # type: ignore[attr-defined]
 
@@ -35,7 +35,10 @@ def as_published(model: CellsModel) -> PublishedModel:
 def perturbed_model(
     method: str, graph: Graph, params: ThepuffPerturbParams, progress: Progress
 ) -> PublishedModel:
-    """Perturb every relation of a raw graph that is not public by Algorithm 1. O(edges in and out)."""
+    """Perturb every protected relation by Algorithm 1.
+
+    It is one of a raw graph that is not public. O(edges in and out).
+    """
     progress("fit", 0, 1)
     names = tuple(each.name for each in graph.schema.edge_types if not each.public)
     cells: dict[CellKey, Columns] = {
