@@ -29,7 +29,9 @@ def format_delta(delta_atto: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Make Python's own numbers of NumPy's, in mappings and lists too; all else stays as it is.
+    """Convert NumPy's numbers to Python's own.
+
+    It does so in mappings and lists too; all else stays as it is.
 
     >>> plain({"window": 7, "names": ["a"]})
     {'window': 7, 'names': ['a']}

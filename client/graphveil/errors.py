@@ -77,7 +77,9 @@ class ProblemError(ClientError):
 
 
 def problem(status: int, body: Mapping[str, Any]) -> ProblemError:
-    """Make the exception of an answer: a ProblemError, and of the class in :mod:`graphveil.problems` too.
+    """Make the exception of an answer.
+
+    It is a ProblemError, and of the class in :mod:`graphveil.problems` too.
 
     >>> refused = problem(409, {"type": "/problems/budget-exceeded", "detail": "0.5 is left"})
     >>> type(refused).__name__, isinstance(refused, ProblemError), isinstance(refused, problems.BudgetRefused)

@@ -1,4 +1,4 @@
-"""Names that are words: an enumeration whose members are, and are written as, their values."""
+"""Names that are words. An enumeration whose members are, and are written as, their values."""
 
 from __future__ import annotations
 

@@ -89,7 +89,9 @@ _OTHERWISE = {"GraphveilError": "internal-error", "StorageError": "storage-unava
 
 
 def named(name: str) -> type[GraphveilError] | None:
-    """Find the class of the problem whose ``type`` ends so; None where none has that name.
+    """Return the problem class of a ``type``'s last part.
+
+    None where none has that name.
 
     >>> named("budget-exceeded").__name__
     'BudgetExceeded'

@@ -1,4 +1,4 @@
-"""What an assistant sees of an answer: everything but what is for curators only."""
+"""What an assistant sees of an answer. It is everything but what is for curators only."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _WRITTEN = frozenset({"label"})
 
 
 def seen(answer: Any) -> Any:
-    """Write the answer as JSON values, without the fields whose descriptions say that they are for curators,
-    and without labels.
+    """Write the answer as JSON values, without curators' fields.
+
+    Their descriptions say that they are for curators; labels are left out too.
 
     What the models do not know, a later service's fields, was dropped when they were read.
 
@@ -47,7 +48,10 @@ def seen(answer: Any) -> Any:
 
 
 def public_edition(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the public part of a report, without the coordinates of its drawing, and nothing else of it."""
+    """Return a report's public part without its drawing's coordinates.
+
+    Nothing else of the report is returned.
+    """
     public = dict(report["public"])
     if isinstance(public.get("charge"), Mapping):  # to curators its time is told to the second
         public["charge"] = {name: value for name, value in public["charge"].items() if name != "charged_at"}
@@ -58,7 +62,7 @@ def public_edition(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refused(problem: ProblemError) -> str:
-    """Say what the service refused, with its amounts, and who can mend it; no findings of uploads."""
+    """Describe a refusal, with its amounts and remedy. It says who can mend it; no findings of uploads."""
     lines = [f"{problem.title} ({problem.slug})."]
     if problem.slug == "dataset-not-ready":  # how its upload went is for curators
         return f"{lines[0]} Its curators know more."

@@ -1,4 +1,4 @@
-"""What an assistant may do, as methods whose types and texts become its tools."""
+"""What an assistant may do. Types and texts of these methods become its tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that put a promise to the test, and show what was found."""
+"""The commands that audit a promise, and show the findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about budgets, their quotas, and the entries that explain them."""
+"""Commands about budgets, quotas and their entries. Entries explain both."""
 
 from __future__ import annotations
 

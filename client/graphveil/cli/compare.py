@@ -1,4 +1,4 @@
-"""``graphveil compare``: several methods on one public dataset over several epsilons."""
+"""``graphveil compare``: methods over epsilons on a public dataset."""
 
 from __future__ import annotations
 

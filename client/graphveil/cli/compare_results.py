@@ -1,4 +1,7 @@
-"""What a comparison found: figures of every run, means and deviations, as JSON, CSV and a page."""
+"""The results of a comparison, as JSON, CSV and a page.
+
+They are figures of every run, means and deviations.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ class Results:
         return sum(one.report is None for one in self.finished)
 
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """Collect every metric that any run was measured by: title, definition and which way is better."""
+        """Collect every metric that any run was measured by.
+
+        Each has a title, definition and which way is better.
+        """
         found: dict[str, dict[str, Any]] = {}
         for one in self.finished:
             if one.report is not None:
@@ -50,8 +56,10 @@ class Results:
         return found
 
     def panel(self, asked: str) -> Panel:
-        """Gather one metric by name: of pairs of graphs its value; of single graphs the synthetic value, or
-        with ``:absolute`` or ``:relative`` its error. ClientError where no run was measured by it.
+        """Gather one metric by name.
+
+        Of pairs of graphs it is the value; of single graphs the synthetic value, or with ``:absolute`` or
+        ``:relative`` its error. ClientError where no run was measured by it.
         """
         name, _, error = asked.partition(":")
         described = self.metrics().get(name)
@@ -79,7 +87,7 @@ class Results:
         return Panel(title, described["definition"], closer, reference, spreads)
 
     def rows(self) -> list[dict[str, Any]]:
-        """List every figure of every run, as :data:`COLUMNS`; a run without any has one row that says so."""
+        """List every figure of every run, as :data:`COLUMNS`. A run without any has one row that says so."""
         found = []
         for one in self.finished:
             run = {
@@ -97,7 +105,10 @@ class Results:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """Return the whole comparison as JSON-able values: what was asked, every run, and means over runs."""
+        """Return the whole comparison as JSON-able values.
+
+        It has what was requested, every run, and means over runs.
+        """
         asked = self.comparison
         return {
             "name": asked.name,
@@ -153,8 +164,9 @@ class Results:
         return comparison_page(compared)
 
     def save(self, folder: Path, panels: Sequence[Panel] | None = None) -> list[Path]:
-        """Write every figure to ``results.json`` and ``results.csv``, and the panels, if given, to
-        ``report.html``.
+        """Write all figures to files, with a page of panels.
+
+        They go to ``results.json`` and ``results.csv``, and the panels, if given, to ``report.html``.
         """
         folder.mkdir(parents=True, exist_ok=True)
         numbers, table, picture = (folder / f for f in ("results.json", "results.csv", "report.html"))
@@ -174,7 +186,9 @@ class Results:
 
 
 def measured(report: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
-    """Read one metric of a run, the mean over relations and snapshots; None where it was not measured.
+    """Read one metric of a run.
+
+    It is the mean over relations and snapshots; None where it was not measured.
 
     ``value`` is the distance, or the synthetic graph's own value beside ``original`` and both errors.
     """

@@ -1,4 +1,4 @@
-"""What the command's parts share: the service, the two consoles, errors on one screen, exit codes."""
+"""What commands share. The service, the two consoles, errors on one screen, exit codes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ notes = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH,
 
 @dataclass
 class Session:
-    """What every command needs: where, as whom, and whether to answer in JSON."""
+    """What every command needs. Where, as whom, and whether to answer in JSON."""
 
     connect: Callable[[], Graphveil]
     as_json: bool
@@ -46,7 +46,10 @@ class Session:
 
 @contextmanager
 def service(context: typer.Context) -> Iterator[Graphveil]:
-    """Connect to the service; show what it or the network refuses, and exit with the code of that."""
+    """Connect to the service, and exit by its errors.
+
+    What it or the network refuses is shown, and the exit code is that one's.
+    """
     session: Session = context.obj
     try:
         with session.connect() as connected:
@@ -66,7 +69,7 @@ def service(context: typer.Context) -> Iterator[Graphveil]:
 
 
 def show_problem(problem: ProblemError) -> None:
-    """Print the problem, its fields and who can mend it: at most a screen."""
+    """Print the problem, its fields and its remedy. It says who can mend it: at most a screen."""
     notes.print(f"[bold red]{escape(problem.title)}[/bold red] ({problem.status}, {problem.slug})")
     errors = problem.members.get("errors", [])[:10]
     if problem.detail and problem.detail not in [error["message"] for error in errors]:
@@ -102,7 +105,7 @@ def show_findings(findings: list[dict[str, Any]] | None) -> None:
 def ask(
     context: typer.Context, call: Callable[[Graphveil], Answer], show: Callable[[Answer], None]
 ) -> Answer:
-    """Call the service, show its answer as :func:`answer` does, and return it."""
+    """Call the service, show its answer, and return it. It is shown as :func:`answer` does."""
     with service(context) as graphveil:
         found = call(graphveil)
     answer(context, found, show)
@@ -110,13 +113,13 @@ def ask(
 
 
 def answer(context: typer.Context, value: Answer, show: Callable[[Answer], None]) -> None:
-    """Print the value as JSON where that was asked for; call ``show`` with it otherwise."""
+    """Print the value as JSON if requested; else call ``show``. ``show`` is called with it."""
     if not answered_in_json(context, value):
         show(value)
 
 
 def answered_in_json(context: typer.Context, value: Any) -> bool:
-    """Print the value as JSON where that was asked for; return whether it was."""
+    """Print the value as JSON if requested, and return whether."""
     if context.obj.as_json:
         typer.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
     return bool(context.obj.as_json)
@@ -129,7 +132,7 @@ def _plain(value: Any) -> Any:
 
 
 def deliver(text: str, file: Path | None, what: str) -> None:
-    """Print the text, or write it to the file and say so."""
+    """Print the text, or write it to the file. The latter is reported."""
     if file is None:
         typer.echo(text, nl=not text.endswith("\n"))
     else:
@@ -138,7 +141,7 @@ def deliver(text: str, file: Path | None, what: str) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read the JSON object in the file; a file without one ends the command."""
+    """Read the JSON object in the file. A file without one ends the command."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -149,7 +152,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def pairs(texts: list[str] | None) -> dict[str, Any]:
-    """Parse ``name=value`` texts as a mapping; values that are JSON are taken as such."""
+    """Parse ``name=value`` texts as a mapping. Values that are JSON are taken as such."""
     found: dict[str, Any] = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
@@ -163,7 +166,10 @@ def pairs(texts: list[str] | None) -> dict[str, Any]:
 
 
 def options_of(texts: list[str] | None) -> dict[str, str | list[str]]:
-    """Parse ``name=value`` texts as a format's options: texts as they are, and JSON lists as lists."""
+    """Parse ``name=value`` texts as a format's options.
+
+    Texts stay as they are, and JSON lists become lists.
+    """
     values = pairs(texts)
     plain = dict(text.partition("=")[::2] for text in texts or [])
     return {
@@ -173,7 +179,10 @@ def options_of(texts: list[str] | None) -> dict[str, str | list[str]]:
 
 
 def progress_bar(*counts: ProgressColumn) -> Progress:
-    """Make a bar beside what it is about, with the columns of ``counts`` and the time since it began."""
+    """Make a progress bar with counts and elapsed time.
+
+    It stands next to what it is about, with the columns of ``counts`` and the time since it began.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), *counts, TimeElapsedColumn())
     return Progress(*columns, console=notes, transient=True)
 

@@ -1,4 +1,4 @@
-"""The command that makes a graph from a dataset's declared facts, on this machine."""
+"""The command that makes a graph from declared facts. They are a dataset's; it runs on this machine."""
 
 from __future__ import annotations
 

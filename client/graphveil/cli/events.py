@@ -1,4 +1,4 @@
-"""Commands that tell what happens: as it happens, or to an address of one's own."""
+"""Commands that report events. They do as it happens, or to an address of one's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The commands of who must answer for a release: its evidence, and whether evidence holds."""
+"""The commands about a release's evidence.
+
+They serve who must answer for it, and check whether evidence holds.
+"""
 
 from __future__ import annotations
 

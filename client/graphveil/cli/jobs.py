@@ -208,7 +208,7 @@ def download(
 def followed(
     context: typer.Context, graphveil: Graphveil, job: Job, wait: bool, timeout: float | None
 ) -> None:
-    """Show the new job: at once, or, with ``wait``, when it has ended."""
+    """Show the new job, at once or when ended. It is shown when it has ended with ``wait``."""
     if not wait:
         answer(context, job, render.job)
         return

@@ -1,4 +1,4 @@
-"""Commands about who calls: the caller itself, and the keys of its tenant."""
+"""Commands about the caller and its tenant's keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands whose module loads once they are called; the help of all of them is read from its source."""
+"""Commands whose modules load when they are called. The help of all of them is read from its source."""
 
 from __future__ import annotations
 
@@ -34,14 +34,17 @@ COMMANDS = {
 
 
 class LazyGroup(TyperGroup):
-    """The command itself: what is below it is known by name and help alone until one is called."""
+    """A group whose commands load lazily.
+
+    What is below it is known by name and help only until one is called.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = {name: Unloaded(module, name) for module, names in COMMANDS.items() for name in names}
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """List the names, for who is shown what the commands do."""
+        """List the names, for an overview of the commands."""
         for module, names in COMMANDS.items():
             helps = dict(_helps(module))
             for name in names:
@@ -62,7 +65,7 @@ class Unloaded(TyperCommand):
         self._module = module
 
     def loaded(self) -> Any:
-        """Load the module; the command that it has by this name."""
+        """Load the module's command of this name."""
         module, name = import_module(f"graphveil.cli.{self._module}"), str(self.name)
         function = getattr(module, name.replace("-", "_"), None)
         if not callable(function):

@@ -1,4 +1,4 @@
-"""What a person says of a file's columns and dialect, as options of the commands that send one."""
+"""Options that describe a file's columns and dialect. A person gives them to the commands that send one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Dates = Annotated[
 
 
 def said(**options: str | bool | None) -> dict[str, str]:
-    """Collect what was said, as the service takes it; what was not is left out."""
+    """Collect what was given, as the service takes it. What was not is left out."""
     return {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in options.items()

@@ -1,4 +1,4 @@
-"""A menu of plans as one self-contained page: predictions against epsilon, a line for each method."""
+"""A menu of plans as one self-contained page. It has predictions against epsilon, a line for each method."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from graphveil.pages.against import Panel, Planned, Spread, menu_page
 
 
 def page(menu: Menu) -> str:
-    """Render a chart for each question and relation that any of the plans answers."""
+    """Render a chart for each answered question and relation. Any of the plans may answer it."""
     epsilons = list(dict.fromkeys(item.epsilon for item in menu.items))
     methods = list(dict.fromkeys(item.method for item in menu.items))
     asked = {(each.question, each.edge_type): each for item in menu.items for each in item.expected}

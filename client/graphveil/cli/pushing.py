@@ -1,4 +1,7 @@
-"""Which file is which step: what ``graphveil stream push`` is given, in the order in which it is sent."""
+"""Matching of pushed files to steps.
+
+Which file of ``graphveil stream push`` is which step, in the order in which they are sent.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _DIGITS = re.compile(r"(\d+)")
 
 @dataclass(frozen=True)
 class Sending:
-    """One snapshot to be sent: a file, or None for a step in which nothing happened."""
+    """One snapshot to be sent. It is a file, or None for a step in which nothing happened."""
 
     step: int
     path: Path | None
@@ -26,7 +29,7 @@ class Sending:
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """List the files, and those in the folders among them: numbers in names count as numbers, 2 before 10."""
+    """List the files, and those in the folders. Numbers in names count as numbers, 2 before 10."""
     found: list[Path] = []
     for path in paths:
         if not path.is_dir():
@@ -40,12 +43,12 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
 
 
 def in_order(files: Sequence[Path], first_step: int) -> list[Sending]:
-    """Give the files one step after the other, as they come."""
+    """Assign consecutive steps to the files, as they come."""
     return [Sending(first_step + place, file) for place, file in enumerate(files)]
 
 
 def by_number(files: Sequence[Path]) -> list[Sending]:
-    """Give each file the step that its name ends in; ClientError where it holds no number, or one twice."""
+    """Assign each file the step that its name ends in. ClientError where it holds no number, or one twice."""
     sendings = [Sending(_step_of(file), file) for file in files]
     sendings.sort(key=lambda sending: sending.step)
     for one, next_one in itertools.pairwise(sendings):

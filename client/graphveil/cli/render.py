@@ -147,7 +147,7 @@ def plan(found: Plan) -> None:
 
 
 def precision(found: Sequence[Precision]) -> None:
-    """Print how near the figures that are paid for will be, a row for each relation and quantity."""
+    """Print the error bounds of paid figures. There is a row for each relation and quantity."""
     if not found:
         return
     made = table(None, "relation", "what is counted", "within", "deviation")
@@ -159,7 +159,10 @@ def precision(found: Sequence[Precision]) -> None:
 
 
 def expected(found: Sequence[Expected]) -> None:
-    """Print what follows from the noise for common questions, and once how each answer is found."""
+    """Print the expected errors of answers to common questions.
+
+    They follow from the noise; how each answer is derived is printed once.
+    """
     if not found:
         return
     made = table(None, "relation", "question", "answer", "assumed")
@@ -178,7 +181,7 @@ def divided(shares: Mapping[str, float]) -> str:
 
 
 def answer_of(value: float, unit: str) -> str:
-    """Write a derived answer with its unit; shares as per cents."""
+    """Write a derived answer with its unit. Shares are per cents."""
     if unit.startswith("share of"):
         return f"{value:.2%} of{unit[8:]}"
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
@@ -197,7 +200,7 @@ def warned(warnings: Sequence[str]) -> None:
 
 
 def budget(found: Budget) -> None:
-    """Print a bar of charged, reserved and remaining, and the figures."""
+    """Print a budget's bar and figures. The bar is of charged, reserved and remaining."""
     out.print(_bar(found))
     made = table(None, "", "epsilon", "delta")
     for name in ("charged", "reserved", "remaining", "capacity"):
@@ -267,7 +270,7 @@ def _evaluation(found: Evaluation) -> str:
 
 
 def jobs(found: Sequence[Job]) -> None:
-    """Print two lines for each, of 80 columns at most: id and state, then what was asked for."""
+    """Print two lines for each, at most 80 columns wide. First id and state, then what was requested."""
     for one in found:
         created = one.created_at.strftime("%Y-%m-%d %H:%M")
         out.print(f"{one.id}  [dim]{created}[/dim]  {coloured(one.state)}")

@@ -13,7 +13,7 @@ from graphveil.models.proposals import Proposal
 
 
 def policy(found: DatasetPolicy) -> None:
-    """Print one version of a policy, a line for each rule."""
+    """Print one version of a policy, line by line. There is a line for each rule."""
     unit = found.unit if found.window is None else f"{found.unit}, window {found.window}"
     state = "" if found.current else ", replaced since"
     out.print(f"[bold]{found.dataset_id}[/bold]  policy version {found.version}{state}, unit {unit}")
@@ -38,7 +38,7 @@ def proposal(found: Proposal) -> None:
 
 
 def proposals(found: Sequence[Proposal]) -> None:
-    """Print a line for each, narrow enough for a terminal; :func:`proposal` prints the whole of one."""
+    """Print a line for each, narrow enough for a terminal. :func:`proposal` prints the whole of one."""
     made = table(None, "id", "created", "state", "person", "asks for")
     for one in found:
         made.add_row(one.id, f"{one.created_at:%Y-%m-%d}", one.state, escape(one.person), escape(_asked(one)))

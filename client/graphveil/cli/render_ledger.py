@@ -44,7 +44,10 @@ def verification(found: Verification) -> None:
 
 
 def health(found: LedgerHealth) -> None:
-    """Print a line for each promise; of every one that is not kept, what it says and where it is broken."""
+    """Print a line for each promise.
+
+    Of every one that is not kept, it has what it says and where it is broken.
+    """
     out.print(f"The ledger is {coloured(found.status)}.")
     made = table(None, "promise", "status", "violations", "checked")
     for one in found.promises:

@@ -1,4 +1,4 @@
-"""A menu of plans on a terminal: a row for each method, epsilon and relation."""
+"""A menu of plans on a terminal. There is a row for each method, epsilon and relation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphveil.models.plans import Menu, MenuItem
 
 
 def menu(found: Menu) -> None:
-    """Print what each plan costs, leaves and tells; then why those that are refused are."""
+    """Print what plans cost, leave and tell. Then comes why those that are refused are."""
     asked = list(dict.fromkeys(each.question for item in found.items for each in item.expected))
     made = table(None, "method", "epsilon", "left", "relation", *asked)
     for item in found.items:
@@ -36,7 +36,7 @@ def menu(found: Menu) -> None:
 
 
 def relations(item: MenuItem) -> list[str]:
-    """List the relations that a plan tells something of; one nameless where it tells nothing."""
+    """List the relations that a plan says something of. One is nameless where it says nothing."""
     return list(dict.fromkeys(each.edge_type for each in item.expected)) or [""]
 
 

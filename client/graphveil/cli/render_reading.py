@@ -1,4 +1,4 @@
-"""How a file was read, for people: what each column was taken for, on what grounds, and how to correct it."""
+"""How a file was read, for people. What each column was taken for, on what grounds, and how to correct it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _ask(dataset_id: str, part: str, question: Question) -> None:
 
 
 def command(dataset_id: str, part: str, mapping: Mapping[str, str]) -> str:
-    """Write the command that has the kept file read by the mapping."""
+    """Write the command that re-reads the file by the mapping. The service kept it."""
     options = [
         _SWITCHES.get((name, value))
         or f"--{name} {shlex.quote(_columns(value) if name == 'columns' else value)}"

@@ -1,4 +1,6 @@
-"""A report on a terminal: the guarantee in words, precision, charge, statistics, and for curators scores.
+"""A report on a terminal.
+
+The guarantee in words, precision, charge, statistics, and for curators scores.
 
 A screen or two, which is why it is not the served Markdown: that is the whole report (``--format markdown``),
 ten times as long at 80 columns.
@@ -16,7 +18,7 @@ from graphveil.models.reports import ROWS
 
 
 def report(found: dict[str, Any]) -> None:
-    """Print both parts, as far as the caller was given them."""
+    """Print both parts that the caller was given. A part that was not given is left out."""
     public = found["public"]
     _guarantee(public["guarantee"])
     _precision(public["precision"])

@@ -47,7 +47,7 @@ def streams(found: Sequence[Stream]) -> None:
 
 
 def plan(found: StreamPlan) -> None:
-    """Print the price of a step and of a window, and what would be left."""
+    """Print the price of a step and of a window. What would be left is printed too."""
     out.print(
         f"[bold]{found.method}[/bold] on {escape(', '.join(found.edge_types))}: at most epsilon "
         f"{found.step_epsilon} a step, {found.window_epsilon} in any window of {found.window} steps"
@@ -74,7 +74,10 @@ def snapshots(found: Sequence[Snapshot]) -> None:
 
 
 def report(found: StreamReport) -> None:
-    """Print the guarantee, the cost of each step and window, and the figures of the latest steps."""
+    """Print a stream's guarantee, costs and latest figures.
+
+    Costs are of each step and window, figures of the latest steps.
+    """
     out.print(escape(found.statement))
     for item in found.not_covered:
         out.print(f"[dim]not covered: {escape(item)}[/dim]")

@@ -1,1 +1,1 @@
-"""Evidence packs: one signed archive of a release, verified on any machine without the service."""
+"""Evidence packs, verified on any machine without the service. Each is one signed archive of a release."""

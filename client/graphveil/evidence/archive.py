@@ -1,4 +1,6 @@
-"""The archive of a pack: a zip whose every byte follows from the names and bytes of its members.
+"""The archive of a pack, a deterministic zip.
+
+Its every byte follows from the names and bytes of its members.
 
 Members are stored as they are, sorted by name, dated 1980-01-01. So a reader makes the archive anew from what
 it found in it, and any byte that differs, of a member or between them, can be named.
@@ -34,14 +36,19 @@ class _Region:
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
-    """Write the archive of the files; the same bytes for the same files, on every machine."""
+    """Write the archive of the files, deterministically.
+
+    It has the same bytes for the same files, on every machine.
+    """
     if len(files) > MAX_MEMBERS or sum(map(len, files.values())) > MAX_BYTES:
         raise EvidenceRefused("archive", f"a pack has {MAX_MEMBERS} files and {MAX_BYTES} bytes at most")
     return _written(files)[0]
 
 
 def unpacked(raw: bytes) -> dict[str, bytes]:
-    """Read the members of an archive that :func:`packed` wrote, whatever bytes these have now.
+    """Read the members of an archive of :func:`packed`.
+
+    They are read whatever bytes they have now.
 
     EvidenceRefused, with the place, for an archive that is no such one: cut off, added to, or changed
     anywhere but inside a member.

@@ -1,4 +1,7 @@
-"""The ledger's part of a pack: entries from the reservation to the head, each with the hash before it."""
+"""The ledger's part of a pack, a hash chain.
+
+Its entries go from the reservation to the head, each with the hash before it.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,14 @@ CHARGE, LEDGER = "charge.json", "ledger.json"
 
 
 def entry_hash(entry: Mapping[str, Any]) -> str:
-    """Compute the hash of an entry, hex: the canonical JSON of every column but ``hash`` itself."""
+    """Compute the hash of an entry, hex. It is of the canonical JSON of every column but ``hash`` itself."""
     return hashlib.sha256(canonical({k: v for k, v in entry.items() if k != "hash"})).hexdigest()
 
 
 def check(charge: Mapping[str, Any], ledger: Mapping[str, Any]) -> int:
-    """Count the entries of a chain that is whole and holds the charge; EvidenceRefused for any other.
+    """Count the entries of a valid chain with the charge.
+
+    It is whole and holds the charge; EvidenceRefused for any other.
 
     The first is the reservation, the last the head that the manifest signs.
     """

@@ -1,4 +1,6 @@
-"""What a plan costs and whether a transcript lies within it, in integers, for plans that are pure.
+"""The cost and the check of pure plans, in integers.
+
+What a plan costs and whether a transcript lies within it.
 
 Written apart from the engine, so that a pack's arithmetic is done twice. Plans with Gaussian noise are
 converted by the engine alone: :mod:`graphveil.local.composition`.
@@ -34,7 +36,7 @@ def unprotected(event: Event) -> bool:
 
 
 def pure(event: Event) -> int | None:
-    """Compute the event's pure epsilon in 1e-9; None where it has none. EvidenceRefused: unknown event."""
+    """Compute the event's pure epsilon in 1e-9. None where it has none. EvidenceRefused: unknown event."""
     match event["kind"]:
         case "pure":
             return int(event["nano_epsilon"])
@@ -66,7 +68,7 @@ def _amplified(nano: int, rate: Fraction) -> int:
 
 
 def cells_of(plan: Mapping[str, Any]) -> dict[Cell, int] | None:
-    """Sum what each cell is allotted, in 1e-9; None where an allotment is not pure."""
+    """Sum each cell's allotments, in 1e-9. None where an allotment is not pure."""
     sums: dict[Cell, int] = defaultdict(int)
     for each in plan["allotments"]:
         amount = pure(each["event"])
@@ -77,7 +79,10 @@ def cells_of(plan: Mapping[str, Any]) -> dict[Cell, int] | None:
 
 
 def amounts_of(plan: Mapping[str, Any], cells: Mapping[Cell, int]) -> tuple[int, dict[str, int]]:
-    """Compute the plan's epsilon in 1e-9, and what a basic account is charged, by the rules of its unit."""
+    """Compute the plan's epsilon and charged amounts, in 1e-9.
+
+    The amounts are what a basic account is charged, by the rules of its unit.
+    """
     steps = [0] * int(plan["steps"])
     untimed = 0
     for (_, step), amount in cells.items():
@@ -102,7 +107,9 @@ def amounts_of(plan: Mapping[str, Any], cells: Mapping[Cell, int]) -> tuple[int,
 
 
 def check_within(cells: Mapping[Cell, int], transcript: Sequence[Mapping[str, Any]]) -> None:
-    """Returns where every cell's reads come to no more than it was allotted; EvidenceRefused otherwise.
+    """Check that no cell's reads exceed its allotment.
+
+    EvidenceRefused otherwise.
 
     A member of a parallel group is paid by the group's own entry, up to its branch's share.
     """

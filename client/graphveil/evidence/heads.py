@@ -1,4 +1,7 @@
-"""A pack beside signed heads of the ledger that were kept off the service's machine."""
+"""Comparison of a pack with separately kept signed heads.
+
+They are of the ledger, kept off the service's machine.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ PLACE = "heads"
 def compare(
     document: bytes, trusted: Collection[str], charge: Mapping[str, Any], ledger: Mapping[str, Any] | None
 ) -> tuple[str, bool]:
-    """Say how the pack's chain and the document agree, and whether they could be compared.
+    """Compare the pack's chain with the document.
+
+    Returned are how they agree, and whether they could be compared.
 
     EvidenceRefused where they contradict one another, or where no trusted key has signed the document.
     """

@@ -1,4 +1,6 @@
-"""Who signed a pack: the key that signs the ledger's heads certifies another, which signs packs.
+"""A pack's signatures: who signed it.
+
+The key that signs the ledger's heads certifies another, which signs packs.
 
 Ed25519 (RFC 8032). The certificate names the second key and the days on which it may sign; it is signed by
 the first, whose public half is what a reader keeps. So the process that makes packs never holds the first.
@@ -29,7 +31,10 @@ _KEY, _SIGNED = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{128}")
 
 @dataclass(frozen=True)
 class Certificate:
-    """The word of ``issuer`` that ``public_key`` may sign packs on these days, both included."""
+    """A certificate of a pack's signing key.
+
+    It is the word of ``issuer`` that ``public_key`` may sign packs on these days, both included.
+    """
 
     issuer: str
     public_key: str
@@ -44,19 +49,19 @@ class Certificate:
 
 
 def canonical(value: Any) -> bytes:
-    """Write JSON in the one way in which it is hashed and signed."""
+    """Write JSON canonically, for hashes and signatures."""
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     ).encode()
 
 
 def key_id(public_key: str) -> str:
-    """Name a public key shortly: the first 16 hex digits of its SHA-256."""
+    """Return a public key's short name. It is the first 16 hex digits of its SHA-256."""
     return hashlib.sha256(bytes.fromhex(public_key)).hexdigest()[:16]
 
 
 def checked_key(text: str) -> str:
-    """Return a public key's hex, lower case; ClientError where it is none."""
+    """Return a public key's hex, lower case. ClientError where it is none."""
     key = text.strip().lower()
     if not _KEY.fullmatch(key):
         raise ClientError("a public key is 64 hex digits; GET /ledger/public-keys tells it")
@@ -85,7 +90,9 @@ def signature_file(certificate: Certificate, signature: str) -> bytes:
 
 
 def check(manifest: bytes, signature: bytes, trusted: Collection[str]) -> Certificate:
-    """Return whose word the manifest is; EvidenceRefused unless a trusted key answers for it.
+    """Return the certificate that vouches for the manifest.
+
+    EvidenceRefused unless a trusted key answers for it.
 
     ``trusted``: public keys in hex. With none, whoever made the pack answers for it, and nobody for them.
     Whether the key might sign on the day of the pack is :func:`check_day`'s.
@@ -114,7 +121,7 @@ def check(manifest: bytes, signature: bytes, trusted: Collection[str]) -> Certif
 
 
 def check_day(certificate: Certificate, made_on: str) -> None:
-    """Returns where the key might sign on that day; EvidenceRefused otherwise."""
+    """Check that the key might sign on that day. EvidenceRefused otherwise."""
     if made_on > certificate.valid_until:
         raise EvidenceRefused(
             SIGNATURE, f"its key had expired: it might sign until {certificate.valid_until}, not on {made_on}"
@@ -126,7 +133,7 @@ def check_day(certificate: Certificate, made_on: str) -> None:
 
 
 def holds(public_key: str, signature: str, payload: bytes) -> bool:
-    """Tell whether the key has signed those bytes; ClientError where no library can say."""
+    """Tell whether the key has signed those bytes. ClientError where no library can say."""
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

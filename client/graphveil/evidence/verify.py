@@ -1,4 +1,4 @@
-"""Verifies a pack: every byte, the signature, the chain, the arithmetic. Asks no service anything."""
+"""Verifies a pack. Every byte, the signature, the chain, the arithmetic. Asks no service anything."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Verdict:
 
     @contextmanager
     def look(self, place: str, said: str) -> Iterator[None]:
-        """Note that what is looked at holds, or why it does not."""
+        """Record whether what is checked holds, or why not."""
         try:
             yield
         except EvidenceRefused as refused:
@@ -70,7 +70,9 @@ def verify(
     release: Path | None = None,
     recompute: Recompute | None = None,
 ) -> Verdict:
-    """Look at everything in the archive; never raises for what is in it.
+    """Verify everything in the archive.
+
+    It never raises for what is in it.
 
     ``trusted``: public keys in hex, of which one must answer for the pack. ``heads_document``: signed heads
     of the ledger that were kept elsewhere. ``release``: a folder with the release's files. ``recompute``:

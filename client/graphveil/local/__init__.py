@@ -1,4 +1,6 @@
-"""Releases made on this machine, without a service: the engine's face.
+"""Releases made on this machine, without a service.
+
+It is the engine's face.
 
 The engine is the service's own (``pip install 'graphveil[engine]'``); nothing here loads it before it is
 used.

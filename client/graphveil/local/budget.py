@@ -1,4 +1,4 @@
-"""A budget that is kept in a file, and never spent past its total."""
+"""A budget in a file, never spent past its total."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ UNLIMITED = "<graphveil.Budget.unlimited()>"
 
 
 class Budget:
-    """What may be spent on the graphs of one population, kept as the service keeps an account.
+    """The budget of one population's graphs.
+
+    It is what may be spent on them, kept as the service keeps an account.
 
     ``path``: the file; it is made where there is none, with ``epsilon`` (and ``delta``) as its total under
     the unit (``edge`` for graphs without time, ``event``, ``w-event`` with its ``window``, ``pair`` or
@@ -66,7 +68,9 @@ class Budget:
 
     @classmethod
     def unlimited(cls) -> Budget:
-        """Keep no account: somebody else answers for what the releases of a graph tell together.
+        """Keep no account.
+
+        Somebody else answers for what the releases of a graph tell together.
 
         >>> Budget.unlimited().remaining is None
         True
@@ -77,7 +81,7 @@ class Budget:
 
     @property
     def unit(self) -> str | None:
-        """The unit of privacy that it counts; None where it is unlimited."""
+        """Return the unit of privacy that it counts. None where it is unlimited."""
         return None if self.account is None else str(self.account.book().terms.unit)
 
     @property
@@ -93,12 +97,15 @@ class Budget:
 
     @property
     def remaining(self) -> str | None:
-        """Epsilon that is left, as a decimal string: in the fullest window, at the roomiest Rényi order."""
+        """Return the remaining epsilon as a decimal string.
+
+        It is that in the fullest window, at the roomiest Rényi order.
+        """
         return None if self.account is None else _left(self.account.book())
 
     @property
     def head(self) -> str | None:
-        """The hash of the last entry, in hex: it stands for all entries so far."""
+        """Return the last entry's hash, in hex. It stands for all entries so far."""
         return None if self.account is None else str(self.account.book().head)
 
     def entries(self) -> list[dict[str, Any]]:

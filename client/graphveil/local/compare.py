@@ -1,4 +1,4 @@
-"""Several methods on one public graph over several epsilons, compared with the original."""
+"""Methods over epsilons on one public graph. They are compared with the original."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from graphveil.problems import InvalidInput
 
 @dataclass(frozen=True)
 class Compared:
-    """``rows``: a row for each method, epsilon, run and metric, with ``original``, ``synthetic`` and the
+    """A comparison's rows.
+
+    ``rows``: a row for each method, epsilon, run and metric, with ``original``, ``synthetic`` and the
     ``error`` (of a distance: only that).
     """
 
     rows: Sequence[Mapping[str, Any]]
 
     def table(self, metric: str) -> dict[str, dict[str, float | None]]:
-        """Average the error of one metric over the runs, by method and epsilon. KeyError for another name."""
+        """Average one metric's error over runs. It is by method and epsilon. KeyError for another name."""
         found: dict[str, dict[str, list[float]]] = {}
         for row in self.rows:
             if row["metric"] == metric:
@@ -80,7 +82,9 @@ def compare(
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     progress: bool = True,
 ) -> Compared:
-    """Release a graph that is known to all by each method at each epsilon, and compare with the original.
+    """Compare methods at several epsilons on a public graph.
+
+    It is known to all; it is released by each method at each epsilon, and compared with the original.
 
     For public graphs only, which ``public=True`` says: to choose by a comparison with a private original
     reveals what no epsilon bounds.

@@ -1,4 +1,7 @@
-"""Plans with Gaussian noise, or of a Rényi account, composed by the engine: what integers alone cannot."""
+"""Recomputation of plans by the engine's accountants.
+
+They are plans with Gaussian noise, or of a Rényi account: what integers cannot compose.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from graphveil.local.engine import part
 def recompute(
     plan: Mapping[str, Any], transcript: Sequence[Mapping[str, Any]], charge: Mapping[str, Any]
 ) -> int | None:
-    """Return the plan's epsilon in 1e-9, its transcript being within it and its amounts those charged.
+    """Return the plan's epsilon in 1e-9, if consistent.
+
+    Its transcript is within it and its amounts are those charged.
 
     EvidenceRefused otherwise. EngineMissing where there is no engine.
     """

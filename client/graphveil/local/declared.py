@@ -1,4 +1,4 @@
-"""A graph made from a public schema alone: no data, no budget."""
+"""A graph made from a public schema. It takes no data and no budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def declared(
     seed: int | None = None,
     progress: bool = True,
 ) -> Release:
-    """Make a graph from declared facts alone, at epsilon 0: to write programs before data are approved.
+    """Make a graph from declared facts, at epsilon 0.
+
+    It serves to write programs before data are approved.
 
     ``schema``: as the service shows it, a mapping or the path of a JSON file. ``nodes``: how many of each
     node type, where the schema does not say. ``parameters``: by relation (``*``: every other)

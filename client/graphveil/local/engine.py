@@ -1,4 +1,4 @@
-"""Where the engine is asked for: it is loaded when something of it is first used."""
+"""Lazy loading of the engine. It is loaded when something of it is first used."""
 
 from __future__ import annotations
 

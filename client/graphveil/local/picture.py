@@ -1,4 +1,4 @@
-"""A release as a notebook shows it: what is promised, what it cost, and a picture."""
+"""A release as a notebook shows it. What is promised, what it cost, and a picture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOOKS = {
 
 
 def of_release(report: Mapping[str, Any], graph: Any) -> str:
-    """Write the HTML: guarantee and cost beside the picture of the engine's ``graph``."""
+    """Write the HTML of guarantee, cost and picture. The picture is of the engine's ``graph``."""
     guarantee, provenance, statistics = report["guarantee"], report["provenance"], report["statistics"]
     edges = ", ".join(f"{each['edges']:,} {escape(each['name'])}" for each in statistics["edge_types"][:6])
     rows = [
@@ -66,7 +66,10 @@ def _cost(guarantee: Mapping[str, Any]) -> str:
 
 
 def picture(graph: Any) -> str:
-    """Draw a small graph of one node type, else how many nodes have each degree or more; inline SVG."""
+    """Plot a small graph or its degree distribution; inline SVG.
+
+    A small one has one node type; else it is how many nodes have each degree or more.
+    """
     count = sum(table.count for table in graph.nodes.values())
     plot = _drawn(graph) if count <= DRAWN_NODES and len(graph.nodes) == 1 else _degrees(graph)
     size = f'width="{SIDE}" height="{SIDE}" '

@@ -1,4 +1,4 @@
-"""Progress of a release, told by rich: in a terminal, and in a notebook."""
+"""Progress of a release, shown by rich. It works in a terminal, and in a notebook."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = {
 
 @contextmanager
 def shown(visible: bool) -> Iterator[Progress]:
-    """Yield what tells stage, steps done and steps in all; a line on the screen while it lasts."""
+    """Yield a callback for stage, steps done and all steps. A line is on the screen while it lasts."""
     if not visible:
         yield _silent
         return

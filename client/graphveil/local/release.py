@@ -1,4 +1,4 @@
-"""A release in hand: its graph for the tools that people use, its report, its numbers."""
+"""A release: its graph, report and numbers. The graph is for the tools that people use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ REPORT = "public.json"
 
 
 def read(folder: str | PathLike[str]) -> Release:
-    """Read a release that was saved, or downloaded from a service.
+    """Read a release that was saved or downloaded.
+
+    It was downloaded from a service.
 
     Raises InvalidInput of the engine where the folder holds none.
     """
@@ -28,7 +30,7 @@ def read(folder: str | PathLike[str]) -> Release:
 
 
 class Release:
-    """A synthetic graph with what was promised and paid for it.
+    """A synthetic graph, with its promise and price.
 
     ``folder`` holds its files; of a release that was made here it is deleted with the object:
     :meth:`save` keeps it.
@@ -45,7 +47,9 @@ class Release:
 
     @cached_property
     def report(self) -> dict[str, Any]:
-        """The public edition of the report: all of it may be shown to anybody.
+        """Return the public edition of the report.
+
+        All of it may be shown to anybody.
 
         Keys ``guarantee``, ``transcript``, ``parameters``, ``precision``, ``statistics``, ``totals``,
         ``provenance``, ``caveats`` and more, as ``docs/report.schema.json`` describes ``public``.
@@ -79,8 +83,9 @@ class Release:
         return {**content, "values": rows.to_pylist()}
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Copy the files of the release to ``folder``, which is made or empty. Nothing of the original is
-        among them.
+        """Copy the files of the release to ``folder``.
+
+        It is made or empty. Nothing of the original is among them.
         """
         target = Path(fspath(folder))
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -107,7 +112,7 @@ class ReleasedGraph:
 
     @cached_property
     def columns(self) -> Any:
-        """The engine's own graph: columns of every node type and relation."""
+        """Return the engine's own graph. It has columns of every node type and relation."""
         return engine.part("publishing.reading").read_release(self._folder)
 
     @property
@@ -117,45 +122,56 @@ class ReleasedGraph:
         return found
 
     def to_networkx(self) -> Any:
-        """Convert to a NetworkX graph: nodes by their ids (``type/id`` where there are several node types),
-        edges with ``time``, ``type`` and what they carry; directed, and a multigraph, where need be.
+        """Convert to a NetworkX graph.
+
+        Nodes have their ids (``type/id`` where there are several node types), edges ``time``, ``type`` and
+        what they carry; it is directed, and a multigraph, where need be.
         """
         return engine.part("graphs.views.convert").to_networkx(self.columns)
 
     def to_scipy(self, relation: str | None = None, step: int | None = None) -> Any:
-        """Build the adjacency of one relation, of one step or of all: ``scipy.sparse.csr_array`` of shape
-        (n, n), or (n, m) between two node types. Row i is the i-th node of its type in :meth:`to_polars`.
+        """Build the adjacency of one relation.
+
+        It is of one step or of all: ``scipy.sparse.csr_array`` of shape (n, n), or (n, m) between two node
+        types. Row i is the i-th node of its type in :meth:`to_polars`.
         """
         return engine.part("graphs.views.tensors").to_scipy(self.columns, relation, step)
 
     def to_pyg(self) -> Any:
-        """Convert to PyTorch Geometric: ``Data``, ``TemporalData``, ``HeteroData``, or of a collection a list
-        of ``Data``. ``edge_index`` is (2, 2m) int64 where edges have no direction; categories are codes that
+        """Convert to PyTorch Geometric.
+
+        It is ``Data``, ``TemporalData``, ``HeteroData``, or of a collection a list of ``Data``.
+        ``edge_index`` is (2, 2m) int64 where edges have no direction; categories are codes that
         ``categories`` explains.
         """
         return engine.part("graphs.views.tensors").to_pyg(self.columns)
 
     def to_polars(self) -> tuple[Any, Any]:
-        """Read the nodes (``id``, ``type``, attributes) and the edges (``source``, ``target``, ``type``,
-        ``step``, what they carry) as Polars frames.
+        """Read the nodes and the edges as Polars frames.
+
+        Nodes have ``id``, ``type``, attributes; edges ``source``, ``target``, ``type``, ``step``, what they
+        carry.
         """
         reading = engine.part("publishing.reading")
         return reading.frame(self._folder / "nodes.parquet"), reading.frame(self._folder / "edges.parquet")
 
     def to_pandas(self) -> tuple[Any, Any]:
-        """Read nodes and edges as pandas frames, as :meth:`to_polars` does."""
+        """Read nodes and edges as pandas frames. They are as those of :meth:`to_polars`."""
         reading = engine.part("publishing.reading")
         nodes, edges = (reading.table(self._folder / f"{each}.parquet") for each in ("nodes", "edges"))
         return nodes.to_pandas(), edges.to_pandas()
 
     def to_igraph(self) -> Any:
-        """Convert to an igraph graph, where igraph is installed: names and attributes as in
-        :meth:`to_networkx`.
+        """Convert to an igraph graph, where igraph is installed.
+
+        Names and attributes are as in :meth:`to_networkx`.
         """
         return engine.part("graphs.views.tensors").to_igraph(self.columns)
 
     def write(self, path: str | PathLike[str], format: str) -> Path:
-        """Write the graph in one of the formats of a release: ``gexf``, ``neo4j``, ``graphml``, ``dgl``, ...
+        """Write the graph in one of a release's formats.
+
+        They are ``gexf``, ``neo4j``, ``graphml``, ``dgl``, ...
 
         Raises UnknownFormat and NotAccepted of the engine.
         """

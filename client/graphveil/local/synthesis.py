@@ -1,4 +1,4 @@
-"""A release made on this machine: by the plan, the meter and the law of the service."""
+"""A release made on this machine. It follows the plan, the meter and the law of the service."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def synthesize(
     size: Mapping[str, int] | None = None,
     progress: bool = True,
 ) -> Release:
-    """Publish a synthetic graph of ``graph`` under differential privacy, and charge the budget for it.
+    """Publish a synthetic graph under differential privacy.
+
+    It is one of ``graph``, and the budget is charged for it.
 
     ``graph``: a NetworkX graph, a SciPy sparse matrix (n, n) or between two sorts of nodes (n, m), a
     torch_geometric ``Data``, ``HeteroData`` or ``TemporalData``, an edge list as a pandas or Polars frame or
@@ -103,8 +105,10 @@ def synthesize(
 
 @dataclass(frozen=True)
 class Plan:
-    """What a release would cost and read: a function of public facts alone. ``epsilon`` and ``delta`` are
-    decimal strings, None where there is no guarantee.
+    """What a release would cost and read.
+
+    It is a function of public facts only. ``epsilon`` and ``delta`` are decimal strings, None where there is
+    no guarantee.
 
     ``reads``: a row for each metered read, with ``edge_type``, ``step`` and ``purpose``. ``precision``: how
     near each paid figure will be (``query``, ``quantity``, ``within``, ``confidence``); ``expected``: what
@@ -144,7 +148,9 @@ def plan(
     assume: Mapping[str, Any] | None = None,
     public: bool = False,
 ) -> Plan:
-    """Say what :func:`synthesize` would do and cost, by the same rules; nothing is reserved, read or charged.
+    """Plan what :func:`synthesize` would do and cost.
+
+    It follows the same rules; nothing is reserved, read or charged.
 
     ``assume``: guesses for what is relative, such as ``{"edges": 90_000}``.
 

@@ -1,1 +1,1 @@
-"""What the service answers, a model for each thing: built once by the service, read back as it is."""
+"""The service's answers, a model for each. Each is built once by the service, read back as it is."""

@@ -1,4 +1,4 @@
-"""What the verifier last found of the ledger, as its watchers see it."""
+"""The verifier's latest findings on the ledger. Its watchers see them."""
 
 from __future__ import annotations
 

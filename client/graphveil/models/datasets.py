@@ -1,4 +1,6 @@
-"""Datasets, their policies and their sensitive links, as callers see them.
+"""Datasets, their policies and their sensitive links.
+
+They are as callers see them.
 
 What only curators may see is null for others. Sensitive links are counted, never listed.
 """
@@ -126,7 +128,7 @@ class Dataset(Answer):
 
     @property
     def retry_after_seconds(self) -> int | None:
-        """When another look is worth while; None once nothing changes by itself."""
+        """Return when to look again, in seconds. None once nothing changes by itself."""
         return RETRY_AFTER_SECONDS.get(self.state)
 
 

@@ -1,4 +1,4 @@
-"""The public keys that answer for evidence packs and for the ledger's heads."""
+"""Public keys of evidence packs and ledger heads. They answer for these."""
 
 from __future__ import annotations
 

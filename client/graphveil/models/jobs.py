@@ -1,4 +1,4 @@
-"""Jobs, what happens to them, and the files of their releases, as callers see them."""
+"""Jobs, their events, and their releases' files. They are as callers see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked for, and what a job would do and cost."""
+"""What can be requested, and what a job would cost. What it would do is here too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a file of an upload was understood, and what has to be asked about it. Curators only."""
+"""How an uploaded file was understood, and open questions. They have to be asked about it. Curators only."""
 
 from __future__ import annotations
 

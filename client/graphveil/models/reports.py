@@ -1,4 +1,4 @@
-"""What plans and reports share: closed models, and how near a paid figure is to the truth."""
+"""What plans and reports share. Closed models, and how near a paid figure is to the truth."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Asked(Protocol):
 
 
 def subject_of(asked: Asked) -> str:
-    """Name the relation, or the node type whose rows were asked for."""
+    """Name the relation, or the requested rows' node type."""
     return asked.edge_type.removeprefix(ROWS)
 
 

@@ -1,4 +1,7 @@
-"""What callers may do; apart from the tables, so that the client knows it without a database library."""
+"""What callers may do.
+
+It stands apart from the tables, so that the client knows it without a database library.
+"""
 
 from __future__ import annotations
 

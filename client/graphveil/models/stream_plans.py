@@ -1,4 +1,4 @@
-"""What a stream would do and cost: its terms, and the account under them."""
+"""What a stream would do and cost. Its terms, and the account under them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Pages that compare: charts drawn by hand as SVG, self-contained HTML, no script."""
+"""Pages that compare. Charts are drawn by hand as SVG, self-contained HTML, no script."""

@@ -1,4 +1,6 @@
-"""Methods side by side: one page with a chart for each metric, utility against epsilon.
+"""Pages that compare methods, metric by metric.
+
+One page has a chart for each metric, utility against epsilon.
 
 What is compared is a *public* graph, so that every figure may be shown. The page is self-contained: inline
 style and pictures, no script, nothing fetched from anywhere.
@@ -21,7 +23,9 @@ _DASHES = 4  # patterns of lines, as the style sheet has them
 
 @dataclass(frozen=True)
 class Spread:
-    """Runs of one method at one epsilon: mean, standard deviation (None: one run) and number.
+    """Runs of one method at one epsilon.
+
+    Mean, standard deviation (None: one run) and number.
 
     A prediction is of no run: ``runs`` is 0.
     """
@@ -60,7 +64,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Planned:
-    """Everything that the page of a menu says; ``refused`` are sentences. Panels are of predictions."""
+    """All content of a menu's page. ``refused`` are sentences. Panels are of predictions."""
 
     dataset: str
     facts: Sequence[tuple[str, str]]
@@ -71,12 +75,15 @@ class Planned:
 
 
 def menu_page(planned: Planned) -> str:
-    """Render one HTML document, a chart and a table for each prediction. Deterministic."""
+    """Render one HTML document of predictions. It has a chart and a table for each. Deterministic."""
     return _lines_page("menu.html", planned)
 
 
 def comparison_page(compared: Compared) -> str:
-    """Render one HTML document, a chart and a table for each metric that any run defines. Deterministic."""
+    """Render one HTML document of metrics.
+
+    It has a chart and a table for each metric that any run defines. Deterministic.
+    """
     return _lines_page("compare.html", compared)
 
 
@@ -91,7 +98,10 @@ def _lines_page(template: str, shown: Planned | Compared) -> str:
 
 
 def against(uid: str, panel: Panel, epsilons: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Draw means over runs against epsilon (logarithmic), a line a method, whiskers of one deviation."""
+    """Plot means over runs against epsilon, by method.
+
+    Epsilon is logarithmic; a line a method, whiskers of one deviation.
+    """
     styles = _styles(methods)
     shown = [s for spreads in panel.spreads.values() for s in spreads if s is not None]
     ends = [s.mean + sign * (s.deviation or 0.0) for s in shown for sign in (-1, 1)]

@@ -1,4 +1,4 @@
-"""A figure of a page: a picture, its description, and its data as a table."""
+"""A figure of a page. A picture, its description, and its data as a table."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ class Figure:
 
 
 def type_style(index: int) -> tuple[str, str]:
-    """Choose colour and shape of the series at ``index``: sixteen pairs, then again from the first."""
+    """Choose colour and shape of the series at ``index``.
+
+    There are sixteen pairs, then again from the first.
+    """
     count = len(_SHAPES)
     return f"type-{index % count}", _SHAPES[(index + index // count) % count]

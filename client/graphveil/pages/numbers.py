@@ -1,4 +1,7 @@
-"""Numbers as people read them: three significant digits, thousands separators; the exact value beside it."""
+"""Numbers as people read them.
+
+They have three significant digits, thousands separators; the exact value stands next to them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def plain(value: float) -> str:
-    """Write whole numbers in full, others to three significant digits: 1,234,567; 0.0312; 2.1×10⁻⁷; −0.4."""
+    """Write a number readably, to three significant digits.
+
+    Whole numbers are written in full: 1,234,567; 0.0312; 2.1×10⁻⁷; −0.4.
+    """
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         text = f"{int(value):,}"
     elif abs(value) >= 1e15 or abs(value) < 1e-4:
@@ -30,7 +36,7 @@ def plain(value: float) -> str:
 
 
 def ends(low: float, high: float) -> str:
-    """Write an interval, with as many digits as tell its ends apart, of six at most."""
+    """Write an interval with just enough digits. They are as many as tell its ends apart, of six at most."""
     if low == high or plain(low) != plain(high):
         return f"{plain(low)} to {plain(high)}"
     digits = next((k for k in (4, 5) if f"{low:.{k}g}" != f"{high:.{k}g}"), 6)
@@ -43,14 +49,14 @@ def exact(value: float) -> str:
 
 
 def number(value: float | None) -> Markup:
-    """Write the number for a table; a dash where it is undefined."""
+    """Write the number for a table. A dash where it is undefined."""
     if value is None:
         return UNDEFINED
     return Markup('<data value="{0}" title="{0}">{1}</data>').format(exact(value), plain(value))
 
 
 def percent_text(value: float) -> str:
-    """Write a share as percent: three digits, and never rounded to certainty or to nothing."""
+    """Write a share as percent, to three digits. It is never rounded to certainty or to nothing."""
     if value in (0, 1):
         return f"{value:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
     if 0.999 < value < 1:
@@ -61,19 +67,19 @@ def percent_text(value: float) -> str:
 
 
 def percent(value: float | None) -> Markup:
-    """Write a share for a table; a dash where it is undefined."""
+    """Write a share for a table. A dash where it is undefined."""
     if value is None:
         return UNDEFINED
     return Markup('<data value="{0}" title="{0}">{1}</data>').format(exact(value), percent_text(value))
 
 
 def at_most(share: float) -> str:
-    """Write a bound on a probability as percent, to a tenth, never below it."""
+    """Write a probability's bound as percent, rounded up. It is to a tenth, never below it."""
     return f"{math.ceil(share * 1000) / 10:g}\N{NO-BREAK SPACE}%"
 
 
 def relative(value: float | None) -> Markup:
-    """Write a relative error for a table: percent up to tenfold, then a factor."""
+    """Write a relative error for a table. It is percent up to tenfold, then a factor."""
     if value is None or value <= 10:
         return percent(value)
     shown = "> 10⁶" if value > 1e6 else f"{plain(round(value, 1))}×"
@@ -97,5 +103,5 @@ def size(size_bytes: int) -> str:
 
 
 def nano(nano_epsilon: int | None) -> str:
-    """Write nano-epsilon as epsilon, exactly; a dash where it is not pure."""
+    """Write nano-epsilon as epsilon, exactly. A dash where it is not pure."""
     return "–" if nano_epsilon is None else format_epsilon(nano_epsilon)

@@ -1,4 +1,7 @@
-"""Fills in the templates of pages: self-contained documents, the same bytes for the same content."""
+"""Fills in page templates, deterministically.
+
+They become self-contained documents, the same bytes for the same content.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def _environment() -> Environment:
 
 
 def environment(*more: Path) -> Environment:
-    """Make an environment of these templates and of those in folders of the caller's own."""
+    """Make an environment of these and the caller's templates. The caller's are in folders of its own."""
     import jinja2
 
     made = jinja2.Environment(

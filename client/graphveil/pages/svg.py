@@ -1,4 +1,6 @@
-"""The one drawer of SVG: a plot with axes, lines, markers and bars, coloured by the page's style sheet.
+"""The one plotter of SVG.
+
+A plot has axes, lines, markers and bars, coloured by the page's style sheet.
 
 Where there is no style sheet, as in a notebook, ``looks`` gives a style's attributes in place of its class.
 
@@ -27,7 +29,7 @@ def n(value: float) -> str:
 
 
 def shape(kind: str, x: float, y: float, r: float) -> str:
-    """Write path data of a circle, square, diamond or triangle around (x, y)."""
+    """Write a marker's path data around (x, y). It is a circle, square, diamond or triangle."""
     r = round(r, 1)  # as it is written: both halves of a circle then meet
     if kind == "circle":
         return f"M{n(x - r)} {n(y)}a{n(r)} {n(r)} 0 1 0 {n(2 * r)} 0a{n(r)} {n(r)} 0 1 0 {n(-2 * r)} 0z"
@@ -40,7 +42,10 @@ def shape(kind: str, x: float, y: float, r: float) -> str:
 
 
 def nice_ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Choose at most ``most`` + 2 round numbers that enclose [low, high]; where equal, a unit more."""
+    """Choose round numbers that enclose [low, high].
+
+    There are at most ``most`` + 2; where the ends are equal, a unit more.
+    """
     if high - low <= 1e-9 * max(abs(low), abs(high)) or high - low < 1e-100:
         high = low + max(abs(low), 1.0)
     power = 10.0 ** math.floor(math.log10((high - low) / most))
@@ -51,7 +56,10 @@ def nice_ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 @dataclass
 class Plot:
-    """A drawing area of user units with a margin for axes; shapes are added, then :meth:`svg` writes it."""
+    """A plotting area of user units with a margin.
+
+    The margin is for axes; shapes are added, then :meth:`svg` writes it.
+    """
 
     height: int = 210
     width: int = WIDTH
@@ -67,7 +75,7 @@ class Plot:
         return self.left + share * (self.width - self.left - self.right)
 
     def y(self, share: float) -> float:
-        """Place a share of the drawing area vertically, from its bottom."""
+        """Return a share's height in the plotting area, from below."""
         return self.height - self.bottom - share * (self.height - self.top - self.bottom)
 
     def text(self, x: float, y: float, text: str, anchor: str = "middle", style: str = "tick") -> None:
@@ -107,26 +115,37 @@ class Plot:
             self.text(self.left - 6, self.y(share) + 4, label, "end")
 
     def left_values(self, low: float, high: float, most: int = 5) -> Callable[[float], float]:
-        """Add a left axis of round numbers that enclose [low, high], and tell where on it a value is."""
+        """Add a left axis of round numbers, and return its scale.
+
+        The numbers enclose [low, high]; the scale says where on it a value is.
+        """
         ticks, at = _scale(low, high, most)
         self.left_axis(ticks)
         return lambda value: self.y(at(value))
 
     def bottom_values(self, low: float, high: float, title: str) -> Callable[[float], float]:
-        """Add a bottom axis of round numbers that enclose [low, high], and tell where on it a value is."""
+        """Add a bottom axis of round numbers, and return its scale.
+
+        The numbers enclose [low, high]; the scale says where on it a value is.
+        """
         ticks, at = _scale(low, high)
         self.bottom_axis(ticks, title)
         return lambda value: self.x(at(value))
 
     def bottom_axis(self, ticks: Sequence[tuple[float, str]], title: str) -> None:
-        """Add the base line with labels at shares of the width, and what they mean."""
+        """Add the base line with labels and title.
+
+        Labels are at shares of the width; the title is what they mean.
+        """
         self.across(self.y(0), "axis")
         for share, label in ticks:
             self.text(self.x(share), self.height - self.bottom + 15, label)
         self.text(self.x(0.5), self.height - 5, title)
 
     def line(self, points: Sequence[Point | None], style: str, marked: bool = True) -> None:
-        """Add a line through the points, broken where one is missing, with the series' markers.
+        """Add a line with markers through the points.
+
+        It is broken where one is missing; the markers are the series'.
 
         A point without neighbours is marked in any case: it would be invisible.
         """
@@ -144,7 +163,10 @@ class Plot:
         self.path(marks, f"mark {style}")
 
     def svg(self, uid: str, title: str, description: str, more: str = "") -> Markup:
-        """Write the whole picture, named and described for those who do not see it; ``more``: attributes."""
+        """Write the whole picture, with its description.
+
+        It is named and described for those who do not see it; ``more``: attributes.
+        """
         return Markup(
             f'<svg {more}viewBox="0 0 {self.width} {self.height}" role="img" '
             f'aria-labelledby="{uid}-t {uid}-d">'

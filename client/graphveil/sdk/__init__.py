@@ -1,1 +1,1 @@
-"""The service as a Python object: calls, retries, waiting, downloads that are checked."""
+"""The service as a Python object. Calls, retries, waiting, downloads that are checked."""

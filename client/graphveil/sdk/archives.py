@@ -1,4 +1,4 @@
-"""A downloaded stream: a zip whose index names the digest of every snapshot in it."""
+"""A downloaded stream, a zip with an index. The index names the digest of every snapshot in it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,18 @@ INDEX, EDGES = "index.json", "edges.parquet"
 
 
 def save(pieces: Iterable[bytes], path: Path) -> Path:
-    """Write the zip to ``path``; DigestMismatch, and no file, where :func:`check` refuses it."""
+    """Write the zip to ``path``, if it passes :func:`check`.
+
+    Where that refuses it, DigestMismatch, and no file.
+    """
     return files.save(pieces, path, check)
 
 
 def check(path: Path) -> None:
-    """Check that every snapshot in the zip's index is in the zip, with that digest; else DigestMismatch."""
+    """Check that the zip holds its index's snapshots.
+
+    Every one is in the zip, with that digest; else DigestMismatch.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             for listed in json.loads(archive.read(INDEX))["steps"]:

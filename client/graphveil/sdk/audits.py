@@ -1,4 +1,4 @@
-"""The calls about audits, as a part of the SDK's connection."""
+"""The connection's calls about audits. They are a part of the SDK's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class AuditCalls:
     def audit(
         self, method: str, *, epsilon: str, idempotency_key: str | None = None, **request: Any
     ) -> Audit:
-        """Queue an audit of the method's promise, once, however often the request had to be repeated.
+        """Queue an audit of the method's promise, once.
+
+        It is once, however often the request had to be repeated.
 
         ``request``: parameters, unit, window, delta, runs. No dataset is read and no budget spent.
         """
@@ -41,7 +43,7 @@ class AuditCalls:
         timeout_seconds: float | None = None,
         on_progress: Callable[[Audit], None] | None = None,
     ) -> Audit:
-        """Wait until the audit is done or has failed; WaitTimeout when that takes too long."""
+        """Wait until the audit is done or has failed. WaitTimeout when that takes too long."""
 
         def ended(answer: httpx.Response) -> Audit | None:
             audit = Audit.model_validate(answer.json())

@@ -112,7 +112,9 @@ class Graphveil(
         options: Mapping[str, str | list[str]] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> Received:
-        """Upload the dataset's ``nodes`` or ``edges``: ``nodes`` first, ``edges`` completes the upload.
+        """Upload the dataset's ``nodes`` or ``edges``.
+
+        ``nodes`` come first, ``edges`` completes the upload.
 
         Of a dataset in parts the last of ``edges-1-of-8`` to ``edges-8-of-8`` that was missing does.
 
@@ -158,7 +160,9 @@ class Graphveil(
         )
 
     def read_again(self, dataset_id: str, *, part: str = "edges", **said: Any) -> Received:
-        """Have the kept file of a proposal read as you say: another schema is proposed from it.
+        """Have the kept file of a proposal read as you say.
+
+        Another schema is proposed from it.
 
         ``said``: columns (a text, or a mapping of roles and columns), delimiter, header, decimal, encoding,
         bipartite, dates. What is not said stays as it was read: see ``dataset(...).version.readings``.
@@ -167,7 +171,7 @@ class Graphveil(
         return self._calls.read(Received, "POST", f"/datasets/{dataset_id}/reading", json=body)
 
     def confirm_schema(self, dataset_id: str, graph_schema: Mapping[str, Any]) -> Dataset:
-        """Make the schema the dataset's, and public; an upload that waited for it is validated."""
+        """Confirm the dataset's schema, and make it public. An upload that waited for it is validated."""
         return self._calls.read(Dataset, "PUT", f"/datasets/{dataset_id}/schema", json=dict(graph_schema))
 
     def wait_ready(
@@ -177,7 +181,10 @@ class Graphveil(
         timeout_seconds: float | None = None,
         on_change: Callable[[Dataset], None] | None = None,
     ) -> Dataset:
-        """Wait until the dataset is ready, rejected, archived or proposed (a schema waits for a yes)."""
+        """Wait until the dataset is settled.
+
+        It is when ready, rejected, archived or proposed (a schema waits for a yes).
+        """
 
         def settled(answer: httpx.Response) -> Dataset | None:
             dataset = Dataset.model_validate(answer.json())
@@ -196,7 +203,7 @@ class Graphveil(
         return self._calls.pages(Datasets, "/datasets")
 
     def archive(self, dataset_id: str) -> None:
-        """Erase the dataset's content for good; its budget account and ledger stay."""
+        """Erase the dataset's content for good. Its budget account and ledger stay."""
         self._calls.request("DELETE", f"/datasets/{dataset_id}")
 
     # jobs
@@ -235,7 +242,9 @@ class Graphveil(
         idempotency_key: str | None = None,
         **request: Any,
     ) -> Job:
-        """Queue a job and reserve its budget, once, however often the request had to be repeated.
+        """Queue a job and reserve its budget, once.
+
+        It is once, however often the request had to be repeated.
 
         ``request``: ``target`` (and ``assume``) where no epsilon is given,
         method, delta, parameters, edge_types, formats, seed, suite, label, project, repeat,
@@ -260,12 +269,14 @@ class Graphveil(
     # releases
 
     def report(self, job_id: str) -> dict[str, Any]:
-        """Read the report of a published job; WaitTimeout while it still runs."""
+        """Read the report of a published job. WaitTimeout while it still runs."""
         report: dict[str, Any] = self._report(job_id, "report", {}).json()
         return report
 
     def report_as(self, job_id: str, form: str, **said: str) -> str:
-        """Read the report as text: json, html, markdown, card, dcat, croissant, openlineage or deployment.
+        """Read the report as text in one of its forms.
+
+        They are json, html, markdown, card, dcat, croissant, openlineage or deployment.
 
         ``said``: what only its publisher can say, for card and metadata: title, publisher, license and others
         that the API documents. WaitTimeout while the job still runs; ClientError for an unknown form.
@@ -273,7 +284,9 @@ class Graphveil(
         return self._report(job_id, forms.path_of(form, says=bool(said)), said).text
 
     def wait_report(self, job_id: str, *, timeout_seconds: float | None = None) -> dict[str, Any]:
-        """Wait for a published job's report until its comparison with the original is made, or has failed.
+        """Wait for a job's report with its comparison.
+
+        The job is published; the comparison with the original is made, or has failed.
 
         For a key that may not read the comparison: the report at once. WaitTimeout when it takes too long.
         """
@@ -286,11 +299,11 @@ class Graphveil(
         return self._calls.poll(f"/jobs/{job_id}/report", evaluated, timeout_seconds)
 
     def artifacts(self, job_id: str) -> list[Artifact]:
-        """List the files of a release that the key may see."""
+        """List the release files that the key may see."""
         return self._calls.read(Artifacts, "GET", f"/jobs/{job_id}/artifacts").items
 
     def download(self, job_id: str, name: str, path: Path | str) -> Path:
-        """Download a file to ``path`` and check its digest; DigestMismatch leaves nothing there."""
+        """Download a file to ``path`` and check its digest. DigestMismatch leaves nothing there."""
         expected = next((a.sha256 for a in self.artifacts(job_id) if a.name == name), None)
         if expected is None:
             raise ClientError(f"the release of {job_id} lists no file {name}")

@@ -1,4 +1,6 @@
-"""Several methods on one public dataset over several epsilons: what to run, what it costs, and running it.
+"""Methods over epsilons on one public dataset.
+
+What to run, what it costs, and running it.
 
 Every run is a job of its own under a key that follows from what is asked. The same comparison, asked again,
 finds the jobs that exist and submits the rest: nothing is paid for twice.
@@ -30,7 +32,7 @@ _COMPARED = frozenset({"done", "failed"})
 
 @dataclass(frozen=True)
 class Variant:
-    """A method with its parameters, and what both are called in tables."""
+    """A method with its parameters, and their label. It is what both are called in tables."""
 
     method: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -43,7 +45,7 @@ class Variant:
 
     @classmethod
     def parse(cls, text: str) -> Variant:
-        """Read ``method`` or ``method:name=value,name=value``; ClientError for anything else."""
+        """Parse ``method`` or ``method:name=value,name=value``. ClientError for anything else."""
         method, _, given = text.partition(":")
         parameters: dict[str, Any] = {}
         for pair in given.split(",") if given else []:
@@ -94,7 +96,10 @@ class Comparison:
         }
 
     def each(self) -> Iterator[Run]:
-        """Yield every run, the first of every method and epsilon before the second of any."""
+        """Yield every run, the first ones first.
+
+        The first of every method and epsilon comes before the second of any.
+        """
         for number in range(1, self.runs + 1):
             for variant in self.variants:
                 for epsilon in self.epsilons:
@@ -112,7 +117,10 @@ class Run:
 
     @property
     def digest(self) -> str:
-        """What tells this run from all others, in 20 hex digits: equal requests have equal digests."""
+        """Return the run's identity in 20 hex digits.
+
+        It tells this run from all others: equal requests have equal digests.
+        """
         of = self.comparison
         asked = [of.name, of.dataset_id, of.version, of.request(self.variant, self.epsilon), self.number]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:20]
@@ -123,14 +131,14 @@ class Run:
 
     @property
     def label(self) -> str:
-        """The job's name for people, by which a listing finds it again."""
+        """Return the job's name, by which listings show it."""
         words = f"compare {self.comparison.name}: {self.variant.label}, run {self.number}"
         return f"{words[:100]} [{self.digest}]"
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that has ended: its job, and its report where it was published and compared."""
+    """A run that has ended. Its job, and its report where it was published and compared."""
 
     run: Run
     job: Job
@@ -150,8 +158,9 @@ class Cost:
 
 
 def normal(epsilons: Iterable[str]) -> tuple[str, ...]:
-    """Write the epsilons as plain decimals, each once, in increasing order; ClientError for what is no
-    number.
+    """Normalise the epsilons to sorted plain decimals.
+
+    Each is there once, in increasing order; ClientError for what is no number.
     """
     try:
         numbers = {Decimal(text) for text in epsilons}
@@ -163,7 +172,7 @@ def normal(epsilons: Iterable[str]) -> tuple[str, ...]:
 
 
 def decimal(number: Decimal) -> str:
-    """Write the number without an exponent, and without zeros at its end."""
+    """Write the number without exponent or trailing zeros."""
     return format(number.normalize(), "f")
 
 
@@ -191,7 +200,9 @@ def prepare(client: Graphveil, dataset_id: str, variants: Sequence[Variant], **a
 
 
 def cost(client: Graphveil, comparison: Comparison) -> Cost:
-    """Plan every method and epsilon by dry runs, and sum what they would cost: nothing is reserved.
+    """Sum the planned cost of every method and epsilon.
+
+    They are planned by dry runs: nothing is reserved.
 
     Raises ProblemError where the service refuses one, as it does for a dataset that is not public.
     """
@@ -220,7 +231,9 @@ def compare(
     poll_seconds: float = POLL_SECONDS,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[Finished]:
-    """Run the comparison, at most ``parallel`` jobs under way; the results are as :meth:`Comparison.each`.
+    """Run the comparison, at most ``parallel`` jobs at once.
+
+    The results are as :meth:`Comparison.each`.
 
     A run whose job failed is tried again ``retries`` times; each attempt is a job of its own, and charged.
     ``on_change(ended, under_way)`` is called at every poll. Raises ProblemError where the service refuses a

@@ -1,4 +1,4 @@
-"""A large file goes straight into the service's bucket, several parts at a time."""
+"""Direct upload of large files into the service's bucket. Several parts go at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def upload_direct(
     request: Mapping[str, Any],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Received | None:
-    """Upload the file straight into the service's bucket; None where the service's storage is no bucket.
+    """Upload the file directly into the service's bucket.
+
+    None where the service's storage is no bucket.
 
     Each part is sent again a few times when the bucket does not take it. No API key goes to the bucket.
     ``on_progress(sent_bytes, total_bytes)``, one part at a time. Raises ProblemError and TransportError; the

@@ -1,4 +1,7 @@
-"""The calls that follow a job: over a stream of events where there is one, by polls where there is not."""
+"""The calls that follow a job.
+
+They do over a stream of events where there is one, by polls where there is not.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ _REFUSALS_OF_STREAMS = frozenset({406, 429, 502, 503, 504})
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to a job: a step forward, or a state that it came to; the other one is None.
+    """What happened to a job.
+
+    It is a step forward, or a state that it came to; the other one is None.
 
     ``sequence`` is where to go on after a break; None where a poll found the state.
     """
@@ -41,13 +46,15 @@ class EventCalls:
     job: Callable[[str], Job]
 
     def events(self, job_id: str, *, after: int = 0) -> list[Event]:
-        """Read the steps that the job has taken since the one numbered ``after``."""
+        """Read the job's steps since the one numbered ``after``."""
         return self._calls.read(Events, "GET", f"/jobs/{job_id}/events", params={"after": after}).items
 
     def follow(
         self, job_id: str, *, after: int = 0, timeout_seconds: float | None = None
     ) -> Iterator[Change]:
-        """Yield what happens to the job behind the number ``after``, as it happens, until the job has ended.
+        """Yield the job's events behind ``after`` until it ends.
+
+        ``after`` is a number; events come as they happen.
 
         A stream that breaks off, or has used up its time, is taken up where it was. Where the service gives
         none, it is polled. WaitTimeout once the time is over.
@@ -89,8 +96,9 @@ class EventCalls:
         timeout_seconds: float | None = None,
         on_progress: Callable[[Job, Event | None], None] | None = None,
     ) -> Job:
-        """Wait for the job's last state, whichever that is, and return the job; WaitTimeout if it comes too
-        late.
+        """Wait for the job's last state, and return it.
+
+        It is whichever state that is; WaitTimeout if it comes too late.
 
         ``on_progress`` is called at every change with the job and its newest step, if there is one.
         """
@@ -137,7 +145,7 @@ class EventCalls:
 
 
 def frames(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
-    """Parse each event into its name and JSON content; a comment is an event without a name or content."""
+    """Parse each event into its name and JSON content. A comment is an event without a name or content."""
     name, data = "", []
     for line in lines:
         if line:

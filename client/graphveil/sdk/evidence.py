@@ -1,4 +1,4 @@
-"""Calls for evidence packs, and for the keys that answer for them."""
+"""Calls for evidence packs, and their keys. The keys answer for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EvidenceCalls:
             return files.save(answer.iter_bytes(), Path(path), _whole)
 
     def public_keys(self) -> PublicKeys:
-        """Read the public keys that answer for packs and for the ledger's heads."""
+        """Read the public keys of packs and heads. They answer for packs and for the ledger's heads."""
         return self._calls.read(PublicKeys, "GET", "/ledger/public-keys")
 
 

@@ -1,4 +1,4 @@
-"""Files on their way in and out: streamed, never held whole."""
+"""Files on their way in and out. Streamed, never held whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORMATS = {
 
 
 def format_of(path: Path) -> str:
-    """Guess the format from the file's name; ClientError when the name suggests none."""
+    """Guess the format from the file's name. ClientError when the name suggests none."""
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     try:
         return FORMATS[suffix.lower()]
@@ -38,7 +38,7 @@ def format_of(path: Path) -> str:
 
 
 def chunks(path: Path, total: int, on_progress: Callable[[int, int], None] | None) -> Iterator[bytes]:
-    """Read the file in pieces of ``CHUNK_BYTES``, calling ``on_progress(sent, total)`` after each."""
+    """Read the file in pieces of ``CHUNK_BYTES``. ``on_progress(sent, total)`` is called after each."""
     sent = 0
     with path.open("rb") as file:
         while piece := file.read(CHUNK_BYTES):
@@ -49,7 +49,10 @@ def chunks(path: Path, total: int, on_progress: Callable[[int, int], None] | Non
 
 
 def save(pieces: Iterable[bytes], path: Path, check: Callable[[Path], None]) -> Path:
-    """Write the pieces to ``path``: whole and passed by ``check``, or nothing is there."""
+    """Write the pieces to ``path``, checked, or nothing.
+
+    It is whole and passed by ``check``, or nothing is there.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -64,7 +67,7 @@ def save(pieces: Iterable[bytes], path: Path, check: Callable[[Path], None]) -> 
 
 
 def digest_of(file: IO[bytes]) -> str:
-    """Read the rest of the file, and return its SHA-256 in hex."""
+    """Compute the SHA-256 of the file's rest, hex."""
     digest = hashlib.sha256()
     while piece := file.read(CHUNK_BYTES):
         digest.update(piece)
@@ -72,7 +75,10 @@ def digest_of(file: IO[bytes]) -> str:
 
 
 def save_released(pieces: Iterable[bytes], path: Path, sha256: str) -> Path:
-    """Write the pieces to ``path``; DigestMismatch, and no file, where they have another digest."""
+    """Write the pieces to ``path``, checking their digest.
+
+    Where it is another, DigestMismatch, and no file.
+    """
 
     def check(partial: Path) -> None:
         with partial.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The forms that a report can be taken in, and where the service keeps them."""
+"""The forms of a report, and their addresses. The service keeps them there."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ REPORTS = frozenset({ReportForm.JSON, ReportForm.HTML, ReportForm.MARKDOWN})
 
 
 def path_of(form: str, *, says: bool) -> str:
-    """Return the form's path below its job; ClientError for an unknown form, or one without room for a
-    publisher.
+    """Return the form's path below its job.
+
+    ClientError for an unknown form, or one without room for a publisher.
     """
     try:
         known = ReportForm(form)

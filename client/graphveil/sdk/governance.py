@@ -1,4 +1,7 @@
-"""The calls about policies, proposals, approvals and quotas, as a part of the SDK's connection."""
+"""The connection's calls about governance.
+
+They are about policies, proposals, approvals and quotas, a part of the SDK's.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from graphveil.sdk.transport import Model, Transport, given
 
 
 class GovernanceCalls:
-    """What jobs may ask for, and what takes a second person."""
+    """Calls about policies, and what takes a second person. Policies are what jobs may ask for."""
 
     _calls: Transport
 
@@ -25,7 +28,9 @@ class GovernanceCalls:
     def set_policy(
         self, dataset_id: str, policy: Mapping[str, Any], *, reason: str, version: int | None = None
     ) -> DatasetPolicy | Proposal:
-        """Set the policy, or open a proposal of it where it allows more than the present one.
+        """Set the policy, or open a proposal of it.
+
+        It is a proposal where it allows more than the present one.
 
         ``policy`` is the whole of it: what is left out has its default. ``version``: the one that you mean to
         change; ProblemError (stale-etag) where another stands, also when that happens meanwhile.
@@ -49,7 +54,9 @@ class GovernanceCalls:
         delta: str = "0",
         quota: tuple[str, str] | None = None,
     ) -> Proposal:
-        """Propose to add these amounts to the capacity of the account, or of a quota (scope, name).
+        """Propose to add these amounts to the capacity.
+
+        It is that of the account, or of a quota (scope, name).
 
         Safe to repeat while it is open: the same proposal by the same person is one.
         """
@@ -89,13 +96,16 @@ class GovernanceCalls:
         return self._decide(Job, f"/jobs/{job_id}/reject", reason)
 
     def quotas(self, dataset_id: str) -> list[Budget]:
-        """List what each team and project with a quota has charged, reserved and left."""
+        """List every quota's charged, reserved and remaining amounts.
+
+        There is one for each team and project with a quota.
+        """
         return self._calls.read(Quotas, "GET", f"/datasets/{dataset_id}/budget/quotas").items
 
     def open_quota(
         self, dataset_id: str, scope: str, name: str, *, epsilon: str, reason: str, delta: str = "0"
     ) -> Budget:
-        """Let the team or project draw on a quota from now on. Safe to repeat."""
+        """Open a quota for the team or project. It draws on this from now on. Safe to repeat."""
         body = {"epsilon": epsilon, "delta": delta, "reason": reason}
         return self._calls.read(
             Budget, "PUT", f"/datasets/{dataset_id}/budget/quotas/{scope}/{name}", json=body
@@ -104,7 +114,7 @@ class GovernanceCalls:
     def adjust(
         self, dataset_id: str, *, epsilon: str, reason: str, delta: str = "0", head: str | None = None
     ) -> Budget:
-        """Count spend that happened outside the service as charged, for good.
+        """Charge spending outside the service, for good.
 
         ``head``: that of the budget which you read; give it to make a repetition safe.
         """

@@ -26,7 +26,9 @@ class KeyCalls:
         team: str | None = None,
         days: int | None = None,
     ) -> CreatedKey:
-        """Make a key of the caller's tenant; its ``token`` is in this answer alone.
+        """Make a key of the caller's tenant.
+
+        Its ``token`` is in this answer only.
 
         ``person`` tells a first from a second person: name one person alike in each of its keys. Not tried
         again when the connection breaks: look into :meth:`list` before you ask once more.
@@ -35,7 +37,7 @@ class KeyCalls:
         return self._calls.read(CreatedKey, "POST", "/keys", json=body)
 
     def list(self) -> Iterator[Key]:
-        """List the tenant's keys, newest first, page by page; revoked and expired ones too."""
+        """List the tenant's keys, newest first, page by page. Revoked and expired ones are listed too."""
         return self._calls.pages(Keys, "/keys")
 
     def get(self, key_id: str) -> Key:
@@ -43,5 +45,5 @@ class KeyCalls:
         return self._calls.read(Key, "GET", f"/keys/{key_id}")
 
     def revoke(self, key_id: str) -> None:
-        """Revoke the key: it opens nothing any more, in every process within seconds. Safe to repeat."""
+        """Revoke the key. It opens nothing any more, in every process within seconds. Safe to repeat."""
         self._calls.request("DELETE", f"/keys/{key_id}")

@@ -1,4 +1,7 @@
-"""The calls about a dataset's account and the ledger, as a part of the SDK's connection."""
+"""The connection's calls about accounts and the ledger.
+
+They are about a dataset's account; a part of the SDK's.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +13,32 @@ from graphveil.sdk.transport import Transport, given
 
 
 class LedgerCalls:
-    """What is left, what explains it, and whether it can be believed."""
+    """Calls about what is left, and why. They say what explains it, and whether it can be believed."""
 
     _calls: Transport
 
     def budget(self, dataset_id: str, *, as_of: str | None = None) -> Budget:
-        """Read what is charged, reserved and left; or was, at the moment ``as_of`` (RFC 3339, with zone)."""
+        """Read what is charged, reserved and left.
+
+        With ``as_of`` it is what was, at that moment (RFC 3339, with zone).
+        """
         path = f"/datasets/{dataset_id}/budget"
         return self._calls.read(Budget, "GET", path, params=given({"as_of": as_of}))
 
     def unblock(self, dataset_id: str, *, reason: str) -> Budget:
-        """Let the dataset's account take jobs again; the reason enters its ledger."""
+        """Let the dataset's account take jobs again. The reason enters its ledger."""
         return self._calls.read(
             Budget, "POST", f"/datasets/{dataset_id}/budget/unblock", json={"reason": reason}
         )
 
     def ledger(self, dataset_id: str) -> Iterator[Entry]:
-        """List every entry of the dataset's account, oldest first, page by page."""
+        """List every entry of the dataset's account. They are oldest first, page by page."""
         return self._calls.pages(LedgerPage, f"/datasets/{dataset_id}/ledger")
 
     def verify_ledger(self, dataset_id: str) -> Verification:
-        """Recompute the dataset's account and its quotas now, from their first entries."""
+        """Recompute the dataset's account and quotas now. It starts from their first entries."""
         return self._calls.read(Verification, "GET", f"/datasets/{dataset_id}/ledger/verify")
 
     def ledger_health(self) -> LedgerHealth:
-        """Read every promise of the ledger, as the service's verifier last found it."""
+        """Read the verifier's latest findings on every promise. The promises are the ledger's."""
         return self._calls.read(LedgerHealth, "GET", "/ledger/health")

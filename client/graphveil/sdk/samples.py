@@ -1,4 +1,4 @@
-"""The calls about further samples, as a part of the SDK's connection."""
+"""The connection's calls about further samples. They are a part of the SDK's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ class SampleCalls:
     _calls: Transport
 
     def sample(self, job_id: str, *, idempotency_key: str | None = None, **request: Any) -> Job:
-        """Queue a further sample of the job's model, once, however often the request had to be repeated.
+        """Queue a further sample of the job's model, once.
+
+        It is once, however often the request had to be repeated.
 
         It is a job of its own, with the guarantee of the model, and is charged nothing. ``request``: formats,
         seed, suite, label, and ``size`` (``{"nodes": 10_000}``) for another number of nodes.

@@ -1,4 +1,4 @@
-"""The calls about sensitive links, as a part of the SDK's connection."""
+"""The connection's calls about sensitive links. They are a part of the SDK's."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SensitiveLinkCalls:
         )
 
     def sensitive_links(self, dataset_id: str) -> SensitiveLinks:
-        """Count the sensitive links, and say what became of the newest upload."""
+        """Count the sensitive links, with the newest upload's state. This is what became of it."""
         return self._calls.read(SensitiveLinks, "GET", f"/datasets/{dataset_id}/sensitive-links")
 
     def wait_sensitive_links(
@@ -61,5 +61,5 @@ class SensitiveLinkCalls:
         return self._calls.poll(path, settled, timeout_seconds, late=late, pause_seconds=POLL_SECONDS)
 
     def delete_sensitive_links(self, dataset_id: str) -> None:
-        """Withdraw the list; nothing of what was uploaded can be read any more."""
+        """Withdraw the list. Nothing of what was uploaded can be read any more."""
         self._calls.request("DELETE", f"/datasets/{dataset_id}/sensitive-links")

@@ -21,7 +21,9 @@ BUSY = "stream-busy"
 
 
 class StreamCalls:
-    """Open a stream, send snapshots, watch them come out, take them home.
+    """Calls to open streams, send snapshots, and download.
+
+    Also to watch them come out.
 
     Every method may raise ProblemError, when the service refuses or fails, and TransportError.
     """
@@ -37,7 +39,9 @@ class StreamCalls:
     def create(
         self, dataset_id: str, *, epsilon: str, idempotency_key: str | None = None, **request: Any
     ) -> Stream:
-        """Open a stream, once, however often the request had to be repeated.
+        """Open a stream, once.
+
+        It is once, however often the request had to be repeated.
 
         ``epsilon`` is what any window may cost. ``request``: method, window, parameters, edge_types,
         first_step, missing_steps, suite, label, project.
@@ -54,7 +58,7 @@ class StreamCalls:
         return self._calls.read(Stream, "GET", f"/streams/{stream_id}")
 
     def close(self, stream_id: str) -> Stream:
-        """Close the stream: it takes no further snapshots; those it has are published still."""
+        """Close the stream. It takes no further snapshots; those it has are published still."""
         return self._calls.read(Stream, "POST", f"/streams/{stream_id}/close")
 
     def push(
@@ -69,7 +73,9 @@ class StreamCalls:
         on_progress: Callable[[int, int], None] | None = None,
         patience_seconds: float = 0.0,
     ) -> Snapshot:
-        """Send the content as the snapshot of the step, or of the step in which the time lies.
+        """Send the content as the step's snapshot.
+
+        It is that of the step, or of the step in which the time lies.
 
         ``content``: a file's path, or the bytes themselves; none at all are an empty snapshot. A file streams
         in constant memory. Sending the same again is safe, and is done when the connection breaks. While the
@@ -106,7 +112,10 @@ class StreamCalls:
                 self._calls.sleep(float(problem.members.get("retry_after") or POLL_SECONDS))
 
     def snapshots(self, stream_id: str, *, after: int | None = None) -> Iterator[Snapshot]:
-        """List the stream's snapshots in the order of their steps, those after ``after``, page by page."""
+        """List the stream's snapshots, page by page.
+
+        They are in the order of their steps, those after ``after``.
+        """
         return self._calls.pages(Snapshots, f"/streams/{stream_id}/snapshots", after=after)
 
     def snapshot(self, stream_id: str, step: int) -> Snapshot:
@@ -121,8 +130,9 @@ class StreamCalls:
         timeout_seconds: float | None = None,
         on_progress: Callable[[Snapshot], None] | None = None,
     ) -> Snapshot:
-        """Wait for the last state of the step's snapshot, whichever that is; WaitTimeout if it comes too
-        late.
+        """Wait for the last state of the step's snapshot.
+
+        It is whichever state that is; WaitTimeout if it comes too late.
         """
 
         def ended(answer: httpx.Response) -> Snapshot | None:
@@ -135,7 +145,10 @@ class StreamCalls:
         return self._calls.poll(path, ended, timeout_seconds, late=f"step {step} has not ended")
 
     def report(self, stream_id: str) -> StreamReport:
-        """Read the report of the whole stream: what its steps cost, what windows hold, how close it is."""
+        """Read the report of the whole stream.
+
+        It has what its steps cost, what windows hold, how close it is.
+        """
         path = f"/streams/{stream_id}/report"
         page = self._calls.read(StreamReport, "GET", path)
         rows = page.rows
@@ -145,18 +158,19 @@ class StreamCalls:
         return page.model_copy(update={"rows": rows})
 
     def report_markdown(self, stream_id: str, *, after: int | None = None) -> str:
-        """Read one page of the report as Markdown, from the step that follows ``after``."""
+        """Read one page of the report as Markdown. It begins with the step that follows ``after``."""
         return self._page(f"/streams/{stream_id}/report.md", after)
 
     def report_html(self, stream_id: str, *, after: int | None = None) -> str:
-        """Read one page of the report as an HTML file, from the step that follows ``after``."""
+        """Read one page of the report as HTML. It is a file, from the step that follows ``after``."""
         return self._page(f"/streams/{stream_id}/report.html", after)
 
     def download(
         self, stream_id: str, path: Path | str, *, first: int | None = None, last: int | None = None
     ) -> Path:
-        """Download the stream's published snapshots as one zip to ``path``, and check each one's digest;
-        DigestMismatch leaves nothing.
+        """Download the stream's published snapshots as one zip.
+
+        It goes to ``path``, and each one's digest is checked; DigestMismatch leaves nothing.
         """
         query = given({"first": first, "last": last})
         with self._calls.stream(f"/streams/{stream_id}/download", params=query) as answer:

@@ -1,4 +1,4 @@
-"""Requests with a key, retries where they are safe, and problems as exceptions."""
+"""Authenticated requests, safe retries, and problems as exceptions. Requests have a key."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ class Transport:
         repeatable: bool = False,
         **options: Any,
     ) -> httpx.Response:
-        """Send a request and return the answer: a success, or a 304. Raises ProblemError or TransportError.
+        """Send a request and return the answer.
+
+        It is a success, or a 304. Raises ProblemError or TransportError.
 
         ``body`` opens the content anew for each attempt, so that a large file streams and can be sent again.
         """
@@ -100,7 +102,7 @@ class Transport:
         raise AssertionError("the last attempt returns or raises")
 
     def read(self, model: type[Model], method: str, path: str, **options: Any) -> Model:
-        """Send a request as :meth:`request` does, and read the answer as the model."""
+        """Send a request, and read the answer as the model. It is sent as :meth:`request` does."""
         return model.model_validate(self.request(method, path, **options).json())
 
     def pages(self, model: type[Page[Item]], path: str, **query: Any) -> Iterator[Item]:
@@ -122,7 +124,9 @@ class Transport:
         late: str | None = None,
         pause_seconds: float = POLL_SECONDS,
     ) -> Result:
-        """Read ``path`` again and again until ``settled`` makes something of the answer, and return that.
+        """Poll ``path`` until ``settled`` makes something of it.
+
+        That is returned.
 
         WaitTimeout, which says what is ``late``, once the time is over.
         """
@@ -145,7 +149,9 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         silence_seconds: float | None = None,
     ) -> Iterator[httpx.Response]:
-        """Open the answer to a GET, its body still to be read. Redirects are followed without the key.
+        """Open the streamed answer to a GET.
+
+        Its body is still to be read. Redirects are followed without the key.
 
         ``silence_seconds``: how long nothing at all may come before it counts as broken off.
         """
@@ -168,12 +174,15 @@ class Transport:
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is not None: the parts of a request that its caller gave."""
+    """Return what is not None. They are the parts of a request that its caller gave."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def once(idempotency_key: str | None) -> dict[str, str]:
-    """Return the headers under which a request acts once, however often it is sent; a fresh key for None."""
+    """Return headers with which a request acts once.
+
+    It does however often it is sent; a fresh key for None.
+    """
     return {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
 
 
@@ -183,7 +192,7 @@ def _retry_after(answer: httpx.Response, default_seconds: float) -> float:
 
 
 def checked(answer: httpx.Response) -> httpx.Response:
-    """Return the answer if it is a success or a 304; raise :func:`graphveil.errors.problem` otherwise."""
+    """Return the answer if it is a success or a 304. Else raise :func:`graphveil.errors.problem`."""
     if answer.is_success or answer.status_code == 304:
         return answer
     try:

@@ -1,4 +1,4 @@
-"""Webhooks: the calls about them, as ``Graphveil.webhooks``, and what a receiver checks."""
+"""Webhooks. The calls about them, as ``Graphveil.webhooks``, and what a receiver checks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from graphveil.sdk.transport import Transport
 
 
 def verify_webhook(payload: bytes | str, headers: Mapping[str, str], secret: str) -> dict[str, Any]:
-    """Return the content of a webhook that this service signed less than five minutes ago; InvalidWebhook
-    otherwise.
+    """Return the content of a verified webhook.
+
+    This service signed it less than five minutes ago; InvalidWebhook otherwise.
 
     ``payload``: the body exactly as it was received. ``secret``: whsec_..., from adding or rotating.
     ``webhook-id`` among the headers tells whether it was received before: the same one may come twice.
@@ -47,7 +48,9 @@ class WebhookCalls:
         catalogue: str | None = None,
         token: str | None = None,
     ) -> Webhook:
-        """Add an address that is told of the events; ``secret`` is in this answer alone.
+        """Add an address for the events.
+
+        It is notified of them; ``secret`` is in this answer only.
 
         ``catalogue`` instead of events: openlineage, datahub or openmetadata stands at the address, and is
         sent each release; ``token``: its bearer token.
@@ -73,7 +76,10 @@ class WebhookCalls:
         return self._changed(webhook_id, "enable")
 
     def rotate(self, webhook_id: str) -> Webhook:
-        """Sign deliveries with a new ``secret``, and for a day with the one before as well."""
+        """Rotate the webhook's ``secret``.
+
+        Deliveries are signed with a new one, and for a day with the one before as well.
+        """
         return self._changed(webhook_id, "rotate")
 
     def test(self, webhook_id: str) -> Delivery:
@@ -81,7 +87,7 @@ class WebhookCalls:
         return self._calls.read(Delivery, "POST", f"/webhooks/{webhook_id}/test")
 
     def deliveries(self, webhook_id: str, *, state: str | None = None) -> Iterator[Delivery]:
-        """List what was sent to the address, newest first, page by page."""
+        """List deliveries to the address, newest first, page by page."""
         return self._calls.pages(Deliveries, f"/webhooks/{webhook_id}/deliveries", state=state)
 
     def retry(self, webhook_id: str, delivery_id: str) -> Delivery:

@@ -19,7 +19,7 @@ def named(source: object) -> bool:
 
 
 def download(address: str, folder: Path) -> Path:
-    """Download ``s3://bucket/key`` into the folder, piece by piece; ClientError where it cannot be read."""
+    """Download ``s3://bucket/key`` into the folder, piece by piece. ClientError where it cannot be read."""
     store, key = _store(address)
     if not key:
         raise ClientError(f"{address} names no object; s3://bucket/key does, s3://bucket/prefix/ a folder")
@@ -29,7 +29,10 @@ def download(address: str, folder: Path) -> Path:
 
 
 def download_parts(address: str, folder: Path) -> None:
-    """Download every ``*.parquet`` right below ``s3://bucket/prefix/``; ClientError as :func:`download`."""
+    """Download every Parquet file below a prefix.
+
+    They are ``*.parquet`` right below ``s3://bucket/prefix/``; ClientError as :func:`download`.
+    """
     store, prefix = _store(address)
     obstore = library("obstore", "s3")
     try:

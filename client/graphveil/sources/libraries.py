@@ -1,4 +1,4 @@
-"""Libraries that only some sources need, which are installed as extras."""
+"""Libraries of some sources only, installed as extras."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphveil.errors import ClientError
 
 
 def library(name: str, extra: str) -> ModuleType:
-    """Import the library; ClientError, which says how to install it, where it is missing."""
+    """Import the library, or say how to install it. Where it is missing that is a ClientError."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

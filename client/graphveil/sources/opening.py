@@ -1,4 +1,4 @@
-"""Makes one file of whatever is uploaded, for as long as the upload takes."""
+"""Makes one file of whatever is uploaded. It lasts for as long as the upload takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ Source = Path | str | Query
 
 @contextmanager
 def opened(source: Source) -> Iterator[Path]:
-    """Give the path of one file with the source's content; what was made of it is removed at the end.
+    """Yield the path of one file with the content.
+
+    It is the source's; what was made of it is removed at the end.
 
     Raises ClientError where there is nothing, or nothing that can be read, and where a library is missing.
     """

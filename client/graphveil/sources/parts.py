@@ -1,4 +1,4 @@
-"""A folder of Parquet parts, as tools that compute in parallel write it, as one file."""
+"""A folder of Parquet parts as one file. Tools that compute in parallel write such parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ SUFFIX = ".parquet"
 
 
 def joined(folder: Path, path: Path, *, called: str | None = None) -> Path:
-    """Write the rows of all ``*.parquet`` in the folder to one file, in the order of their names.
+    """Join the folder's Parquet files in name order.
+
+    The rows of all ``*.parquet`` go to one file.
 
     One row group is held at a time. Raises ClientError for a folder without a part, for parts whose columns
     differ, and for folders inside, whose names would be columns. ``called``: the folder's name in messages.

@@ -1,4 +1,4 @@
-"""The rows of a query to an SQL database, as one Parquet file; a bounded number of rows is held at a time."""
+"""A SQL query's rows as one Parquet file. A bounded number of rows is held at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Query:
 
 
 def write(query: Query, path: Path) -> Path:
-    """Write the query's rows to a Parquet file, in the order in which they come.
+    """Write the query's rows to a Parquet file.
+
+    They are in the order in which they come.
 
     Raises ClientError, in which no password stands, where the database or the query fails, where it gives no
     columns, and for values that no column of an upload can hold.
