@@ -1,11 +1,10 @@
 """The two ends that a comparison is read against.
 
-A random graph at the one end, the original's own noise at the other.
-
-A distance from the original says little by itself. Here the same distances are measured for two graphs that
-nobody published. ``uniform`` has the original's number of edges in every relation and step, and nothing else
-of it; ``resampled`` is the original with one edge in twenty drawn anew. A release is worth what it keeps of
-the way between the two. Functions of the original: for curators only.
+A random graph at the one end, the original's own noise at the other. A distance from the original says little
+by itself. Here the same distances are measured for two graphs that nobody published. ``uniform`` has the
+original's number of edges in every relation and step, and nothing else of it; ``resampled`` is the original
+with one edge in twenty drawn anew. A release is worth what it keeps of the way between the two. Functions of
+the original: for curators only.
 """
 
 from __future__ import annotations
@@ -117,9 +116,8 @@ def uniform(cell: Cell, rng: Generator) -> np.ndarray:
 def resampled(cell: Cell, rng: Generator, share: float = REDRAWN) -> np.ndarray:
     """Resample a share of the cell's edges, at least one.
 
-    Their ends are sampled; returned are keys.
-
-    An end is drawn as often as it has edges: what changes is chance, not the degrees that are expected.
+    Their ends are sampled; returned are keys. An end is drawn as often as it has edges: what changes is
+    chance, not the degrees that are expected.
     """
     if not cell.count:
         return np.empty(0, dtype=np.int64)

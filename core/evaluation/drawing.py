@@ -19,11 +19,9 @@ _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 def draw(graph: Graph) -> dict[str, Any] | None:
     """Lay out all steps and relations as one graph.
 
-    Returned are the fields of ``core.reports.statistics.Drawing``.
-
-    None above 256 nodes or 1024 different pairs: nobody could read the picture. Nodes stand type after type,
-    without ids. Reads ``graph`` alone and uses no randomness: equal graphs give equal drawings.
-    O(rounds * n^2) with n at most 256.
+    Returned are the fields of ``core.reports.statistics.Drawing``. None above 256 nodes or 1024 different
+    pairs: nobody could read the picture. Nodes stand type after type, without ids. Reads ``graph`` alone and
+    uses no randomness: equal graphs give equal drawings. O(rounds * n^2) with n at most 256.
     """
     names = [name for name, table in graph.nodes.items() if table.count]
     counts = [graph.nodes[name].count for name in names]
@@ -53,10 +51,9 @@ def draw(graph: Graph) -> dict[str, Any] | None:
 def layout(nodes: int, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Place nodes in the unit square by spring forces.
 
-    The result is float64 (nodes, 2); the forces have a pull to the centre.
-
-    Fruchterman and Reingold (1991), from a spiral in which nodes of high degree stand inside; the pull keeps
-    components together, and the spiral keeps nodes without an edge in a ring around them. O(ROUNDS * n^2).
+    The result is float64 (nodes, 2); the forces have a pull to the centre. Fruchterman and Reingold (1991),
+    from a spiral in which nodes of high degree stand inside; the pull keeps components together, and the
+    spiral keeps nodes without an edge in a ring around them. O(ROUNDS * n^2).
     """
     degrees = np.bincount(u, minlength=nodes) + np.bincount(v, minlength=nodes)
     linked = degrees > 0

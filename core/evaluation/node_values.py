@@ -86,11 +86,9 @@ def described() -> dict[str, dict[str, Any]]:
 def compare_node_values(original: Graph, synthetic: Graph, edge_type: EdgeType) -> list[dict[str, Any]]:
     """Compare every synthetic attribute of a relation's end nodes.
 
-    It is one that both graphs carry.
-
-    Nodes need not be aligned: nothing here compares a node with itself. A row of ``scalars`` and
-    ``distances`` for each attribute, as for other metrics; between two node types those of sources first,
-    each named with its type. O(n + m + bins^2).
+    It is one that both graphs carry. Nodes need not be aligned: nothing here compares a node with itself. A
+    row of ``scalars`` and ``distances`` for each attribute, as for other metrics; between two node types
+    those of sources first, each named with its type. O(n + m + bins^2).
     """
     graphs, found = (original, synthetic), []
     kinds = {name: original.schema.node_type(name) for name in (edge_type.source, edge_type.target)}

@@ -1,9 +1,8 @@
 """The suite: description of a release, and comparison.
 
-It has what is said of one synthetic graph, and how it compares with its original.
-
-:func:`public_statistics` sees the synthetic graph alone and may be published. :func:`compare` reads the
-original: its result is for the original's curators only.
+It has what is said of one synthetic graph, and how it compares with its original. :func:`public_statistics`
+sees the synthetic graph alone and may be published. :func:`compare` reads the original: its result is for the
+original's curators only.
 """
 
 from __future__ import annotations
@@ -37,10 +36,9 @@ PUBLISHED = Suite.QUICK
 def public_statistics(synthetic: Graph) -> dict[str, Any]:
     """Describe the synthetic graph only, as JSON-able values.
 
-    They are a function of nothing else.
-
-    Per edge type: one row a step, the means over steps, and the degree distribution of every side. Time and
-    memory are those of the largest cell: near-linear in m apart from triangles (m * arboricity).
+    They are a function of nothing else. Per edge type: one row a step, the means over steps, and the degree
+    distribution of every side. Time and memory are those of the largest cell: near-linear in m apart from
+    triangles (m * arboricity).
     """
     scalars = of_suite(catalogue.SCALARS, PUBLISHED)
     return {
@@ -56,10 +54,8 @@ def public_statistics(synthetic: Graph) -> dict[str, Any]:
 def degree_statistics(schema: GraphSchema, found: np.ndarray) -> dict[str, Any]:
     """Describe a synthetic graph by its degrees (n,) only.
 
-    It has one undirected relation.
-
-    As :func:`public_statistics` does, with the metrics that follow from degrees: all else needs the edges
-    together. O(n).
+    It has one undirected relation. As :func:`public_statistics` does, with the metrics that follow from
+    degrees: all else needs the edges together. O(n).
     """
     (kind,), (edge_type,) = schema.node_types, schema.edge_types
     view, summary = DegreesView(found), degrees.summary(found)
@@ -128,13 +124,12 @@ def compare(
 ) -> dict[str, Any]:
     """Compare every metric of every protected relation.
 
-    It is original against synthetic; curators only.
-
-    Both graphs have one universe, nodes aligned by index. Per edge type: one row a step and the means over
-    steps, and what edges and nodes carry in both; ``overall`` is the mean over edge types. Relations that
-    either graph lacks, and public ones (copied as they are), are left out. ``whole`` takes all relations of a
-    step as one graph; ``anchors`` says how far a random graph and a resample of the original are from it.
-    Progress counts cells under the stages ``compare`` and ``anchors``, and steps under ``whole``.
+    It is original against synthetic; curators only. Both graphs have one universe, nodes aligned by index.
+    Per edge type: one row a step and the means over steps, and what edges and nodes carry in both;
+    ``overall`` is the mean over edge types. Relations that either graph lacks, and public ones (copied as
+    they are), are left out. ``whole`` takes all relations of a step as one graph; ``anchors`` says how far a
+    random graph and a resample of the original are from it. Progress counts cells under the stages
+    ``compare`` and ``anchors``, and steps under ``whole``.
 
     ``factor``, where the synthetic graph has so many times the original's nodes: counts of the original are
     multiplied by it, and what needs the same nodes in both, ``whole`` and ``anchors`` among it, is left out.

@@ -133,9 +133,8 @@ def compare_values(original: Graph, synthetic: Graph, edge_type: EdgeType) -> li
     """Compare every attribute of the relation in both graphs.
 
     They are what both carry, in declared order, record by record; and, where each is kept, how many an edge
-    has. Else nothing.
-
-    Nodes are aligned by index. A row of ``scalars`` and ``distances``, as for other metrics. O(m + n bins).
+    has. Else nothing. Nodes are aligned by index. A row of ``scalars`` and ``distances``, as for other
+    metrics. O(m + n bins).
     """
     ours, theirs = original.edges[edge_type.name], synthetic.edges[edge_type.name]
     if ours.values is None or theirs.values is None:

@@ -86,9 +86,8 @@ class UndirectedView:
     def of(cls, cell: Cell) -> UndirectedView:
         """View a cell as an undirected graph.
 
-        Directions are dropped, and both sides of a bipartite relation laid end to end.
-
-        A pair joined in both directions becomes one edge. O(m), O(m log m) for a directed relation.
+        Directions are dropped, and both sides of a bipartite relation laid end to end. A pair joined in both
+        directions becomes one edge. O(m), O(m log m) for a directed relation.
         """
         source = cell.source.astype(np.int64)
         target = cell.target.astype(np.int64)
@@ -163,10 +162,8 @@ def slots(cell: Cell) -> int:
 def sides(cell: Cell) -> dict[str, np.ndarray]:
     """Compute the degree vectors of a relation's sides.
 
-    They are int64, one entry per node of the side's universe.
-
-    Undirected within one node type: ``degree``. Directed within one type: ``out`` and ``in``.
-    Between two types: ``source`` and ``target``. O(n + m).
+    They are int64, one entry per node of the side's universe. Undirected within one node type: ``degree``.
+    Directed within one type: ``out`` and ``in``. Between two types: ``source`` and ``target``. O(n + m).
     """
     source = np.bincount(cell.source, minlength=cell.source_count)
     target = np.bincount(cell.target, minlength=cell.target_count)

@@ -296,9 +296,8 @@ def nothing_of(plan: PrivacyPlan) -> PrivacyPlan:
 class Method:
     """One synthesis method.
 
-    What it is, what it takes, and how it plans, fits and loads.
-
-    Importing a method needs neither torch nor numba: heavy imports stand inside functions or in inner files.
+    What it is, what it takes, and how it plans, fits and loads. Importing a method needs neither torch nor
+    numba: heavy imports stand inside functions or in inner files.
 
     ``module``: where it is described, for its page. ``needs``: libraries, as they are imported, that its fits
     and samples use beyond the engine's own. ``hides_links``: it hides links that curators name.
@@ -404,9 +403,8 @@ def checked(
 def require_accepted(method: Method, public: PublicFacts) -> None:
     """Check that ``method`` takes such relations, unit and budget.
 
-    It declares what protected relations, unit and budget it takes.
-
-    Raises ``errors.NotAccepted`` with the field to mend. Reads public facts only.
+    It declares what protected relations, unit and budget it takes. Raises ``errors.NotAccepted`` with the
+    field to mend. Reads public facts only.
     """
     if public.unit not in method.units:
         known = ", ".join(sorted(method.units))

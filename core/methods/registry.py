@@ -1,8 +1,7 @@
 """Every generator by name.
 
-They are those in this folder, and those that installed packages enter.
-
-A package enters its methods in the group ``graphveil.methods`` of its entry points, each by ``module:name``.
+They are those in this folder, and those that installed packages enter. A package enters its methods in the
+group ``graphveil.methods`` of its entry points, each by ``module:name``.
 """
 
 from __future__ import annotations
@@ -78,9 +77,8 @@ def refusals(candidate: Any) -> list[str]:
 def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Method]:
     """Collect generators by name, in name order.
 
-    ``candidates``: where each comes from, and the object.
-
-    Raises TypeError for an incomplete generator, or a name used twice.
+    ``candidates``: where each comes from, and the object. Raises TypeError for an incomplete generator, or a
+    name used twice.
     """
     found: dict[str, Method] = {}
     for origin, candidate in candidates:

@@ -1,10 +1,8 @@
 """Whether a plan's reads fit what may be read.
 
-It is decided from public facts, before anything is reserved.
-
-The limits are those that the reads themselves ask (:mod:`core.privacy.limits`), so that what plans also fits.
-A read that every fit makes is looked up among the planned ones; what follows from a paid answer, at its
-largest, is said by the method (``require_room``).
+It is decided from public facts, before anything is reserved. The limits are those that the reads themselves
+ask (:mod:`core.privacy.limits`), so that what plans also fits. A read that every fit makes is looked up among
+the planned ones; what follows from a paid answer, at its largest, is said by the method (``require_room``).
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """A method's division of epsilon among its reads.
 
-It is written as one: every read's share, and they sum to 1.
-
-A method's parameters hold a share for each of its reads but one, which has what the others leave. A request
-may name them all at once instead (``shares``): that is another way to write the same parameters, which alone
-are kept, hashed and reported.
+It is written as one: every read's share, and they sum to 1. A method's parameters hold a share for each of
+its reads but one, which has what the others leave. A request may name them all at once instead (``shares``):
+that is another way to write the same parameters, which alone are kept, hashed and reported.
 """
 
 from __future__ import annotations

@@ -75,9 +75,8 @@ def true_shares(
 ) -> Mapping[str, tuple[float, float]]:
     """Compute the expected share of true edges.
 
-    It is the true cells that pass, among all that do.
-
-    m p / (m p + (N - m) q) with the p and q of the module, at the declared bound on edges or a guess.
+    It is the true cells that pass, among all that do. m p / (m p + (N - m) q) with the p and q of the module,
+    at the declared bound on edges or a guess.
     """
     from core.methods._shared.flips.true_edges import kept_shares
 

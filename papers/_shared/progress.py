@@ -15,9 +15,8 @@ TICKS = 10
 class Ticks:
     """A progress callback of TICKS equal parts of one stage.
 
-    It passes them on under the stage's name.
-
-    How many steps a training has follows from noisy counts; how many ticks it has follows from nothing.
+    It passes them on under the stage's name. How many steps a training has follows from noisy counts; how
+    many ticks it has follows from nothing.
     """
 
     def __init__(self, progress: Progress, stage: str) -> None:

@@ -1,9 +1,7 @@
 """The state of a training in one file.
 
-It is safetensors, with a JSON text in its header.
-
-It holds weights, vectors and counters, all learned from paid-for output (or under a variant without a
-guarantee), so that resuming reads nothing.
+It is safetensors, with a JSON text in its header. It holds weights, vectors and counters, all learned from
+paid-for output (or under a variant without a guarantee), so that resuming reads nothing.
 """
 
 from __future__ import annotations

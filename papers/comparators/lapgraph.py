@@ -67,10 +67,9 @@ def true_shares(
 ) -> Mapping[str, tuple[float, float]]:
     """Compute the expected share of true edges.
 
-    It is of those of m whose noisy value is among the m largest.
-
-    That is P(1 + Z > t), Z Laplace noise, at the t above which m of N cells are expected to lie: TmF's
-    threshold. m is the declared bound on edges or a guess.
+    It is of those of m whose noisy value is among the m largest. That is P(1 + Z > t), Z Laplace noise, at
+    the t above which m of N cells are expected to lie: TmF's threshold. m is the declared bound on edges or a
+    guess.
     """
     from core.methods._shared.flips.true_edges import kept_shares
 

@@ -77,9 +77,8 @@ def flips(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute by how much each candidate lowers P.
 
-    Candidates are links to delete and then pairs to add; returned too is its change.
-
-    To first order, float64; the change is positive. All are sorted or unsorted int64 keys.
+    Candidates are links to delete and then pairs to add; returned too is its change. To first order, float64;
+    the change is positive. All are sorted or unsorted int64 keys.
     """
     import numpy as np
     import scipy.sparse as sp

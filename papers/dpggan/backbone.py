@@ -1,12 +1,10 @@
 """GVAE and GGAN, trained on a readable graph.
 
-They have an encoder, a decoder and, for GGAN, a discriminator.
-
-That is a noisy graph in the sound variants, so that all of it is post-processing; or the original, under no
-guarantee. The reconstruction loss is the cross entropy of links against all pairs; GGAN adds the distance
-between the discriminator's views of the graph and of the generated one, and the generator's share of the
-adversarial loss (Eq. 6 in its form that does not saturate). Every step has the same public schedule; nothing
-stops early.
+They have an encoder, a decoder and, for GGAN, a discriminator. That is a noisy graph in the sound variants,
+so that all of it is post-processing; or the original, under no guarantee. The reconstruction loss is the
+cross entropy of links against all pairs; GGAN adds the distance between the discriminator's views of the
+graph and of the generated one, and the generator's share of the adversarial loss (Eq. 6 in its form that does
+not saturate). Every step has the same public schedule; nothing stops early.
 """
 
 from __future__ import annotations

@@ -130,15 +130,13 @@ def shares_of_hat(
 ) -> dict[str, tuple[float, float]]:
     """Compute the expected share of true edges by relation.
 
-    They are least and most, in each that follows a noisy graph.
-
-    With a frame, edges exchange ends towards the posterior under the noisy graph's flips, while nodes keep
-    their paid degrees: at most the share of ``true_edges.posterior_share`` for very unequal degrees. Degrees
-    far from the true ones, and rewiring to triangles afterwards, take away as much as no public fact says;
-    the least is what chance gives (m / N of m edges in N slots). Without a frame, pairs are drawn one by one
-    as ``true_edges.weighted_share`` has them. What a decoder learns by DP-SGD tells slots apart as unequal
-    degrees do, and is not counted by itself. The number of edges is the declared bound or a guess.
-    ``nodes``: the sizes of the universes.
+    They are least and most, in each that follows a noisy graph. With a frame, edges exchange ends towards the
+    posterior under the noisy graph's flips, while nodes keep their paid degrees: at most the share of
+    ``true_edges.posterior_share`` for very unequal degrees. Degrees far from the true ones, and rewiring to
+    triangles afterwards, take away as much as no public fact says; the least is what chance gives (m / N of m
+    edges in N slots). Without a frame, pairs are drawn one by one as ``true_edges.weighted_share`` has them.
+    What a decoder learns by DP-SGD tells slots apart as unequal degrees do, and is not counted by itself. The
+    number of edges is the declared bound or a guess. ``nodes``: the sizes of the universes.
     """
     from core.methods._shared.flips.true_edges import posterior_share, weighted_share
     from core.privacy.mechanisms.randomised_response import Flips

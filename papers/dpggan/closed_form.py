@@ -1,11 +1,9 @@
 """Steps of GVAE, GGAN and their decoder in closed form.
 
-They are for graphs whose matrices are stored whole.
-
-Networks this small cost by the number of operations, and autograd's records of them are most of a step. Here
-every gradient is written down, and equals what autograd finds but for the order of sums. The losses are those
-of :mod:`papers.dpggan.backbone`. All of it reads what may be read: a noisy graph, or under no
-guarantee the original.
+They are for graphs whose matrices are stored whole. Networks this small cost by the number of operations, and
+autograd's records of them are most of a step. Here every gradient is written down, and equals what autograd
+finds but for the order of sums. The losses are those of :mod:`papers.dpggan.backbone`. All of it reads what
+may be read: a noisy graph, or under no guarantee the original.
 """
 
 from __future__ import annotations
@@ -128,9 +126,8 @@ class Networks:
     def step(self, rival: Rival | None) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Set encoder's and decoder's gradients, at fresh latent noise.
 
-        The discriminator takes a step.
-
-        Returns the loss of the reconstruction, and the discriminator's if there is one.
+        The discriminator takes a step. Returns the loss of the reconstruction, and the discriminator's if
+        there is one.
         """
         encoder, decoder = self.encoder, self.decoder
         features = encoder.features

@@ -1,11 +1,10 @@
 """Sampling of one relation's edges.
 
-It goes by its degrees and triangles, its learned scores, or both.
-
-With a frame, a graph of the paid degrees is matched at random, edges exchange ends by a Metropolis walk whose
-weight is the learned score (and what the noisy graph says of each pair), and then edges are rewired until the
-triangles are met: degrees stay exact throughout. Without one, the paid number of pairs is drawn without
-replacement by their scores (Gumbel noise, then the largest): the largest scores alone would clump.
+It goes by its degrees and triangles, its learned scores, or both. With a frame, a graph of the paid degrees
+is matched at random, edges exchange ends by a Metropolis walk whose weight is the learned score (and what the
+noisy graph says of each pair), and then edges are rewired until the triangles are met: degrees stay exact
+throughout. Without one, the paid number of pairs is drawn without replacement by their scores (Gumbel noise,
+then the largest): the largest scores alone would clump.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Learning a decoder from original edges, by DP-SGD.
 
-One edge is one example.
-
-A decoder's logit of a pair depends on its parameters and on the two nodes' latent vectors, which come from
-the noisy graph or from chance. So the loss is a sum with one term for each edge, which is paid for, and a sum
-over all pairs, which does not look at the graph and is free.
+One edge is one example. A decoder's logit of a pair depends on its parameters and on the two nodes' latent
+vectors, which come from the noisy graph or from chance. So the loss is a sum with one term for each edge,
+which is paid for, and a sum over all pairs, which does not look at the graph and is free.
 
 ``bilinear``: the logit is h_u W h_v for rows h of length at most 1. Its gradient at an edge is the symmetric
 part of h_u h_v, whatever W is, of length at most 1: nothing is clipped away, and every step would read the
@@ -170,11 +168,10 @@ def trained(
 ) -> list[float]:
     """Train ``backbone.decoder`` on the edges by ``training``.
 
-    Returned is the curve of the pairs' part.
-
-    The loss of an edge is minus its logit, that of a pair softplus. The latter's gradient is shortened as
-    clipping shortens an edge's, by what uniform pairs say: else the pairs would win and all logits fall.
-    Clipping at clip * decay^t is clipping the gradient times decay^-t at ``clip``.
+    Returned is the curve of the pairs' part. The loss of an edge is minus its logit, that of a pair softplus.
+    The latter's gradient is shortened as clipping shortens an edge's, by what uniform pairs say: else the
+    pairs would win and all logits fall. Clipping at clip * decay^t is clipping the gradient times decay^-t at
+    ``clip``.
     """
     decoder, place = backbone.decoder, backbone.mean.device
     priors = torch.from_numpy(union.priors()).float().to(place)

@@ -152,10 +152,8 @@ class LinkMethod:
     def resume(self, checkpoint: Path, progress: Progress) -> LinkModel:
         """Resume a fit from the state in ``checkpoint``.
 
-        All that it reads had been read.
-
-        It takes no graph. Raises InvalidInput where there is no such state. On a CPU the weights are those
-        of a fit that was not cut short, bit for bit.
+        All that it reads had been read. It takes no graph. Raises InvalidInput where there is no such state.
+        On a CPU the weights are those of a fit that was not cut short, bit for bit.
         """
         from papers.dpggan.model import WEIGHTS, facts_of, load
         from papers.dpggan.training import finished

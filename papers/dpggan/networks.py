@@ -1,10 +1,8 @@
 """The networks of DPGGAN.
 
-A graph encoder, a decoder of links, and a discriminator of whole graphs.
-
-Sizes are the paper's: two-layer GCNs of 32 and 16, two-layer decoders. Where node inputs are one-hot, the
-first layer of a GCN is a table with a row for each node.
-Sources: Yang et al., IJCAI 2021; Kipf and Welling, 2016 and 2017.
+A graph encoder, a decoder of links, and a discriminator of whole graphs. Sizes are the paper's: two-layer
+GCNs of 32 and 16, two-layer decoders. Where node inputs are one-hot, the first layer of a GCN is a table with
+a row for each node. Sources: Yang et al., IJCAI 2021; Kipf and Welling, 2016 and 2017.
 """
 
 from __future__ import annotations

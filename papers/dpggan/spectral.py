@@ -1,8 +1,7 @@
 """Leading eigenvectors of a graph that may be read.
 
-They are directions that serve as public latent vectors of its nodes.
-
-By subspace iteration with a fixed number of passes, so that the work says nothing about the graph.
+They are directions that serve as public latent vectors of its nodes. By subspace iteration with a fixed
+number of passes, so that the work says nothing about the graph.
 """
 
 from __future__ import annotations

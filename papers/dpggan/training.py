@@ -1,9 +1,7 @@
 """The learned half of a sound fit.
 
-Networks on the noisy graph, then a decoder on the original's edges.
-
-Everything is read first: once the last paid step is over, a fit that keeps its state in a folder can go on
-from there without the graph.
+Networks on the noisy graph, then a decoder on the original's edges. Everything is read first: once the last
+paid step is over, a fit that keeps its state in a folder can go on from there without the graph.
 """
 
 from __future__ import annotations

@@ -188,9 +188,8 @@ def require_room(
 ) -> None:
     """Raise NotAccepted where a read returns too much.
 
-    It is tables of neighbours, sums or noisy rows that are more than a read may return.
-
-    A type that carries nothing is one cluster. ``nodes``: the sizes of the universes.
+    It is tables of neighbours, sums or noisy rows that are more than a read may return. A type that carries
+    nothing is one cluster. ``nodes``: the sizes of the universes.
     """
     from core.methods.room import require_nodes
 

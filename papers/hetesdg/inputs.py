@@ -46,9 +46,8 @@ class Inputs:
 def grouped(matrix: np.ndarray | None, nodes: int, clusters: int) -> Inputs:
     """Compute coordinates and clusters of ``nodes`` nodes.
 
-    They have the numbers ``matrix`` (n, d).
-
-    k-means from a fixed start, so that equal columns give equal clusters. O(n d) times small constants.
+    They have the numbers ``matrix`` (n, d). k-means from a fixed start, so that equal columns give equal
+    clusters. O(n d) times small constants.
     """
     nothing = Inputs(np.empty((nodes, 0)), np.zeros(nodes, dtype=np.int64), np.empty((1, 0)))
     if matrix is None or not nodes or not matrix.shape[1]:

@@ -64,10 +64,8 @@ class HeteModel(StoredCells, FittedModel):
         """Score how likely each pair is linked.
 
         Larger is likelier, comparable within a relation. By the predictor where one was trained, else by the
-        tables, or by the sums.
-
-        float64, of the pairs' length. O(n + pairs), of tables times the constants of :mod:`.sound.joint`.
-        Post-processing.
+        tables, or by the sums. float64, of the pairs' length. O(n + pairs), of tables times the constants of
+        :mod:`.sound.joint`. Post-processing.
         """
         columns = self.cells[edge_type, None]
         sides = self.sides(edge_type)
@@ -93,9 +91,8 @@ class HeteModel(StoredCells, FittedModel):
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """Sample one synthetic graph over the same universe.
 
-        Nodes are aligned by index and without ids.
-
-        The same ``rng`` state gives the same graph. Without "graph" in the release it has no edges.
+        Nodes are aligned by index and without ids. The same ``rng`` state gives the same graph. Without
+        "graph" in the release it has no edges.
         """
         edges = {}
         for done, ((name, _), columns) in enumerate(self.cells.items()):

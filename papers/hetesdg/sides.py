@@ -60,10 +60,8 @@ def paths_of(
 ) -> tuple[tuple[str, str], ...]:
     """List the meta-paths, each as two relations.
 
-    They meet in the type that the first one counts.
-
-    Those of ``asked``; without any, there and back over every relation. Raises NotAccepted where two
-    relations do not meet, or one is not asked for.
+    They meet in the type that the first one counts. Those of ``asked``; without any, there and back over
+    every relation. Raises NotAccepted where two relations do not meet, or one is not asked for.
     """
     if not asked:
         return tuple((name, name) for name in edge_types)

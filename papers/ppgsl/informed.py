@@ -1,11 +1,10 @@
 """What is left for an attacker who knows the defence.
 
-It is how sensitive links differ from pairs that are none.
-
-Pushed below other pairs, or robbed of their neighbours, sensitive pairs are found by whoever has run the
-defence on graphs of their own. So they are not pushed down, but made to look like *reference* pairs: pairs
-that are no links, and as alike in their public features as the sensitive ones are, since what features say is
-known without a release. Where nothing else tells one kind from the other, the release adds nothing to it.
+It is how sensitive links differ from pairs that are none. Pushed below other pairs, or robbed of their
+neighbours, sensitive pairs are found by whoever has run the defence on graphs of their own. So they are not
+pushed down, but made to look like *reference* pairs: pairs that are no links, and as alike in their public
+features as the sensitive ones are, since what features say is known without a release. Where nothing else
+tells one kind from the other, the release adds nothing to it.
 """
 
 from __future__ import annotations
@@ -64,12 +63,10 @@ class Traces:
     ) -> torch.Tensor:
         """Measure the sensitive pairs' distance from the reference pairs.
 
-        It is between their descriptions.
-
-        The sliced Wasserstein distance: the mean, over each description by itself and
-        over random directions, of the distance between sorted values. 0 where both are distributed alike, so
-        that pushing further costs as much as not pushing enough. Source: Bonneel, Rabin, Peyre and Pfister,
-        "Sliced and Radon Wasserstein barycenters of measures", 2015.
+        It is between their descriptions. The sliced Wasserstein distance: the mean, over each description by
+        itself and over random directions, of the distance between sorted values. 0 where both are distributed
+        alike, so that pushing further costs as much as not pushing enough. Source: Bonneel, Rabin, Peyre and
+        Pfister, "Sliced and Radon Wasserstein barycenters of measures", 2015.
         """
         if not sensitive.shape[1] or not self.reference.shape[1]:
             return weights.sum() * 0
@@ -116,9 +113,8 @@ def _alike(rows: torch.Tensor, keys: np.ndarray, nodes: int) -> np.ndarray:
 def nearest(offered: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Choose a near offered value for every wanted one.
 
-    Returned is its place, no place twice while enough are there.
-
-    Both are sorted; a value takes the nearest place that leaves one for each value above it. O(k log k).
+    Returned is its place, no place twice while enough are there. Both are sorted; a value takes the nearest
+    place that leaves one for each value above it. O(k log k).
     """
     order = np.argsort(offered, kind="stable")
     rank = np.argsort(wanted, kind="stable")

@@ -22,10 +22,8 @@ SPARSE_BELOW = 0.1
 def features_of(kind: NodeType, table: NodeTable, place: torch.device) -> tuple[Features, int]:
     """Put the public features on ``place``, and count inputs.
 
-    There is a row a node where there are too few.
-
-    Class labels are left out. Numbers are standardised, what is missing is their mean; a vector is scaled to
-    length 1.
+    There is a row a node where there are too few. Class labels are left out. Numbers are standardised, what
+    is missing is their mean; a vector is scaled to length 1.
     """
     blocks = []
     for each in kind.attributes:

@@ -60,14 +60,12 @@ def learn(
 ) -> Learned:
     """Learn weights by ``steps`` steps from ``start``.
 
-    ``tick(done)`` follows each.
-
-    Loss: the surrogate's mean cross-entropy of calling sensitive links non-links (Eq. 7), or where there are
-    ``traces`` what those tell of sensitive links, and ``alpha`` times
-    the length of the change over that of the visible graph: the norm of Eq. 8, not squared. What is cut to
-    [0, 1] passes its gradient on, else a weight that a step has thrown over a bound would stay there for
-    good. One weight a pair keeps the matrix symmetric (Eq. 6): both halves would move alike. The surrogate
-    starts from fresh weights every ``interval`` steps. O(steps * (pairs + non-zeros of the features)).
+    ``tick(done)`` follows each. Loss: the surrogate's mean cross-entropy of calling sensitive links non-links
+    (Eq. 7), or where there are ``traces`` what those tell of sensitive links, and ``alpha`` times the length
+    of the change over that of the visible graph: the norm of Eq. 8, not squared. What is cut to [0, 1] passes
+    its gradient on, else a weight that a step has thrown over a bound would stay there for good. One weight a
+    pair keeps the matrix symmetric (Eq. 6): both halves would move alike. The surrogate starts from fresh
+    weights every ``interval`` steps. O(steps * (pairs + non-zeros of the features)).
     """
     if not len(start):  # no pair to weigh; an empty list of sensitive links still takes every step
         tick(steps)

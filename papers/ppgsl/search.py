@@ -64,11 +64,10 @@ def steps_of(params: PpgslParams) -> list[int]:
 def search(problem: Problem, params: PpgslParams, want: Asked, tick: Callable[[int], None]) -> Found:
     """Search for the round closest to the target.
 
-    It is one of those that reach it; ``tick(done)`` goes over all rounds.
-
-    For ``attack_auc`` the largest alpha at which the AUC was low enough, else the smallest alpha. For
-    ``link_auc`` the smallest at which it was high enough, else the largest. The weights of a round begin as
-    the last round left them; the surrogate does not.
+    It is one of those that reach it; ``tick(done)`` goes over all rounds. For ``attack_auc`` the largest
+    alpha at which the AUC was low enough, else the smallest alpha. For ``link_auc`` the smallest at which it
+    was high enough, else the largest. The weights of a round begin as the last round left them; the surrogate
+    does not.
     """
     low, high = math.log(LEAST_ALPHA), math.log(MOST_ALPHA)
     start, done = problem.original, 0

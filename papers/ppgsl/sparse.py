@@ -1,10 +1,9 @@
 """Products with learned symmetric sparse matrices.
 
-Entries are learned, on a CPU and on CUDA alike.
-
-A pattern of pairs stands still while its weights change, so that sorting is done once. Products go through
-``embedding_bag``, three times as fast on a CPU as a product with a CSR tensor; gradients of weights are inner
-products of the rows that a pair joins, read off a sampled product. Memory is linear in the pairs.
+Entries are learned, on a CPU and on CUDA alike. A pattern of pairs stands still while its weights change, so
+that sorting is done once. Products go through ``embedding_bag``, three times as fast on a CPU as a product
+with a CSR tensor; gradients of weights are inner products of the rows that a pair joins, read off a sampled
+product. Memory is linear in the pairs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The attacker that the learner defends against.
 
-An encoder of the graph, and a head that scores pairs.
-
-It sees the graph as it stands and learns to tell its links, by their weights, from pairs at random. The
-learner then asks it about the sensitive links.
+An encoder of the graph, and a head that scores pairs. It sees the graph as it stands and learns to tell its
+links, by their weights, from pairs at random. The learner then asks it about the sensitive links.
 """
 
 from __future__ import annotations
@@ -87,9 +85,8 @@ class Surrogate(nn.Module):
     def against(self, rows: torch.Tensor, pattern: Pattern, shuffled: torch.Tensor) -> Scores:
         """Score the pattern's pairs, and shuffled ones.
 
-        Every node is scored with the one that ``shuffled`` gives it.
-
-        As :meth:`score` of these pairs, without a copy of both ends' rows for each where the head allows.
+        Every node is scored with the one that ``shuffled`` gives it. As :meth:`score` of these pairs, without
+        a copy of both ends' rows for each where the head allows.
         """
         if self.scorer is not None:
             everyone = torch.arange(pattern.nodes, device=rows.device)
@@ -101,10 +98,9 @@ class Surrogate(nn.Module):
 class Smoothed:
     """What a layer multiplies with.
 
-    It is D^-1/2 (W + I) D^-1/2, where D are the weighted degrees and one.
-
-    For GraphSAGE the mean of a node's neighbours by weight, for the second half of the columns, to which the
-    first half, the node's own, is added.
+    It is D^-1/2 (W + I) D^-1/2, where D are the weighted degrees and one. For GraphSAGE the mean of a node's
+    neighbours by weight, for the second half of the columns, to which the first half, the node's own, is
+    added.
     """
 
     def __init__(self, pattern: Pattern, weights: torch.Tensor, sage: bool) -> None:
@@ -128,11 +124,10 @@ class Smoothed:
 def train(model: Surrogate, pattern: Pattern, weights: torch.Tensor, features: Features, steps: int) -> None:
     """Train ``model`` to predict links of the weighted graph.
 
-    It takes ``steps`` steps, and tells which pairs are links (Eq. 5).
-
-    Positives are all pairs with a weight, which is their label too, counted by their weight: the mean that
-    drawing them by weight would estimate. Negatives are every node with another by a random order, fresh in
-    every step. A graph without weight teaches nothing, and nothing is done.
+    It takes ``steps`` steps, and tells which pairs are links (Eq. 5). Positives are all pairs with a weight,
+    which is their label too, counted by their weight: the mean that drawing them by weight would estimate.
+    Negatives are every node with another by a random order, fresh in every step. A graph without weight
+    teaches nothing, and nothing is done.
     """
     present = torch.nonzero(weights > 0).squeeze(1)
     if not len(present):

@@ -119,11 +119,9 @@ def fit_snapshot(
 ) -> tuple[PSGraphModel, PSGraphState]:
     """Fit one snapshot of a live stream.
 
-    Returned too is what the next one may know; the loop is fit's.
-
-    What is carried on is the last partition and, for it, the noisy counts and degrees. After a missing
-    snapshot the one before it counts as the previous one. ValueError when ``state`` is not of an earlier
-    step.
+    Returned too is what the next one may know; the loop is fit's. What is carried on is the last partition
+    and, for it, the noisy counts and degrees. After a missing snapshot the one before it counts as the
+    previous one. ValueError when ``state`` is not of an earlier step.
     """
     from papers.psgraph.state import PSGraphState, load_state
 

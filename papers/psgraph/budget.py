@@ -287,9 +287,8 @@ def between_communities(params: PSGraphParams, nano_epsilon: int) -> tuple[int, 
 def step_reads(params: PSGraphParams, total: int) -> dict[str, tuple[int, ...]]:
     """Return each step's least payment for edges and degrees.
 
-    That is what every step of ``total`` pays for its number of edges and its degrees.
-
-    Of one community degrees are asked as a whole; of several, those inside and those outside.
+    That is what every step of ``total`` pays for its number of edges and its degrees. Of one community
+    degrees are asked as a whole; of several, those inside and those outside.
     """
     budget = divide(params, total)
     if params.partition == "single":

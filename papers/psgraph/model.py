@@ -1,10 +1,8 @@
 """The fitted PSGraph model.
 
-Paid-for output of every step, from which graphs are sampled for free.
-
-A folder holds ``model.json`` (schema, universe sizes, parameters and the list of cells), ``labels.parquet``
-(partition after partition), ``degrees.parquet`` and ``between.parquet`` (cell after cell). Rows of labels and
-degrees are in node order.
+Paid-for output of every step, from which graphs are sampled for free. A folder holds ``model.json`` (schema,
+universe sizes, parameters and the list of cells), ``labels.parquet`` (partition after partition),
+``degrees.parquet`` and ``between.parquet`` (cell after cell). Rows of labels and degrees are in node order.
 """
 
 from __future__ import annotations
@@ -36,7 +34,10 @@ _BETWEEN = pa.schema([("row", pa.int32()), ("column", pa.int32()), ("edges", pa.
 
 @dataclass(frozen=True)
 class PSGraphModel(FittedModel):
-    """``nodes`` are the sizes of the public universes; ``cells`` maps (relation, step) to its model."""
+    """The paid-for output of every step.
+
+    ``nodes`` are the sizes of the public universes; ``cells`` maps (relation, step) to its model.
+    """
 
     schema: GraphSchema
     nodes: Mapping[str, int]

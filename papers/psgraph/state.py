@@ -1,10 +1,8 @@
 """The state between snapshots of a stream.
 
-It is outputs already paid for, nothing else.
-
-A folder holds ``state.json`` (the step, and one row a relation: noisy counts, tails, variances, weights) and
-``memory.parquet`` (labels and degree estimates, relation after relation, in node order). Nothing in it grows
-with the stream.
+It is outputs already paid for, nothing else. A folder holds ``state.json`` (the step, and one row a relation:
+noisy counts, tails, variances, weights) and ``memory.parquet`` (labels and degree estimates, relation after
+relation, in node order). Nothing in it grows with the stream.
 """
 
 from __future__ import annotations

@@ -80,12 +80,9 @@ def fit_step(
 ) -> tuple[StepModel, Memory]:
     """Pay for the step's model and the next step's memory.
 
-    It costs ``budget.total`` nano-epsilon at most.
-
-    All branches cost the same total at most; which one is taken is a function of noisy counts and of public
-    facts only (PSGraph, Algorithm 4; tails: :func:`tails_tell`). ``rng`` makes choices that are independent
-    of the graph.
-    O(n log n + m + S^2 + k^2).
+    It costs ``budget.total`` nano-epsilon at most. All branches cost the same total at most; which one is
+    taken is a function of noisy counts and of public facts only (PSGraph, Algorithm 4; tails:
+    :func:`tails_tell`). ``rng`` makes choices that are independent of the graph. O(n log n + m + S^2 + k^2).
     """
     usual = budget.usual(params.partition)
     decides = summed_variance(nodes, usual, cell.multiplicity) if usual else None

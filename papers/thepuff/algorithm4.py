@@ -1,9 +1,8 @@
 """The assembler as published.
 
-Meta-path instances are sampled over the counts of generated pairs.
-
-Algorithm 4 of He et al. (ICLR 2025) for variant paper. A node is a node at a step. Where a meta-path has no
-next node, the instance ends there; the published program goes on with an old node instead.
+Meta-path instances are sampled over the counts of generated pairs. Algorithm 4 of He et al. (ICLR 2025) for
+variant paper. A node is a node at a step. Where a meta-path has no next node, the instance ends there; the
+published program goes on with an old node instead.
 """
 
 from __future__ import annotations

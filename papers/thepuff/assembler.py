@@ -1,13 +1,12 @@
 """From generated walks to a graph.
 
-Pairs are counted, and each cell samples its edges by these counts.
-
-The paper draws an edge's first node in proportion to its row of the counts S (Eq. 16) and the second one by
-its entry in that row (Eq. 17): a pair of count S(u, v) comes with probability S(u, v) / sum S. Here the pairs
-of a cell are drawn so without replacement, all at once, by Gumbel top-k, up to the cell's number of edges.
-Counted is the first pair of a walk, its anchor: generated walks imitate ones that start at a uniform edge,
-while their later pairs come from a choice among types and over-count the neighbours of popular nodes. Only
-pairs that the schema allows count, at the step of the walk.
+Pairs are counted, and each cell samples its edges by these counts. The paper draws an edge's first node in
+proportion to its row of the counts S (Eq. 16) and the second one by its entry in that row (Eq. 17): a pair of
+count S(u, v) comes with probability S(u, v) / sum S. Here the pairs of a cell are drawn so without
+replacement, all at once, by Gumbel top-k, up to the cell's number of edges. Counted is the first pair of a
+walk, its anchor: generated walks imitate ones that start at a uniform edge, while their later pairs come from
+a choice among types and over-count the neighbours of popular nodes. Only pairs that the schema allows count,
+at the step of the walk.
 
 All of it is post-processing of walks, paid counts and degrees.
 """
@@ -50,10 +49,8 @@ class Scores:
     ) -> None:
         """Count the pairs (left, right) of global nodes at ``steps``.
 
-        -1 is nobody. O(pairs log pairs).
-
-        A pair counts in every relation that joins its types, in the learned ones or the others only where
-        ``learned`` says so; the order of its ends is the edge's where the
+        -1 is nobody. O(pairs log pairs). A pair counts in every relation that joins its types, in the learned
+        ones or the others only where ``learned`` says so; the order of its ends is the edge's where the
         relation is directed inside one type, and does not matter elsewhere.
         """
         known = (left >= 0) & (right >= 0) & (left != right)

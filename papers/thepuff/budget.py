@@ -1,12 +1,11 @@
 """The division of a ``thepuff`` cell's epsilon, and its plan.
 
-Public facts only.
-
-Units edge and event: the cells (relation and step) hold disjoint edges, so each has all of epsilon and delta.
-A learned cell spends its pure shares on flips, on its number of edges and on degrees, and what is left on
-the steps of one DP-SGD training that all learned cells share: an edge lies in one of them, so each cell pays
-for all steps. Pure and sampled events of a cell are composed and converted once; the training gets the least
-noise that keeps this within epsilon and delta. The other cells spend all of epsilon on themselves.
+Public facts only. Units edge and event: the cells (relation and step) hold disjoint edges, so each has all of
+epsilon and delta. A learned cell spends its pure shares on flips, on its number of edges and on degrees, and
+what is left on the steps of one DP-SGD training that all learned cells share: an edge lies in one of them, so
+each cell pays for all steps. Pure and sampled events of a cell are composed and converted once; the training
+gets the least noise that keeps this within epsilon and delta. The other cells spend all of epsilon on
+themselves.
 """
 
 from __future__ import annotations
@@ -141,9 +140,8 @@ def shares_of(params: ThepuffParams, nano_epsilon: int) -> Shares:
 def rate(schema: GraphSchema) -> Fraction:
     """Compute the DP-SGD sampling rate of an edge.
 
-    It is the probability with which a step takes an edge: 1 / (4 sqrt(nodes)), rounded down.
-
-    A public rule that stands for "some hundred walks a step" from thousands to millions of nodes.
+    It is the probability with which a step takes an edge: 1 / (4 sqrt(nodes)), rounded down. A public rule
+    that stands for "some hundred walks a step" from thousands to millions of nodes.
     """
     nodes = _nodes(schema)
     return UNKNOWN_RATE if nodes is None else Fraction(1, math.isqrt(16 * nodes) + 1)
@@ -182,12 +180,10 @@ def true_shares_of(
 ) -> dict[str, tuple[float, float]]:
     """Compute the expected share of true edges by relation.
 
-    They are least and most.
-
-    A learned cell draws pairs of generated walks, of which none knows better than chance (m / N of m edges in
-    N slots) or all repeat the perturbed graph, whose share is 1 - p_drop; how much of it a generator repeats
-    is no function of public facts. The others are drawn as ``anchored`` does. The number of edges is the
-    declared bound or a guess. ``nodes``: the sizes of the universes.
+    They are least and most. A learned cell draws pairs of generated walks, of which none knows better than
+    chance (m / N of m edges in N slots) or all repeat the perturbed graph, whose share is 1 - p_drop; how
+    much of it a generator repeats is no function of public facts. The others are drawn as ``anchored`` does.
+    The number of edges is the declared bound or a guess. ``nodes``: the sizes of the universes.
     """
     from core.methods._shared.flips.true_edges import kept_share, true_share
     from core.methods._shared.flips.worth import guessed_edges

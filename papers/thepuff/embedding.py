@@ -1,8 +1,7 @@
 """Vectors of nodes at steps, and candidates.
 
-They are by skip-gram over jump-or-stay walks; candidates are those that a generator may choose.
-
-Section 4.3 of the paper embeds with JUST. Whatever is here derives from the snapshots that were handed in.
+They are by skip-gram over jump-or-stay walks; candidates are those that a generator may choose. Section 4.3
+of the paper embeds with JUST. Whatever is here derives from the snapshots that were handed in.
 """
 
 from __future__ import annotations
@@ -32,13 +31,12 @@ MOST_ROWS = 2**20
 class Embedding:
     """The vectors and each node's mean.
 
-    ``table`` is (rows, d), the mean over its rows ``over_time`` (nodes, d); float32.
-
-    Centred type by type, since what all nodes of a type share tells nothing apart.
-    Row v < nodes is node v at any step without a row of its own; row nodes + i is the pair ``pairs[i]`` =
-    step * nodes + node, sorted. Every vector has the length sqrt(d), so that at first no choice by distance
-    prefers one node to another; what no walk saw points in a random direction. ``over_time`` is Eq. 7's sum
-    over time, scaled; one object with ``table`` where a node has one row only.
+    ``table`` is (rows, d), the mean over its rows ``over_time`` (nodes, d); float32. Centred type by type,
+    since what all nodes of a type share tells nothing apart. Row v < nodes is node v at any step without a
+    row of its own; row nodes + i is the pair ``pairs[i]`` = step * nodes + node, sorted. Every vector has the
+    length sqrt(d), so that at first no choice by distance prefers one node to another; what no walk saw
+    points in a random direction. ``over_time`` is Eq. 7's sum over time, scaled; one object with ``table``
+    where a node has one row only.
     """
 
     pairs: np.ndarray
@@ -74,10 +72,8 @@ def embed(
 ) -> Embedding:
     """Learn vectors of nodes and of node-step pairs.
 
-    A pair is a node and a step at which it has an anchor edge or degree.
-
-    WALKS_A_ROW walks from each of these pairs, within FEWEST_WALKS and MOST_WALKS in all. Memory
-    O(rows * dimensions).
+    A pair is a node and a step at which it has an anchor edge or degree. WALKS_A_ROW walks from each of these
+    pairs, within FEWEST_WALKS and MOST_WALKS in all. Memory O(rows * dimensions).
     """
     layout = snapshots.layout
     active = []
@@ -131,10 +127,9 @@ def _of_one_length(table: np.ndarray, types: np.ndarray, rng: Generator) -> np.n
 class Candidates:
     """The nodes that a generator may choose at each step.
 
-    They are type by type, with log weights.
-
-    Block b = ``block[step, type]`` holds ``nodes[start[b] : start[b + 1]]`` (global, ascending), their rows
-    in the embedding and their log degrees. Types outside all learned relations have one block for all steps.
+    They are type by type, with log weights. Block b = ``block[step, type]`` holds ``nodes[start[b] : start[b
+    + 1]]`` (global, ascending), their rows in the embedding and their log degrees. Types outside all learned
+    relations have one block for all steps.
     """
 
     block: np.ndarray
@@ -151,9 +146,8 @@ class Candidates:
 def candidates(snapshots: Snapshots, embedding: Embedding) -> Candidates:
     """Choose nodes with a degree in the step's learned cells.
 
-    Where a type has none, all of its nodes are chosen.
-
-    Of a type outside the learned relations: nodes with an edge of the others. O(steps * nodes).
+    Where a type has none, all of its nodes are chosen. Of a type outside the learned relations: nodes with an
+    edge of the others. O(steps * nodes).
     """
     layout = snapshots.layout
     learned = {kind for each in layout.relations if each.learned for kind in (each.source, each.target)}
@@ -187,11 +181,10 @@ def candidates(snapshots: Snapshots, embedding: Embedding) -> Candidates:
 def type_weights(snapshots: Snapshots, walks: Walks) -> np.ndarray:
     """Count how often a type follows a type.
 
-    The counts are float64 (steps, 3, types + 1, types), 0 where forbidden.
-
-    The places of a walk are the first, the second and all later ones; row ``types`` stands for no type before
-    (place 0 reads that row only). The first two places are the ends of an anchor edge and go by the counts
-    of the cells; later ones by the transitions of ``walks``, plus a half.
+    The counts are float64 (steps, 3, types + 1, types), 0 where forbidden. The places of a walk are the
+    first, the second and all later ones; row ``types`` stands for no type before (place 0 reads that row
+    only). The first two places are the ends of an anchor edge and go by the counts of the cells; later ones
+    by the transitions of ``walks``, plus a half.
     """
     layout = snapshots.layout
     kinds = len(layout.types)

@@ -80,11 +80,9 @@ def fit_paper(
 ) -> ThepuffModel:
     """Fit variant paper, Algorithms 1 to 3.
 
-    They run on the raw graph, under no guarantee.
-
-    Every relation that is not public is perturbed, learned and generated. The perturbed graph gives the
-    generator its candidates, their degrees and the number of edges of every cell; the utility discriminator
-    learns from walks of the raw graph.
+    They run on the raw graph, under no guarantee. Every relation that is not public is perturbed, learned and
+    generated. The perturbed graph gives the generator its candidates, their degrees and the number of edges
+    of every cell; the utility discriminator learns from walks of the raw graph.
     """
     raw, rng = graph.unprotected(paper.TRAINING_REASON), noise_generator()
     names = tuple(relation.name for relation in graph.schema.edge_types if not relation.public)
@@ -113,9 +111,7 @@ def fit_paper(
 def resumed(method: str, folder: Path, progress: Progress) -> ThepuffModel:
     """Resume a fit from the state in ``folder``.
 
-    It was cut short. No graph is read.
-
-    Raises InvalidInput where the fit had not yet read all that it had to.
+    It was cut short. No graph is read. Raises InvalidInput where the fit had not yet read all that it had to.
     """
     return _model(load(folder, method), None, noise_generator(), progress, folder)
 

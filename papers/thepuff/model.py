@@ -92,11 +92,9 @@ class ThepuffModel(StoredCells, FittedModel):
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """Sample one synthetic graph over the same universe.
 
-        Nodes are aligned by index and without ids.
-
-        Learned relations by the generated walks, the others by their own columns; in variant paper all of
-        them by Algorithm 4, whose cells do not keep to a count. On the CPU, whatever the model was trained
-        on. The same ``rng`` state gives the same graph.
+        Nodes are aligned by index and without ids. Learned relations by the generated walks, the others by
+        their own columns; in variant paper all of them by Algorithm 4, whose cells do not keep to a count. On
+        the CPU, whatever the model was trained on. The same ``rng`` state gives the same graph.
         """
         ticks, layout = Ticks(progress, "sample"), self.layout
         if self.params.variant == "paper":

@@ -147,10 +147,9 @@ class Generator(nn.Module):
     ) -> Drawn:
         """Sample ``each`` walks of every one of ``steps``.
 
-        Steps come one after the other.
-
-        With ``over_time`` (nodes, d) the draws carry gradient, through the vectors at the step, and can be
-        shown to a discriminator; without, they are draws only. O(walks * length * offered candidates * d).
+        Steps come one after the other. With ``over_time`` (nodes, d) the draws carry gradient, through the
+        vectors at the step, and can be shown to a discriminator; without, they are draws only. O(walks *
+        length * offered candidates * d).
         """
         place = self.step.weight.device
         walks = len(steps) * each

@@ -67,10 +67,8 @@ class Paid(StoredCells):
 def load(folder: Path, method: str) -> Paid:
     """Read what :meth:`Paid.save` kept of a fit.
 
-    Its training can go on without reading the graph.
-
-    Raises InvalidInput where it cannot: ``folder`` holds no such fit, or one that ended before all that it
-    had to read was read.
+    Its training can go on without reading the graph. Raises InvalidInput where it cannot: ``folder`` holds no
+    such fit, or one that ended before all that it had to read was read.
     """
     if not (folder / KEYS).exists() or not (folder / TRAINING).exists():
         raise InvalidInput("the folder holds no training that can go on", field="checkpoint")

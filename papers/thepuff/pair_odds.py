@@ -1,12 +1,10 @@
 """Sampling of generated pairs towards paid degrees.
 
-Nodes get the degrees that were paid for.
-
-A pair that was seen w times would be an edge with probability 1 - exp(-w f(u) f(v)): the law of Gumbel keys
-log w + log f(u) + log f(v) + Gumbel above 0. The factors f are fitted by turns of f <- f sqrt(degree /
-expected degree), so that each node may expect its degree; chance would still take from one and give to
-another, hence pairs are taken in the order of their keys as long as both ends are short of their degrees.
-Post-processing of generated pairs and paid degrees.
+Nodes get the degrees that were paid for. A pair that was seen w times would be an edge with probability 1 -
+exp(-w f(u) f(v)): the law of Gumbel keys log w + log f(u) + log f(v) + Gumbel above 0. The factors f are
+fitted by turns of f <- f sqrt(degree / expected degree), so that each node may expect its degree; chance
+would still take from one and give to another, hence pairs are taken in the order of their keys as long as
+both ends are short of their degrees. Post-processing of generated pairs and paid degrees.
 """
 
 from __future__ import annotations
@@ -61,9 +59,8 @@ def _taken(first: np.ndarray, second: np.ndarray, left: np.ndarray) -> np.ndarra
 def degree_logs(first: np.ndarray, second: np.ndarray, times: np.ndarray, degrees: np.ndarray) -> np.ndarray:
     """Compute log f(u) + log f(v) of every pair.
 
-    It is float64, -inf where a node's degree is 0.
-
-    A node that needs more pairs than were seen gets all of them. O(rounds * pairs).
+    It is float64, -inf where a node's degree is 0. A node that needs more pairs than were seen gets all of
+    them. O(rounds * pairs).
     """
     degrees = degrees.astype(np.float64)
     nodes = len(degrees)

@@ -1,9 +1,7 @@
 """THEPUFF's perturbation as published.
 
-What it claims, what it reads, and what it really costs.
-
-Algorithm 1 with Eq. 2-4 of He et al. (ICLR 2025). The probabilities come from exact edge counts, so no
-epsilon is guaranteed; every plan made here says so.
+What it claims, what it reads, and what it really costs. Algorithm 1 with Eq. 2-4 of He et al. (ICLR 2025).
+The probabilities come from exact edge counts, so no epsilon is guaranteed; every plan made here says so.
 """
 
 from __future__ import annotations
@@ -105,9 +103,8 @@ def _drop(epsilon_minus: float) -> int:
 def cost_notes(cells: Mapping[CellKey, tuple[int, int]], epsilon_minus: float) -> tuple[str, ...]:
     """Say what the cells' probabilities come to.
 
-    They are (add, drop), for the report of a release without guarantee.
-
-    Neighbours differ in one slot, so the largest epsilon per slot is that of the whole perturbation.
+    They are (add, drop), for the report of a release without guarantee. Neighbours differ in one slot, so the
+    largest epsilon per slot is that of the whole perturbation.
     """
     from core.privacy.mechanisms.randomised_response import Flips
 

@@ -1,12 +1,11 @@
-"""The choice of a node by its distance from a wanted vector.
+"""The choice of a node near a wanted vector.
 
-See Eq. 14; it is exact or over sampled candidates.
-
-With a public or paid-for log weight w_v for every candidate the law is softmax(-|h* - h_v| + w_v). Up to
-``exact_up_to`` candidates of a type at a step it is evaluated as it stands. Above, ``sampled`` candidates are
-drawn with replacement with probability proportional to exp(w_v); dividing by that probability cancels w_v,
-so that among those drawn the law is softmax(-|h* - h_v|): self-normalised importance sampling, whose error
-goes down as one over ``sampled``. Nothing then costs O(candidates) but the cumulated weights, made once.
+It goes by distance (Eq. 14), exact or over sampled candidates. With a public or paid-for log weight w_v for
+every candidate the law is softmax(-|h* - h_v| + w_v). Up to ``exact_up_to`` candidates of a type at a step it
+is evaluated as it stands. Above, ``sampled`` candidates are drawn with replacement with probability
+proportional to exp(w_v); dividing by that probability cancels w_v, so that among those drawn the law is
+softmax(-|h* - h_v|): self-normalised importance sampling, whose error goes down as one over ``sampled``.
+Nothing then costs O(candidates) but the cumulated weights, made once.
 """
 
 from __future__ import annotations

@@ -13,9 +13,8 @@ MOST_WALKS_AN_EPOCH = 2**17
 def batches_an_epoch(edges: int, batch: int) -> int:
     """Count the batches of an epoch.
 
-    It goes by the paid count of all edges to be made: a walk for six edges.
-
-    About what the paper's program takes on MovieLens-100k: 260 batches of 64.
+    It goes by the paid count of all edges to be made: a walk for six edges. About what the paper's program
+    takes on MovieLens-100k: 260 batches of 64.
     """
     walks = min(max(edges, 1) / EDGES_A_WALK, MOST_WALKS_AN_EPOCH)
     return max(1, math.ceil(walks / batch))

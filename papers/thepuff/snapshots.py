@@ -1,9 +1,7 @@
 """The graph as THEPUFF's networks see it.
 
-Global node numbers, and one undirected typed adjacency a step.
-
-Everything here is made of public facts and of keys that were handed in: in the sound variant, keys of the
-perturbed graph, paid counts and paid degrees.
+Global node numbers, and one undirected typed adjacency a step. Everything here is made of public facts and of
+keys that were handed in: in the sound variant, keys of the perturbed graph, paid counts and paid degrees.
 
 Learned relations have their edges made by the generator; the others (untimed relations of a temporal graph)
 are seen by walks of every step and are made in another way.
@@ -99,10 +97,9 @@ class Snapshots:
     def node_degrees(self, step: int) -> np.ndarray:
         """Compute each node's degree at a step.
 
-        It is paid where there are paid degrees; (nodes,) float64.
-
-        Over the learned cells of the step and all other relations; what is not paid for is counted in the
-        adjacency that was handed in. O(nodes + m of the step).
+        It is paid where there are paid degrees; (nodes,) float64. Over the learned cells of the step and all
+        other relations; what is not paid for is counted in the adjacency that was handed in. O(nodes + m of
+        the step).
         """
         found: np.ndarray = np.diff(self.start[step]).astype(np.float64)
         rows = self.anchors[self.anchor_start[step] : self.anchor_start[step + 1]]

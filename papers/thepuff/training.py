@@ -1,10 +1,9 @@
 """Algorithm 2, the training.
 
-Embeddings, then the utility discriminator, then generator against privacy discriminator.
-
-The schedule is public. Losses are logistic, with a gradient penalty on real walks (R1: Mescheder, Geiger and
-Nowozin, ICML 2018) at every fourth step; nothing stops early. Every batch draws from a seed of its own, made
-of the training's seed and the batch's number: a counter is all that has to be kept of the random state.
+Embeddings, then the utility discriminator, then generator against privacy discriminator. The schedule is
+public. Losses are logistic, with a gradient penalty on real walks (R1: Mescheder, Geiger and Nowozin, ICML
+2018) at every fourth step; nothing stops early. Every batch draws from a seed of its own, made of the
+training's seed and the batch's number: a counter is all that has to be kept of the random state.
 """
 
 from __future__ import annotations
@@ -68,10 +67,9 @@ class Trained:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Generate ``count`` walks, sorted by step.
 
-        Returned are their steps (count,) and global nodes (count, length), int64.
-
-        Steps go by the edges to be made. On the CPU, whatever the model was trained on; the same state of
-        ``rng`` draws the same walks. O(count * length * offered candidates * d).
+        Returned are their steps (count,) and global nodes (count, length), int64. Steps go by the edges to be
+        made. On the CPU, whatever the model was trained on; the same state of ``rng`` draws the same walks.
+        O(count * length * offered candidates * d).
         """
         shares = self.step_counts / max(self.step_counts.sum(), 1)
         if not shares.sum():
@@ -106,12 +104,11 @@ def train(
 ) -> Trained:
     """Train a generator of walks like those of ``snapshots``.
 
-    With ``utility`` they look like the original's too.
-
-    With a ``checkpoint`` file the state is kept there every CHECKPOINT_EVERY batches, and a training that
-    finds one goes on from it: on a CPU to the same weights bit for bit. Once the utility discriminator is
-    learned, a training that goes on opens no session. Same seed, same weights, except for what a metered
-    session draws. Without an anchor edge at a step that wants edges the generator stays as it was made.
+    With ``utility`` they look like the original's too. With a ``checkpoint`` file the state is kept there
+    every CHECKPOINT_EVERY batches, and a training that finds one goes on from it: on a CPU to the same
+    weights bit for bit. Once the utility discriminator is learned, a training that goes on opens no session.
+    Same seed, same weights, except for what a metered session draws. Without an anchor edge at a step that
+    wants edges the generator stays as it was made.
     """
     with seeded(rng_seed) as place:
         state = State.begun(snapshots, settings, rng_seed, utility, progress, checkpoint, place)

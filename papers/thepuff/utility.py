@@ -1,11 +1,10 @@
 """The utility discriminator.
 
-It learns from original edges under DP-SGD, or from raw walks without a guarantee.
-
-Sound form (one edge is one example): a sampled original edge is the middle of a walk that is extended on both
-sides through the perturbed graph only, so that an edge touches one clipped gradient a step. The negatives are
-typed walks of candidates drawn by their weights; they cost nothing, and pass through the same clip and
-divisor, since a free negative gradient beside clipped positive ones makes the discriminator a constant.
+It learns from original edges under DP-SGD, or from raw walks without a guarantee. Sound form (one edge is one
+example): a sampled original edge is the middle of a walk that is extended on both sides through the perturbed
+graph only, so that an edge touches one clipped gradient a step. The negatives are typed walks of candidates
+drawn by their weights; they cost nothing, and pass through the same clip and divisor, since a free negative
+gradient beside clipped positive ones makes the discriminator a constant.
 """
 
 from __future__ import annotations
@@ -80,9 +79,7 @@ class Viewer:
 def steps_drawn(snapshots: Snapshots, count: int, rng: entropy.Generator) -> np.ndarray:
     """Sample ``count`` steps in proportion to their edges.
 
-    These are to be made; steps are those with an anchor edge; int64.
-
-    Empty where no step has any.
+    These are to be made; steps are those with an anchor edge; int64. Empty where no step has any.
     """
     weight = snapshots.step_counts * (np.diff(snapshots.anchor_start) > 0)
     total = weight.sum()
@@ -119,10 +116,8 @@ def trained(
 ) -> list[float]:
     """Train ``module`` to separate original walks from random ones.
 
-    Returned is its curve, step by step.
-
-    The curve is the loss of the negatives alone where the source is metered: that of the positives would have
-    to be paid for.
+    Returned is its curve, step by step. The curve is the loss of the negatives alone where the source is
+    metered: that of the positives would have to be paid for.
     """
     if isinstance(source, Raw):
         return _plain(source, snapshots, choices, viewer, module, length, batch, seed, progress)

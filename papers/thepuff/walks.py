@@ -1,9 +1,7 @@
 """Walks over the snapshots.
 
-Short ones are for the networks, long ones for the embeddings.
-
-A walk stays in the snapshot of one step, along edges of either direction. All of them read the snapshots that
-were handed in and nothing else.
+Short ones are for the networks, long ones for the embeddings. A walk stays in the snapshot of one step, along
+edges of either direction. All of them read the snapshots that were handed in and nothing else.
 """
 
 from __future__ import annotations
@@ -38,11 +36,9 @@ class Walks:
 def edge_started(snapshots: Snapshots, steps: np.ndarray, length: int, rng: Generator) -> Walks:
     """Walk from a uniform anchor edge, in either direction.
 
-    There is one walk for each entry of ``steps``.
-
-    Onwards from the edge each node is a uniform neighbour of the one before, over all relations of the step.
-    Such a walk can always turn back, so that none is short; at a step without an anchor edge it is all -1.
-    O(walks * length).
+    There is one walk for each entry of ``steps``. Onwards from the edge each node is a uniform neighbour of
+    the one before, over all relations of the step. Such a walk can always turn back, so that none is short;
+    at a step without an anchor edge it is all -1. O(walks * length).
     """
     first, last = snapshots.anchor_start[steps], snapshots.anchor_start[steps + 1]
     any_edge = last > first
@@ -67,11 +63,10 @@ def edge_anchored(
 ) -> Walks:
     """Walk through each edge (source, target).
 
-    Walks are extended on both sides through the snapshots only.
-
-    The edge stands at a uniform one of ``places`` and the place after it, in either direction. A node without
-    a neighbour in its snapshot is followed by the node that it came from. Row i is a function of edge i, of
-    the snapshots and of coins of its own; the edges need not be in the snapshots. O(walks * length).
+    Walks are extended on both sides through the snapshots only. The edge stands at a uniform one of
+    ``places`` and the place after it, in either direction. A node without a neighbour in its snapshot is
+    followed by the node that it came from. Row i is a function of edge i, of the snapshots and of coins of
+    its own; the edges need not be in the snapshots. O(walks * length).
     """
     turned = rng.integers(0, 2, size=len(steps)).astype(bool)
     place = np.asarray(places, dtype=np.int64)[rng.integers(0, len(places), size=len(steps))]
@@ -123,13 +118,11 @@ def just(
 ) -> np.ndarray:
     """Walk by jump or stay from ``starts`` at ``steps``.
 
-    The result is (walks, length) int64, -1 where a walk ended.
-
-    After k nodes of one type in a row the walk stays in the type with probability STAY^k where it can, and
-    must where there is no other; a jump goes to a uniform one of the other neighbouring types, not to the one
-    left last where there is a choice; then to a uniform neighbour of that type (Hussein, Yang and
-    Cudre-Mauroux, "Are meta-paths necessary?", CIKM 2018, with a memory of one type).
-    O(walks * length * types * log degree).
+    The result is (walks, length) int64, -1 where a walk ended. After k nodes of one type in a row the walk
+    stays in the type with probability STAY^k where it can, and must where there is no other; a jump goes to a
+    uniform one of the other neighbouring types, not to the one left last where there is a choice; then to a
+    uniform neighbour of that type (Hussein, Yang and Cudre-Mauroux, "Are meta-paths necessary?", CIKM 2018,
+    with a memory of one type). O(walks * length * types * log degree).
     """
     offsets: np.ndarray = snapshots.layout.offsets
     return _just(snapshots.start, snapshots.others, offsets, steps, starts, length, STAY, rng)

@@ -23,9 +23,8 @@ _WRITTEN = frozenset({"label"})
 def seen(answer: Any) -> Any:
     """Write the answer as JSON values, without curators' fields.
 
-    Their descriptions say that they are for curators; labels are left out too.
-
-    What the models do not know, a later service's fields, was dropped when they were read.
+    Their descriptions say that they are for curators; labels are left out too. What the models do not know, a
+    later service's fields, was dropped when they were read.
 
     >>> from graphveil.models.jobs import Event
     >>> seen(Event(sequence=1, stage="fit", done=1, total=2, created_at="2026-01-02T03:04:05Z"))

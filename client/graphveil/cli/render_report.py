@@ -1,9 +1,8 @@
 """A report on a terminal.
 
-The guarantee in words, precision, charge, statistics, and for curators scores.
-
-A screen or two, which is why it is not the served Markdown: that is the whole report (``--format markdown``),
-ten times as long at 80 columns.
+The guarantee in words, precision, charge, statistics, and for curators scores. A screen or two, which is why
+it is not the served Markdown: that is the whole report (``--format markdown``), ten times as long at 80
+columns.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The archive of a pack, a deterministic zip.
 
-Its every byte follows from the names and bytes of its members.
-
-Members are stored as they are, sorted by name, dated 1980-01-01. So a reader makes the archive anew from what
-it found in it, and any byte that differs, of a member or between them, can be named.
+Its every byte follows from the names and bytes of its members. Members are stored as they are, sorted by
+name, dated 1980-01-01. So a reader makes the archive anew from what it found in it, and any byte that
+differs, of a member or between them, can be named.
 """
 
 from __future__ import annotations
@@ -48,10 +47,8 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 def unpacked(raw: bytes) -> dict[str, bytes]:
     """Read the members of an archive of :func:`packed`.
 
-    They are read whatever bytes they have now.
-
-    EvidenceRefused, with the place, for an archive that is no such one: cut off, added to, or changed
-    anywhere but inside a member.
+    They are read whatever bytes they have now. EvidenceRefused, with the place, for an archive that is no
+    such one: cut off, added to, or changed anywhere but inside a member.
     """
     files = _members(raw)
     expected, regions = _written(files)

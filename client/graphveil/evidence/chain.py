@@ -23,9 +23,8 @@ def entry_hash(entry: Mapping[str, Any]) -> str:
 def check(charge: Mapping[str, Any], ledger: Mapping[str, Any]) -> int:
     """Count the entries of a valid chain with the charge.
 
-    It is whole and holds the charge; EvidenceRefused for any other.
-
-    The first is the reservation, the last the head that the manifest signs.
+    It is whole and holds the charge; EvidenceRefused for any other. The first is the reservation, the last
+    the head that the manifest signs.
     """
     entries = ledger["entries"]
     before = None

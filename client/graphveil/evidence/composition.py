@@ -1,9 +1,8 @@
 """The cost and the check of pure plans, in integers.
 
-What a plan costs and whether a transcript lies within it.
-
-Written apart from the engine, so that a pack's arithmetic is done twice. Plans with Gaussian noise are
-converted by the engine alone: :mod:`graphveil.local.composition`.
+What a plan costs and whether a transcript lies within it. Written apart from the engine, so that a pack's
+arithmetic is done twice. Plans with Gaussian noise are converted by the engine alone:
+:mod:`graphveil.local.composition`.
 """
 
 from __future__ import annotations
@@ -109,9 +108,8 @@ def amounts_of(plan: Mapping[str, Any], cells: Mapping[Cell, int]) -> tuple[int,
 def check_within(cells: Mapping[Cell, int], transcript: Sequence[Mapping[str, Any]]) -> None:
     """Check that no cell's reads exceed its allotment.
 
-    EvidenceRefused otherwise.
-
-    A member of a parallel group is paid by the group's own entry, up to its branch's share.
+    EvidenceRefused otherwise. A member of a parallel group is paid by the group's own entry, up to its
+    branch's share.
     """
     left = dict(cells)
     branches: dict[tuple[int, int], int] = {}

@@ -20,9 +20,8 @@ def compare(
 ) -> tuple[str, bool]:
     """Compare the pack's chain with the document.
 
-    Returned are how they agree, and whether they could be compared.
-
-    EvidenceRefused where they contradict one another, or where no trusted key has signed the document.
+    Returned are how they agree, and whether they could be compared. EvidenceRefused where they contradict one
+    another, or where no trusted key has signed the document.
     """
     told = _opened(document, trusted)
     kept = next((each for each in told["accounts"] if each["account_id"] == charge["account_id"]), None)

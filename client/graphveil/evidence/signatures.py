@@ -1,9 +1,8 @@
 """A pack's signatures: who signed it.
 
-The key that signs the ledger's heads certifies another, which signs packs.
-
-Ed25519 (RFC 8032). The certificate names the second key and the days on which it may sign; it is signed by
-the first, whose public half is what a reader keeps. So the process that makes packs never holds the first.
+The key that signs the ledger's heads certifies another, which signs packs. Ed25519 (RFC 8032). The
+certificate names the second key and the days on which it may sign; it is signed by the first, whose public
+half is what a reader keeps. So the process that makes packs never holds the first.
 """
 
 from __future__ import annotations

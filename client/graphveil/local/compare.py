@@ -84,13 +84,10 @@ def compare(
 ) -> Compared:
     """Compare methods at several epsilons on a public graph.
 
-    It is known to all; it is released by each method at each epsilon, and compared with the original.
-
-    For public graphs only, which ``public=True`` says: to choose by a comparison with a private original
-    reveals what no epsilon bounds.
-    The graph is given as to :func:`graphveil.synthesize`.
-    ``parameters`` are given by method. ``suite``: ``quick``, ``standard`` or ``full``. Raises what
-    :func:`graphveil.synthesize` does.
+    It is known to all; it is released by each method at each epsilon, and compared with the original. For
+    public graphs only, which ``public=True`` says: to choose by a comparison with a private original reveals
+    what no epsilon bounds. The graph is given as to :func:`graphveil.synthesize`. ``parameters`` are given by
+    method. ``suite``: ``quick``, ``standard`` or ``full``. Raises what :func:`graphveil.synthesize` does.
 
         >>> import networkx as nx
         >>> found = compare(nx.karate_club_graph(), ["dgg", "tmf"], [1], public=True, progress=False)

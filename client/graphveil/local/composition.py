@@ -17,9 +17,8 @@ def recompute(
 ) -> int | None:
     """Return the plan's epsilon in 1e-9, if consistent.
 
-    Its transcript is within it and its amounts are those charged.
-
-    EvidenceRefused otherwise. EngineMissing where there is no engine.
+    Its transcript is within it and its amounts are those charged. EvidenceRefused otherwise. EngineMissing
+    where there is no engine.
     """
     plans, meter, errors = part("privacy.accounting.plan"), part("privacy.accounting.meter"), part("errors")
     try:

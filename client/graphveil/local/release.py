@@ -19,9 +19,7 @@ REPORT = "public.json"
 def read(folder: str | PathLike[str]) -> Release:
     """Read a release that was saved or downloaded.
 
-    It was downloaded from a service.
-
-    Raises InvalidInput of the engine where the folder holds none.
+    It was downloaded from a service. Raises InvalidInput of the engine where the folder holds none.
     """
     made = Release(Path(fspath(folder)))
     if not (made.folder / "schema.json").is_file():
@@ -49,10 +47,9 @@ class Release:
     def report(self) -> dict[str, Any]:
         """Return the public edition of the report.
 
-        All of it may be shown to anybody.
-
-        Keys ``guarantee``, ``transcript``, ``parameters``, ``precision``, ``statistics``, ``totals``,
-        ``provenance``, ``caveats`` and more, as ``docs/report.schema.json`` describes ``public``.
+        All of it may be shown to anybody. Keys ``guarantee``, ``transcript``, ``parameters``, ``precision``,
+        ``statistics``, ``totals``, ``provenance``, ``caveats`` and more, as ``docs/report.schema.json``
+        describes ``public``.
         """
         path = self.folder / REPORT
         if not path.is_file():
@@ -171,9 +168,8 @@ class ReleasedGraph:
     def write(self, path: str | PathLike[str], format: str) -> Path:
         """Write the graph in one of a release's formats.
 
-        They are ``gexf``, ``neo4j``, ``graphml``, ``dgl``, ...
-
-        Raises UnknownFormat and NotAccepted of the engine.
+        They are ``gexf``, ``neo4j``, ``graphml``, ``dgl``, ... Raises UnknownFormat and NotAccepted of the
+        engine.
         """
         target = Path(fspath(path))
         engine.part("graphs.formats").get(format).write(self.columns, target)

@@ -1,8 +1,7 @@
 """Datasets, their policies and their sensitive links.
 
-They are as callers see them.
-
-What only curators may see is null for others. Sensitive links are counted, never listed.
+They are as callers see them. What only curators may see is null for others. Sensitive links are counted,
+never listed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Pages that compare methods, metric by metric.
 
-One page has a chart for each metric, utility against epsilon.
-
-What is compared is a *public* graph, so that every figure may be shown. The page is self-contained: inline
-style and pictures, no script, nothing fetched from anywhere.
+One page has a chart for each metric, utility against epsilon. What is compared is a *public* graph, so that
+every figure may be shown. The page is self-contained: inline style and pictures, no script, nothing fetched
+from anywhere.
 """
 
 from __future__ import annotations
@@ -25,9 +24,7 @@ _DASHES = 4  # patterns of lines, as the style sheet has them
 class Spread:
     """Runs of one method at one epsilon.
 
-    Mean, standard deviation (None: one run) and number.
-
-    A prediction is of no run: ``runs`` is 0.
+    Mean, standard deviation (None: one run) and number. A prediction is of no run: ``runs`` is 0.
     """
 
     mean: float

@@ -1,8 +1,7 @@
 """The one plotter of SVG.
 
-A plot has axes, lines, markers and bars, coloured by the page's style sheet.
-
-Where there is no style sheet, as in a notebook, ``looks`` gives a style's attributes in place of its class.
+A plot has axes, lines, markers and bars, coloured by the page's style sheet. Where there is no style sheet,
+as in a notebook, ``looks`` gives a style's attributes in place of its class.
 
 User units are about one CSS pixel at the width in which the page shows a plot, so that text stays readable on
 a phone. Series differ by dash and marker as well as by colour.
@@ -145,9 +144,8 @@ class Plot:
     def line(self, points: Sequence[Point | None], style: str, marked: bool = True) -> None:
         """Add a line with markers through the points.
 
-        It is broken where one is missing; the markers are the series'.
-
-        A point without neighbours is marked in any case: it would be invisible.
+        It is broken where one is missing; the markers are the series'. A point without neighbours is marked
+        in any case: it would be invisible.
         """
         runs: list[list[Point]] = [[]]
         for point in points:

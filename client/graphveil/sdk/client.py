@@ -114,9 +114,8 @@ class Graphveil(
     ) -> Received:
         """Upload the dataset's ``nodes`` or ``edges``.
 
-        ``nodes`` come first, ``edges`` completes the upload.
-
-        Of a dataset in parts the last of ``edges-1-of-8`` to ``edges-8-of-8`` that was missing does.
+        ``nodes`` come first, ``edges`` completes the upload. Of a dataset in parts the last of
+        ``edges-1-of-8`` to ``edges-8-of-8`` that was missing does.
 
         ``source``: a file, a folder of Parquet parts, ``s3://bucket/key`` (``s3://bucket/prefix/`` of parts),
         or a :class:`graphveil.sources.Query`. What is no file is made one first, on this machine, and removed
@@ -286,9 +285,8 @@ class Graphveil(
     def wait_report(self, job_id: str, *, timeout_seconds: float | None = None) -> dict[str, Any]:
         """Wait for a job's report with its comparison.
 
-        The job is published; the comparison with the original is made, or has failed.
-
-        For a key that may not read the comparison: the report at once. WaitTimeout when it takes too long.
+        The job is published; the comparison with the original is made, or has failed. For a key that may not
+        read the comparison: the report at once. WaitTimeout when it takes too long.
         """
 
         def evaluated(answer: httpx.Response) -> dict[str, Any] | None:

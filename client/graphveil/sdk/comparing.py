@@ -1,9 +1,8 @@
 """Methods over epsilons on one public dataset.
 
-What to run, what it costs, and running it.
-
-Every run is a job of its own under a key that follows from what is asked. The same comparison, asked again,
-finds the jobs that exist and submits the rest: nothing is paid for twice.
+What to run, what it costs, and running it. Every run is a job of its own under a key that follows from what
+is asked. The same comparison, asked again, finds the jobs that exist and submits the rest: nothing is paid
+for twice.
 """
 
 from __future__ import annotations
@@ -202,9 +201,8 @@ def prepare(client: Graphveil, dataset_id: str, variants: Sequence[Variant], **a
 def cost(client: Graphveil, comparison: Comparison) -> Cost:
     """Sum the planned cost of every method and epsilon.
 
-    They are planned by dry runs: nothing is reserved.
-
-    Raises ProblemError where the service refuses one, as it does for a dataset that is not public.
+    They are planned by dry runs: nothing is reserved. Raises ProblemError where the service refuses one, as
+    it does for a dataset that is not public.
     """
     plans = {
         (variant.label, epsilon): client.plan(comparison.dataset_id, **comparison.request(variant, epsilon))
@@ -233,11 +231,10 @@ def compare(
 ) -> list[Finished]:
     """Run the comparison, at most ``parallel`` jobs at once.
 
-    The results are as :meth:`Comparison.each`.
-
-    A run whose job failed is tried again ``retries`` times; each attempt is a job of its own, and charged.
-    ``on_change(ended, under_way)`` is called at every poll. Raises ProblemError where the service refuses a
-    job, and WaitTimeout: jobs that are under way go on, and the same comparison finds them.
+    The results are as :meth:`Comparison.each`. A run whose job failed is tried again ``retries`` times; each
+    attempt is a job of its own, and charged. ``on_change(ended, under_way)`` is called at every poll. Raises
+    ProblemError where the service refuses a job, and WaitTimeout: jobs that are under way go on, and the same
+    comparison finds them.
     """
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
     runs = list(comparison.each())

@@ -29,11 +29,9 @@ def upload_direct(
 ) -> Received | None:
     """Upload the file directly into the service's bucket.
 
-    None where the service's storage is no bucket.
-
-    Each part is sent again a few times when the bucket does not take it. No API key goes to the bucket.
-    ``on_progress(sent_bytes, total_bytes)``, one part at a time. Raises ProblemError and TransportError; the
-    upload is then given up.
+    None where the service's storage is no bucket. Each part is sent again a few times when the bucket does
+    not take it. No API key goes to the bucket. ``on_progress(sent_bytes, total_bytes)``, one part at a time.
+    Raises ProblemError and TransportError; the upload is then given up.
     """
     total = path.stat().st_size
     try:

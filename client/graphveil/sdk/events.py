@@ -54,10 +54,9 @@ class EventCalls:
     ) -> Iterator[Change]:
         """Yield the job's events behind ``after`` until it ends.
 
-        ``after`` is a number; events come as they happen.
-
-        A stream that breaks off, or has used up its time, is taken up where it was. Where the service gives
-        none, it is polled. WaitTimeout once the time is over.
+        ``after`` is a number; events come as they happen. A stream that breaks off, or has used up its time,
+        is taken up where it was. Where the service gives none, it is polled. WaitTimeout once the time is
+        over.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         place, state, streaming = after, None, True

@@ -56,9 +56,8 @@ class GovernanceCalls:
     ) -> Proposal:
         """Propose to add these amounts to the capacity.
 
-        It is that of the account, or of a quota (scope, name).
-
-        Safe to repeat while it is open: the same proposal by the same person is one.
+        It is that of the account, or of a quota (scope, name). Safe to repeat while it is open: the same
+        proposal by the same person is one.
         """
         body: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "reason": reason}
         if quota is not None:

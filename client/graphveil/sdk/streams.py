@@ -23,9 +23,8 @@ BUSY = "stream-busy"
 class StreamCalls:
     """Calls to open streams, send snapshots, and download.
 
-    Also to watch them come out.
-
-    Every method may raise ProblemError, when the service refuses or fails, and TransportError.
+    Also to watch them come out. Every method may raise ProblemError, when the service refuses or fails, and
+    TransportError.
     """
 
     def __init__(self, calls: Transport) -> None:

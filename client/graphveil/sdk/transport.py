@@ -126,9 +126,7 @@ class Transport:
     ) -> Result:
         """Poll ``path`` until ``settled`` makes something of it.
 
-        That is returned.
-
-        WaitTimeout, which says what is ``late``, once the time is over.
+        That is returned. WaitTimeout, which says what is ``late``, once the time is over.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         while True:

@@ -19,9 +19,8 @@ Source = Path | str | Query
 def opened(source: Source) -> Iterator[Path]:
     """Yield the path of one file with the content.
 
-    It is the source's; what was made of it is removed at the end.
-
-    Raises ClientError where there is nothing, or nothing that can be read, and where a library is missing.
+    It is the source's; what was made of it is removed at the end. Raises ClientError where there is nothing,
+    or nothing that can be read, and where a library is missing.
     """
     if not isinstance(source, Query) and not bucket.named(source):
         path = Path(source)

@@ -17,10 +17,9 @@ SUFFIX = ".parquet"
 def joined(folder: Path, path: Path, *, called: str | None = None) -> Path:
     """Join the folder's Parquet files in name order.
 
-    The rows of all ``*.parquet`` go to one file.
-
-    One row group is held at a time. Raises ClientError for a folder without a part, for parts whose columns
-    differ, and for folders inside, whose names would be columns. ``called``: the folder's name in messages.
+    The rows of all ``*.parquet`` go to one file. One row group is held at a time. Raises ClientError for a
+    folder without a part, for parts whose columns differ, and for folders inside, whose names would be
+    columns. ``called``: the folder's name in messages.
     """
     pq = library("pyarrow.parquet", "parquet")
     name = called or str(folder)

@@ -38,10 +38,9 @@ class Query:
 def write(query: Query, path: Path) -> Path:
     """Write the query's rows to a Parquet file.
 
-    They are in the order in which they come.
-
-    Raises ClientError, in which no password stands, where the database or the query fails, where it gives no
-    columns, and for values that no column of an upload can hold.
+    They are in the order in which they come. Raises ClientError, in which no password stands, where the
+    database or the query fails, where it gives no columns, and for values that no column of an upload can
+    hold.
     """
     sqlalchemy = library("sqlalchemy", "sql")
     library("pyarrow", "sql")

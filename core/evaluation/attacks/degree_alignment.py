@@ -1,13 +1,12 @@
 """DPGGAN's hidden-link attack, by degree.
 
-It finds people in the release by their degree only, then reads their links.
-
-The paper (section 4, "Protecting individual links") aligns the nodes of a generated network with those of the
-original by degree, predicts links on the generated network, and checks them on the original. It names neither
-predictor nor tie-break. Here: both node sets are put in order of degree and matched rank by rank, ties at
-random, so that the row order of the files gives nothing away; a pair is then ranked by the link between its
-two counterparts, and among equals by their resource allocation (see heuristics). The paper's hidden 20 % of
-links are a set of targets like any other: pass them as the positives.
+It finds people in the release by their degree only, then reads their links. The paper (section 4, "Protecting
+individual links") aligns the nodes of a generated network with those of the original by degree, predicts
+links on the generated network, and checks them on the original. It names neither predictor nor tie-break.
+Here: both node sets are put in order of degree and matched rank by rank, ties at random, so that the row
+order of the files gives nothing away; a pair is then ranked by the link between its two counterparts, and
+among equals by their resource allocation (see heuristics). The paper's hidden 20 % of links are a set of
+targets like any other: pass them as the positives.
 
 Where many nodes share a degree the alignment is mostly guessing, even on the original itself: the reference
 says what a degree alone is worth there.

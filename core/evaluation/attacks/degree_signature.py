@@ -1,8 +1,7 @@
 """The degree-signature attack.
 
-Whoever knows a victim's degree looks for it in the published graph.
-
-At step t, node i is found with probability (THEPUFF, Eq. 23)
+Whoever knows a victim's degree looks for it in the published graph. At step t, node i is found with
+probability (THEPUFF, Eq. 23)
 
     p_i(t) = 0                                        where d_pub(t)[i] != d_ori(t)[i]
     p_i(t) = 1 / |{v : d_pub(t)[v] = d_pub(t)[i]}|    where they agree
@@ -70,11 +69,10 @@ def degree_signature(
 ) -> dict[str, Any]:
     """Average the attack's success over ``steps``.
 
-    It is measured for one step's degree and for the whole sequence.
-
-    Nodes are aligned by index. Returns ``per_step`` (Eq. 23), ``sequence``, ``per_type`` (Eq. 28: victim and
-    crowd limited to one node type) and the same three as ``reference_...``: the attack on the original
-    itself, i.e. what publishing it would give away. O(steps * n log n).
+    It is measured for one step's degree and for the whole sequence. Nodes are aligned by index. Returns
+    ``per_step`` (Eq. 23), ``sequence``, ``per_type`` (Eq. 28: victim and crowd limited to one node type) and
+    the same three as ``reference_...``: the attack on the original itself, i.e. what publishing it would give
+    away. O(steps * n log n).
     """
     types = [name for name, table in original.nodes.items() if table.count]
     sizes = [original.nodes[name].count for name in types]

@@ -1,10 +1,9 @@
 """Link inference by proximity in the published graph.
 
-It reads its own links, common neighbours, and weighted forms.
-
-Common neighbours, Adamic-Adar and resource allocation are PPGSL's structure-based attacks (Table III):
-sum of w(z) over common neighbours z with w = 1, 1/log d(z), 1/d(z). Two nodes on different sides of a
-bipartite relation have no common neighbour; there a path s - b - a - t of three links counts w(b) w(a).
+It reads its own links, common neighbours, and weighted forms. Common neighbours, Adamic-Adar and resource
+allocation are PPGSL's structure-based attacks (Table III): sum of w(z) over common neighbours z with w = 1,
+1/log d(z), 1/d(z). Two nodes on different sides of a bipartite relation have no common neighbour; there a
+path s - b - a - t of three links counts w(b) w(a).
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ FEWEST_TARGETS = 2_000
 def neighbour_weights(view: UndirectedView, kind: str) -> np.ndarray:
     """Compute each node's weight w(z), float64.
 
-    ``common`` is 1, ``adamic_adar`` 1/log d, ``resource`` 1/d.
-
-    0 below degree 2: such a node lies between no two others.
+    ``common`` is 1, ``adamic_adar`` 1/log d, ``resource`` 1/d. 0 below degree 2: such a node lies between no
+    two others.
     """
     degrees = view.degrees
     between = degrees >= 2
@@ -47,10 +45,8 @@ def neighbour_weights(view: UndirectedView, kind: str) -> np.ndarray:
 def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind: str) -> np.ndarray:
     """Count common neighbours of each pair, weighted.
 
-    Bipartite: paths of three links; float64.
-
-    O(sum of the pairs' degrees), for paths the sum of their neighbours' degrees; memory bounded by ``CHUNK``
-    entries beside the adjacency, or two rows of it.
+    Bipartite: paths of three links; float64. O(sum of the pairs' degrees), for paths the sum of their
+    neighbours' degrees; memory bounded by ``CHUNK`` entries beside the adjacency, or two rows of it.
     """
     weights = neighbour_weights(view, kind)
     adjacency = view.adjacency
@@ -68,9 +64,8 @@ def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind
 def affordable(view: UndirectedView) -> int:
     """Bound how many targets proximity can score.
 
-    They are sampled from the links: ``WORK`` by a link's mean cost.
-
-    At least ``FEWEST_TARGETS``. Only relations with very great degrees get fewer than ``MAX_TARGETS``. O(m).
+    They are sampled from the links: ``WORK`` by a link's mean cost. At least ``FEWEST_TARGETS``. Only
+    relations with very great degrees get fewer than ``MAX_TARGETS``. O(m).
     """
     if not view.edge_count:
         return MAX_TARGETS

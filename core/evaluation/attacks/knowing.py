@@ -1,10 +1,9 @@
 """Attackers who know that a graph was defended.
 
-One turns scores round, one has seen the defence at work.
-
-A defence that pushes sensitive pairs apart can be betrayed by pushing too far: then the least likely pairs
-are the sensitive ones. And it leaves traces around them, which whoever can run it learns to read on graphs of
-their own. What a release gives away is what the best of all attackers gets, whichever way round.
+One turns scores round, one has seen the defence at work. A defence that pushes sensitive pairs apart can be
+betrayed by pushing too far: then the least likely pairs are the sensitive ones. And it leaves traces around
+them, which whoever can run it learns to read on graphs of their own. What a release gives away is what the
+best of all attackers gets, whichever way round.
 """
 
 from __future__ import annotations
@@ -54,10 +53,9 @@ class Shadow:
 class Informed:
     """Boosted trees that separate hidden links from other pairs.
 
-    They are learned from shadows of the defence; the others have no link.
-
-    A pair is described by degrees, by common neighbours of three weights, and by cosines: of rows learned by
-    an auto-encoder of the release, and of features, as they are and spread along one and two links.
+    They are learned from shadows of the defence; the others have no link. A pair is described by degrees, by
+    common neighbours of three weights, and by cosines: of rows learned by an auto-encoder of the release, and
+    of features, as they are and spread along one and two links.
     """
 
     shadows: Sequence[Shadow] = field(repr=False)
@@ -144,8 +142,7 @@ def _spread(view: UndirectedView, features: Features | None) -> list[np.ndarray]
 def privacy_figure(aucs: Iterable[float]) -> float:
     """Return the best AUC of any attacker, whichever way round.
 
-    It is the largest of AUC and 1 - AUC; 1/2 for none.
-
-    The more attackers, the further chance alone takes it from 1/2: read it beside their intervals.
+    It is the largest of AUC and 1 - AUC; 1/2 for none. The more attackers, the further chance alone takes it
+    from 1/2: read it beside their intervals.
     """
     return max((max(auc, 1 - auc) for auc in aucs), default=0.5)

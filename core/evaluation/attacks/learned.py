@@ -1,10 +1,8 @@
 """Link inference by models trained on the release.
 
-They are node2vec, graph auto-encoders and SEAL.
-
-PPGSL's attackers (section V-A2): they know the release and who is who in it, and nothing of the targets. Each
-learns from the release's own links and as many pairs without a link. Embeddings are shared: cosine and SVM
-of one seed train one model a graph.
+They are node2vec, graph auto-encoders and SEAL. PPGSL's attackers (section V-A2): they know the release and
+who is who in it, and nothing of the targets. Each learns from the release's own links and as many pairs
+without a link. Embeddings are shared: cosine and SVM of one seed train one model a graph.
 """
 
 from __future__ import annotations

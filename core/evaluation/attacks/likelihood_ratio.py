@@ -63,11 +63,9 @@ SCALED = (*PROXIMITIES, "degree_sum", "degree_difference", "same_component")
 class Densities:
     """Both classes' densities.
 
-    Class c = 0 is no link of the original, 1 is a link.
-
-    ``linked[c]`` is the share that the release links; ``mean[a, c]`` and ``covariance[a, c]`` describe the
-    Gaussian columns of the pairs that it does not link (a = 0) and does (a = 1), after standardising by
-    ``centre`` and ``scale``.
+    Class c = 0 is no link of the original, 1 is a link. ``linked[c]`` is the share that the release links;
+    ``mean[a, c]`` and ``covariance[a, c]`` describe the Gaussian columns of the pairs that it does not link
+    (a = 0) and does (a = 1), after standardising by ``centre`` and ``scale``.
     """
 
     linked: np.ndarray
@@ -80,11 +78,10 @@ class Densities:
     def learned(cls, x: np.ndarray, label: np.ndarray) -> Densities:
         """Estimate densities from features (pairs, 7) and bool labels.
 
-        Both classes are there.
-
-        Linked shares with half a pair added to either outcome. Columns are standardised over all pairs and
-        clipped. Mean and covariance of a cell (a, c) with k pairs are shrunk towards those of both classes
-        with the same a, which weigh ``PRIOR_PAIRS`` against k: a cell without pairs says nothing.
+        Both classes are there. Linked shares with half a pair added to either outcome. Columns are
+        standardised over all pairs and clipped. Mean and covariance of a cell (a, c) with k pairs are shrunk
+        towards those of both classes with the same a, which weigh ``PRIOR_PAIRS`` against k: a cell without
+        pairs says nothing.
         """
         linked = np.array([(part[:, 0].sum() + 0.5) / (len(part) + 1) for part in (x[~label], x[label])])
         centre, scale = x[:, 1:].mean(axis=0), x[:, 1:].std(axis=0)

@@ -1,14 +1,13 @@
 """Person membership: who took part.
 
-It is tested on a twin of the release that lacks half of the targets.
-
-In the release itself everybody took part, so that an attacker who says so of anybody is always right. The
-question has an answer only where some did not. Hence a game: of at most ``MOST_TARGETS`` persons with edges a
-random half loses all of them (the neighbour that the unit node speaks of, with an empty profile), the method
-publishes what is left at the release's own epsilon, and an attacker is shown each target's profile. The bits
-are independent and every target meets the same release, as in an audit in one run (Steinke, Nasr and
-Jagielski, "Privacy Auditing with One (1) Training Run", NeurIPS 2023), so that the method's (epsilon, delta)
-bounds the expected AUC (:func:`bound`). Nothing of the twin is kept; the figures are the curators'.
+It is tested on a twin of the release that lacks half of the targets. In the release itself everybody took
+part, so that an attacker who says so of anybody is always right. The question has an answer only where some
+did not. Hence a game: of at most ``MOST_TARGETS`` persons with edges a random half loses all of them (the
+neighbour that the unit node speaks of, with an empty profile), the method publishes what is left at the
+release's own epsilon, and an attacker is shown each target's profile. The bits are independent and every
+target meets the same release, as in an audit in one run (Steinke, Nasr and Jagielski, "Privacy Auditing with
+One (1) Training Run", NeurIPS 2023), so that the method's (epsilon, delta) bounds the expected AUC
+(:func:`bound`). Nothing of the twin is kept; the figures are the curators'.
 """
 
 from __future__ import annotations
@@ -99,9 +98,8 @@ def entries(
 ) -> list[dict[str, Any]]:
     """Make the report's Attack entries.
 
-    Each attacker is run on ``twin``, and had the held graph been published.
-
-    Deterministic for given arguments. Time: each target's profile against all persons who share an item.
+    Each attacker is run on ``twin``, and had the held graph been published. Deterministic for given
+    arguments. Time: each target's profile against all persons who share an item.
     """
     every, held, released = (profiles(g, person_type, relations) for g in (original, game.held, twin))
     # A candidate's profile as it would be in the twin: without persons who are not there.
@@ -146,10 +144,9 @@ def not_run(reason: str) -> list[dict[str, Any]]:
 def bound(epsilon: float, delta: float) -> float:
     """Bound the AUC of any test of one unit's presence.
 
-    Under (epsilon, delta) it is 1 - (1-delta)^2 / (1+e^eps).
-
-    The area under the trade-off curve of (epsilon, delta)-DP: segments from (0, delta) by (x, 1-x), x =
-    (1-delta) / (1+e^eps), to (1-delta, 1) (Kairouz, Oh, Viswanath 2015).
+    Under (epsilon, delta) it is 1 - (1-delta)^2 / (1+e^eps). The area under the trade-off curve of (epsilon,
+    delta)-DP: segments from (0, delta) by (x, 1-x), x = (1-delta) / (1+e^eps), to (1-delta, 1) (Kairouz, Oh,
+    Viswanath 2015).
     """
     falling = math.exp(-epsilon)
     return 1 - (1 - delta) ** 2 * falling / (1 + falling)

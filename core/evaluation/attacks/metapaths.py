@@ -22,9 +22,8 @@ MAX_PATHS = 24
 class Subject:
     """A class to infer.
 
-    ``known`` nodes have class ``known_class``; targets state (node, class), true or not.
-
-    Nodes are int64 indices of ``node_type``, classes are 0..count-1.
+    ``known`` nodes have class ``known_class``; targets state (node, class), true or not. Nodes are int64
+    indices of ``node_type``, classes are 0..count-1.
     """
 
     node_type: str
@@ -70,12 +69,11 @@ def described(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Describe known nodes and ``nodes`` by features.
 
-    The known are the subject's; float64 (nodes, features).
-
-    For each meta-path of one or two hops that ends at the subject's type and crosses a protected relation:
-    the logarithm of how many known nodes it reaches, and the share of each class among them (with one more
-    node of average class, so that a node without paths looks average). A node's own class is left out. And
-    the logarithm of each protected degree. At most ``MAX_PATHS`` paths, in declared order.
+    The known are the subject's; float64 (nodes, features). For each meta-path of one or two hops that ends at
+    the subject's type and crosses a protected relation: the logarithm of how many known nodes it reaches, and
+    the share of each class among them (with one more node of average class, so that a node without paths
+    looks average). A node's own class is left out. And the logarithm of each protected degree. At most
+    ``MAX_PATHS`` paths, in declared order.
     """
     rows = np.concatenate([subject.known, nodes])
     ones = np.ones(len(subject.known))

@@ -1,11 +1,10 @@
 """Attacks on the links that a release was to hide.
 
-Some attackers know of the defence.
-
-The eight attackers of PPGSL (section V-A2: three that count common neighbours, five that learn from the
-release), the one among them who turns scores round where that serves best, and one who has run the defence on
-graphs of their own. Each looks for the hidden links among as many pairs, uniform among all that are no links
-of the original (V-A3), knowing which released node is which person, and nodes' public features.
+Some attackers know of the defence. The eight attackers of PPGSL (section V-A2: three that count common
+neighbours, five that learn from the release), the one among them who turns scores round where that serves
+best, and one who has run the defence on graphs of their own. Each looks for the hidden links among as many
+pairs, uniform among all that are no links of the original (V-A3), knowing which released node is which
+person, and nodes' public features.
 """
 
 from __future__ import annotations
@@ -57,13 +56,11 @@ def attacked_links(
 ) -> dict[str, Any]:
     """Attack the hidden links, for the report's SensitiveAttacks.
 
-    The worst attack comes first, those not run last.
-
-    Curators only. Nodes of both graphs are aligned by index. Links of relations that were not released are
-    not counted. ``before``: the same attack on the original with the hidden links taken out, had that been
-    published. Progress counts attacks x relations under the stage ``sensitive``. Time: that of the suite's
-    other attacks; in the full one five models and the informed attacker's, each for the release and for the
-    original.
+    The worst attack comes first, those not run last. Curators only. Nodes of both graphs are aligned by
+    index. Links of relations that were not released are not counted. ``before``: the same attack on the
+    original with the hidden links taken out, had that been published. Progress counts attacks x relations
+    under the stage ``sensitive``. Time: that of the suite's other attacks; in the full one five models and
+    the informed attacker's, each for the release and for the original.
     """
     relations = _relations(original, synthetic, hidden)
     attackers = {each.name: _attackers(original, each, suite, shadows) for each in relations}

@@ -17,9 +17,8 @@ ROUNDS = 64
 def distinct(kept: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
     """Add distinct keys to ``kept`` up to ``count``.
 
-    They are in the order of sampling, so that no key is favoured.
-
-    ``draw(number)`` gives that many keys or fewer, int64. Fewer than ``count`` come of a nearly full graph.
+    They are in the order of sampling, so that no key is favoured. ``draw(number)`` gives that many keys or
+    fewer, int64. Fewer than ``count`` come of a nearly full graph.
     """
     for _ in range(ROUNDS):
         missing = count - len(kept)
@@ -35,9 +34,8 @@ def distinct(kept: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) ->
 def uniform(view: UndirectedView, count: int, rng: Generator) -> Pairs:
     """Sample ``count`` distinct pairs without a link.
 
-    They are uniform among all such; fewer in a nearly complete graph.
-
-    Of a bipartite view one end on each side. Expected O(count log m) while most pairs have no link.
+    They are uniform among all such; fewer in a nearly complete graph. Of a bipartite view one end on each
+    side. Expected O(count log m) while most pairs have no link.
     """
     n = view.node_count
 
@@ -56,11 +54,10 @@ def uniform(view: UndirectedView, count: int, rng: Generator) -> Pairs:
 def degree_matched(view: UndirectedView, source: np.ndarray, target: np.ndarray, rng: Generator) -> Pairs:
     """Re-pair the pairs' own ends into pairs without links.
 
-    No new pair is a link, a loop or there twice.
-
-    Every node stands in as many new pairs as old ones, apart from pairs dropped where no exchange was found.
-    Ends change partners first among sources of like degree (same power of two), which keeps the joint
-    distribution of degrees too, then, where that fails, among all. O(k log k) a round.
+    No new pair is a link, a loop or there twice. Every node stands in as many new pairs as old ones, apart
+    from pairs dropped where no exchange was found. Ends change partners first among sources of like degree
+    (same power of two), which keeps the joint distribution of degrees too, then, where that fails, among all.
+    O(k log k) a round.
     """
     if not view.bipartite:
         turned = rng.random(len(source)) < 0.5
@@ -108,9 +105,8 @@ def exchanged(
 ) -> np.ndarray:
     """Exchange values so that both places fit.
 
-    The exchanges are bad <-> other in ``values``; a place is in one at most.
-
-    ``fits(places, values)`` says which values would do at which places.
+    The exchanges are bad <-> other in ``values``; a place is in one at most. ``fits(places, values)`` says
+    which values would do at which places.
     """
     places = np.stack([bad, other], axis=1).ravel()
     first = np.zeros(len(places), dtype=bool)
@@ -142,10 +138,9 @@ def _new_pairs(
 def wrong_classes(classes: np.ndarray, rng: Generator) -> tuple[np.ndarray, np.ndarray]:
     """Permute the classes so that nobody keeps their own.
 
-    Returned is ``(places, wrong)``.
-
-    Each class is dealt as often as it occurs, so that knowing frequencies tells nothing. Places for which no
-    exchange was found are left out: where one class holds half or more. O(k log k) a round.
+    Returned is ``(places, wrong)``. Each class is dealt as often as it occurs, so that knowing frequencies
+    tells nothing. Places for which no exchange was found are left out: where one class holds half or more.
+    O(k log k) a round.
     """
     wrong = classes[rng.permutation(len(classes))]
     for _ in range(ROUNDS):

@@ -15,9 +15,8 @@ MOST_OF_COLLECTION = 16
 def protected_relations(original: Graph, synthetic: Graph) -> list[EdgeType]:
     """List the protected relations of both graphs.
 
-    They are in declared order, those that are not public; of a collection its largest.
-
-    A collection's graphs are alike: those of most nodes stand for all, so that time stays within bounds.
+    They are in declared order, those that are not public; of a collection its largest. A collection's graphs
+    are alike: those of most nodes stand for all, so that time stays within bounds.
     """
     protected = [t for t in original.schema.edge_types if t.name in synthetic.edges and not t.public]
     if original.schema.collection is None:

@@ -1,9 +1,8 @@
 """Every attack of a suite on a release.
 
-Each is measured too as if the original had been published.
-
-Attacks on links take the protected relations one by one, each over all time as one static graph, and suppose
-an attacker who knows which released node is which person: the worst case, since releases carry pseudonyms.
+Each is measured too as if the original had been published. Attacks on links take the protected relations one
+by one, each over all time as one static graph, and suppose an attacker who knows which released node is which
+person: the worst case, since releases carry pseudonyms.
 """
 
 from __future__ import annotations
@@ -56,13 +55,12 @@ def run_attacks(
 ) -> dict[str, Any]:
     """Run the attacks, for curators only.
 
-    They are ``degree_signature`` and ``inference`` of the report's Attacks.
-
-    Nodes of both graphs are aligned by index. ``shadows`` are pairs (graph an attacker holds, its release by
-    the method), for the likelihood ratio. Progress counts attacks x relations under the stage ``attack``.
-    Deterministic for given shadows, whose noise is the operating system's. Time: at most 20 000 targets an
-    attack, fewer where degrees are very great, each reading its ends' neighbourhoods, beside the degree
-    signature; learned attacks state their own limits.
+    They are ``degree_signature`` and ``inference`` of the report's Attacks. Nodes of both graphs are aligned
+    by index. ``shadows`` are pairs (graph an attacker holds, its release by the method), for the likelihood
+    ratio. Progress counts attacks x relations under the stage ``attack``. Deterministic for given shadows,
+    whose noise is the operating system's. Time: at most 20 000 targets an attack, fewer where degrees are
+    very great, each reading its ends' neighbourhoods, beside the degree signature; learned attacks state
+    their own limits.
     """
     relations = protected_relations(original, synthetic)
     learned = learned_scorers() if suite.includes(Suite.FULL) else ()

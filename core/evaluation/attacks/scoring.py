@@ -1,10 +1,9 @@
 """How well scores separate members from others.
 
-AUC, and true positives at very few false ones.
-
-An average hides what matters: an attack that names a handful of members with certainty harms them, even if
-its AUC is near a half. Hence the rates at 0.1 % and 1 % false positives (Carlini et al., "Membership
-Inference Attacks From First Principles", IEEE S&P 2022). All intervals are two-sided, 95 %.
+AUC, and true positives at very few false ones. An average hides what matters: an attack that names a handful
+of members with certainty harms them, even if its AUC is near a half. Hence the rates at 0.1 % and 1 % false
+positives (Carlini et al., "Membership Inference Attacks From First Principles", IEEE S&P 2022). All intervals
+are two-sided, 95 %.
 """
 
 from __future__ import annotations
@@ -43,12 +42,10 @@ def score(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
 def auc(positive: np.ndarray, negative: np.ndarray) -> dict[str, float]:
     """Compute P(positive score > negative score) + P(equal) / 2.
 
-    It is exact, with its interval.
-
-    The interval is DeLong's (Biometrics 1988; placements by midranks, Sun and Xu 2014) on the logit scale, so
-    that it stays inside [0, 1]. Where the estimated variance is 0 or unknown (complete separation, equal
-    scores, one target of a class), the half-width is 1 - 0.025^(1/k), k the smaller class: what
-    Clopper-Pearson says of k successes in k trials. O(n log n).
+    It is exact, with its interval. The interval is DeLong's (Biometrics 1988; placements by midranks, Sun and
+    Xu 2014) on the logit scale, so that it stays inside [0, 1]. Where the estimated variance is 0 or unknown
+    (complete separation, equal scores, one target of a class), the half-width is 1 - 0.025^(1/k), k the
+    smaller class: what Clopper-Pearson says of k successes in k trials. O(n log n).
     """
     m, n = len(positive), len(negative)
     # Share of the other class below each target, ties by half.
@@ -72,7 +69,6 @@ def tpr_at(positive: np.ndarray, negative: np.ndarray, one_in: int) -> dict[str,
     """Compute the true positive rate at a false positive rate.
 
     It is the share of positives identified while at most one in ``one_in`` negatives is named; an interval.
-
     The threshold is the lowest whose false-positive rate does not exceed the target; equal scores stand or
     fall together, never broken in the attacker's favour. The interval is Clopper-Pearson's, given the
     threshold. None with fewer than ``one_in`` negatives. O(n log n).

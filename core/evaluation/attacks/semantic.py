@@ -1,10 +1,9 @@
 """Semantic membership inference.
 
-It infers which class a node belongs to, from the meta-paths of the release.
-
-HeteSDG (section 5, "MIS attack verification") trains naive Bayes, k nearest neighbours and a decision tree on
-what a shadow model says of nodes whose class is known, and infers the class of the others from what the
-target says of them. Here a graph is released, not a model. So the attacker
+It infers which class a node belongs to, from the meta-paths of the release. HeteSDG (section 5, "MIS attack
+verification") trains naive Bayes, k nearest neighbours and a decision tree on what a shadow model says of
+nodes whose class is known, and infers the class of the others from what the target says of them. Here a graph
+is released, not a model. So the attacker
 
 - knows the class of one half of the labelled nodes (the shadow: a public network, say), and who is who;
 - describes every node by its meta-paths of one and two relations in the released graph: how many known nodes

@@ -1,9 +1,8 @@
 """Targets of attacks on links.
 
-Pairs of nodes, half of them links of the original.
-
-A :class:`LinkScorer` sees the published graph and the pairs, never the labels, and says how likely each pair
-is a link of the original. Nodes of both graphs are aligned by index: the attacker knows who is who.
+Pairs of nodes, half of them links of the original. A :class:`LinkScorer` sees the published graph and the
+pairs, never the labels, and says how likely each pair is a link of the original. Nodes of both graphs are
+aligned by index: the attacker knows who is who.
 """
 
 from __future__ import annotations
@@ -86,13 +85,12 @@ def draw_targets(
 ) -> LinkTargets:
     """Sample at most ``limit`` targets, half of them links.
 
-    They are links of ``view``, the other half pairs without a link; no pair twice.
-
-    Positives are a uniform sample of the links, or of ``positives``: given links, such as the sensitive ones.
-    ``degree_matched`` negatives are the positives' ends, paired anew: every node stands in as many negatives
-    as positives, and partners have similar degrees, so that degrees alone tell nothing. ``uniform`` negatives
-    are drawn from all pairs without a link (PPGSL, V-A3). Fewer negatives where the graph has no room for
-    more. O(m + limit log m).
+    They are links of ``view``, the other half pairs without a link; no pair twice. Positives are a uniform
+    sample of the links, or of ``positives``: given links, such as the sensitive ones. ``degree_matched``
+    negatives are the positives' ends, paired anew: every node stands in as many negatives as positives, and
+    partners have similar degrees, so that degrees alone tell nothing. ``uniform`` negatives are drawn from
+    all pairs without a link (PPGSL, V-A3). Fewer negatives where the graph has no room for more. O(m + limit
+    log m).
     """
     rng = public_generator(seed)
     source, target = (view.u, view.v) if positives is None else positives

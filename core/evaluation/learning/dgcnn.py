@@ -1,9 +1,8 @@
 """The classifier of enclosing subgraphs, DGCNN.
 
-Graph convolutions, then sort pooling, then a small 1-d CNN.
-
-Zhang, Cui, Neumann and Chen, "An end-to-end deep learning architecture for graph classification" (AAAI 2018),
-with the sizes that SEAL uses: convolutions of 32, 32, 32 and 1 channels, 60 % of the graphs larger than k.
+Graph convolutions, then sort pooling, then a small 1-d CNN. Zhang, Cui, Neumann and Chen, "An end-to-end deep
+learning architecture for graph classification" (AAAI 2018), with the sizes that SEAL uses: convolutions of
+32, 32, 32 and 1 channels, 60 % of the graphs larger than k.
 """
 
 from __future__ import annotations
@@ -96,9 +95,8 @@ def batches(graphs: Subgraphs, place: torch.device) -> list[Batch]:
 def trained(graphs: Subgraphs, label: np.ndarray, seed: int) -> Dgcnn:
     """Train a network to classify subgraphs of links.
 
-    It tells them from those of non-links; ``label`` bool.
-
-    The subgraphs must come in random order: a batch is a run of them. O(EPOCHS * links of the subgraphs).
+    It tells them from those of non-links; ``label`` bool. The subgraphs must come in random order: a batch is
+    a run of them. O(EPOCHS * links of the subgraphs).
     """
     sizes = np.sort(np.diff(graphs.starts))
     rows = max(FEWEST_ROWS, int(sizes[int(SHARE_BELOW * (len(sizes) - 1))]))

@@ -1,11 +1,10 @@
 """Graph convolutions: a two-layer encoder.
 
-It is trained to rebuild links or to classify nodes.
-
-A layer is P X W + b, with the propagation P of :mod:`core.evaluation.learning.tensors` (Kipf and Welling,
-"Semi-supervised classification with graph convolutional networks", 2017, Eq. 2). Without features X is the
-identity, so that the first W is a table of one learned row a node, as in Kipf and Welling, "Variational graph
-auto-encoders" (2016): a model of one graph's nodes, which knows nothing but the structure.
+It is trained to rebuild links or to classify nodes. A layer is P X W + b, with the propagation P of
+:mod:`core.evaluation.learning.tensors` (Kipf and Welling, "Semi-supervised classification with graph
+convolutional networks", 2017, Eq. 2). Without features X is the identity, so that the first W is a table of
+one learned row a node, as in Kipf and Welling, "Variational graph auto-encoders" (2016): a model of one
+graph's nodes, which knows nothing but the structure.
 """
 
 from __future__ import annotations
@@ -70,9 +69,8 @@ class Encoder(nn.Module):
 class Autoencoder:
     """A graph auto-encoder's embedding as a view's function.
 
-    It is for :meth:`UndirectedView.once`.
-
-    Equal settings and the same ``features`` object give one embedding, however many ask for it.
+    It is for :meth:`UndirectedView.once`. Equal settings and the same ``features`` object give one embedding,
+    however many ask for it.
     """
 
     seed: int

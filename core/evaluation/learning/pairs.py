@@ -29,9 +29,8 @@ def training_pairs(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sample links and as many non-links, shuffled.
 
-    Returned is ``(u, v, label)``: at most ``limit`` links, without replacement.
-
-    Fewer non-links where the graph has no more.
+    Returned is ``(u, v, label)``: at most ``limit`` links, without replacement. Fewer non-links where the
+    graph has no more.
     """
     chosen = rng.permutation(view.edge_count)[:limit]
     u, v = uniform(view, len(chosen), rng)
@@ -56,11 +55,10 @@ def classified(
 ) -> np.ndarray:
     """Compute each pair's signed distance from an SVM's hyperplane.
 
-    It is a linear SVM on Hadamard products; float64.
-
-    The machine learns the view's own links (at most TRAINING_PAIRS) from as many non-links. Products, not
-    the concatenation that PPGSL (section V-A2) names: a linear function of two rows laid end to end is a sum
-    of one term a node, and cannot see whether the rows are alike.
+    It is a linear SVM on Hadamard products; float64. The machine learns the view's own links (at most
+    TRAINING_PAIRS) from as many non-links. Products, not the concatenation that PPGSL (section V-A2) names: a
+    linear function of two rows laid end to end is a sum of one term a node, and cannot see whether the rows
+    are alike.
     """
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

@@ -1,9 +1,8 @@
 """SEAL: link prediction from the subgraphs around pairs.
 
-A network learns from the subgraphs around links and non-links which pairs are links.
-
-Zhang and Chen, "Link prediction based on graph neural networks" (NeurIPS 2018), structural labels only, as in
-PPGSL (section V-A2). One hop where PPGSL takes two: on Cora it ranks better (AUC 0.87 against 0.85).
+A network learns from the subgraphs around links and non-links which pairs are links. Zhang and Chen, "Link
+prediction based on graph neural networks" (NeurIPS 2018), structural labels only, as in PPGSL (section V-A2).
+One hop where PPGSL takes two: on Cora it ranks better (AUC 0.87 against 0.85).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Enclosing subgraphs of node pairs, with double-radius labels.
 
-SEAL reads them.
-
-Zhang and Chen, "Link prediction based on graph neural networks" (NeurIPS 2018), sections 3 and 4. The pair's
-own link is never part of its subgraph.
+SEAL reads them. Zhang and Chen, "Link prediction based on graph neural networks" (NeurIPS 2018), sections 3
+and 4. The pair's own link is never part of its subgraph.
 """
 
 from __future__ import annotations
@@ -47,12 +45,11 @@ def enclosing(
 ) -> Subgraphs:
     """Induce subgraphs on the nodes around either end.
 
-    They are within ``hops`` of it, at most ``most`` nodes each.
-
-    Hop by hop; where a hop does not fit, a uniform sample of it does. Labels are Zhang and Chen's: 1 for both
-    ends; 1 + min(a, b) + (d // 2) (d // 2 + d % 2 - 1) with d = a + b, where a and b are the distances in the
-    subgraph to source and target, each without the other end; 0 where an end cannot be reached. A pair costs
-    the degrees of its subgraph's nodes; ``most`` nodes and their links are kept of it.
+    They are within ``hops`` of it, at most ``most`` nodes each. Hop by hop; where a hop does not fit, a
+    uniform sample of it does. Labels are Zhang and Chen's: 1 for both ends; 1 + min(a, b) + (d // 2) (d // 2
+    + d % 2 - 1) with d = a + b, where a and b are the distances in the subgraph to source and target, each
+    without the other end; 0 where an end cannot be reached. A pair costs the degrees of its subgraph's nodes;
+    ``most`` nodes and their links are kept of it.
     """
     adjacency = view.adjacency
     indptr, indices = adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)

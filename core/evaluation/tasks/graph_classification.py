@@ -27,9 +27,8 @@ DEFINITION = (
 def of_collection(original: Graph, synthetic: Graph) -> dict[str, Any] | None:
     """Make the Task of a collection of labelled graphs.
 
-    It is the report's; None without labels.
-
-    Graphs that were not released are left out. Time: as :func:`graph_classification`.
+    It is the report's; None without labels. Graphs that were not released are left out. Time: as
+    :func:`graph_classification`.
     """
     collection = original.schema.collection
     graphs = [g for g in collection.graphs if g.type_name in synthetic.edges] if collection else []

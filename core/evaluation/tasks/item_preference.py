@@ -1,11 +1,9 @@
 """AUC-items: which things one person takes together.
 
-It measures whether the release tells that.
-
-A release that protects persons has persons of its own, so a real one cannot be looked up in it: AUC by
-identity is .5, as it should be. What can be kept is which items go together. Hence the items' factors are
-learned from either graph, real persons are folded in from half of their items, and the factors rank the other
-half.
+It measures whether the release tells that. A release that protects persons has persons of its own, so a real
+one cannot be looked up in it: AUC by identity is .5, as it should be. What can be kept is which items go
+together. Hence the items' factors are learned from either graph, real persons are folded in from half of
+their items, and the factors rank the other half.
 """
 
 from __future__ import annotations

@@ -34,9 +34,8 @@ def link_prediction(
 ) -> dict[str, Any]:
     """Measure the fields of the report's Task, by ``auc``.
 
-    Nodes are aligned by index. Deterministic.
-
-    Equal graphs get equal figures. Time: two auto-encoders a repetition (see ``repetitions``).
+    Nodes are aligned by index. Deterministic. Equal graphs get equal figures. Time: two auto-encoders a
+    repetition (see ``repetitions``).
     """
     entry = task_entry(
         "link_prediction",

@@ -45,9 +45,8 @@ def node_classification(
 ) -> list[dict[str, Any]]:
     """Make Task entries of node classification.
 
-    There are both tasks, micro and macro F1 each; features and labels are the original's.
-
-    Deterministic; equal graphs get equal figures. Time: two GCNs a repetition (see ``repetitions``).
+    There are both tasks, micro and macro F1 each; features and labels are the original's. Deterministic;
+    equal graphs get equal figures. Time: two GCNs a repetition (see ``repetitions``).
     """
     reason = labels.not_run or too_large(original) or too_large(synthetic)
     if reason is None and min(original.edge_count, synthetic.edge_count) < FEWEST_LINKS:
@@ -83,9 +82,8 @@ def run(
 ) -> np.ndarray:
     """Measure one split, (3, 2, 2) float64.
 
-    Axes: tasks and baseline; original and synthetic; micro and macro F1.
-
-    The baseline names the most frequent class of the training nodes.
+    Axes: tasks and baseline; original and synthetic; micro and macro F1. The baseline names the most frequent
+    class of the training nodes.
     """
     from core.evaluation.learning.gcn import trained_classifier
 

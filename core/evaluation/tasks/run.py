@@ -33,16 +33,14 @@ TASKS: tuple[tuple[str, Suite, str], ...] = (
 def run_tasks(original: Graph, synthetic: Graph, suite: Suite, progress: Progress) -> list[dict[str, Any]]:
     """Make the report's Task entries, in a fixed order.
 
-    The suite ``quick`` has none. Curators only.
-
-    Nodes of both graphs are aligned by index. From ``standard`` on: what edges carry, told by their ends,
-    for every protected relation whose synthetic edges carry something; which items go together, for every
-    protected relation between two node types that gives a person more than one item. In ``full`` also: link
-    prediction for every protected relation, all its steps as one static graph; node classification for every
-    label, on all relations as one graph; of a collection, in its place, the classification of the graphs,
-    where they have labels. Features and labels are the original's. Progress counts relations and labels under
-    the stage ``task``. Deterministic. Graphs beyond the limits of :mod:`core.evaluation.learning.limits` get
-    entries that say so.
+    The suite ``quick`` has none. Curators only. Nodes of both graphs are aligned by index. From ``standard``
+    on: what edges carry, told by their ends, for every protected relation whose synthetic edges carry
+    something; which items go together, for every protected relation between two node types that gives a
+    person more than one item. In ``full`` also: link prediction for every protected relation, all its steps
+    as one static graph; node classification for every label, on all relations as one graph; of a collection,
+    in its place, the classification of the graphs, where they have labels. Features and labels are the
+    original's. Progress counts relations and labels under the stage ``task``. Deterministic. Graphs beyond
+    the limits of :mod:`core.evaluation.learning.limits` get entries that say so.
     """
     if not suite.includes(Suite.STANDARD):
         return []

@@ -61,11 +61,10 @@ def offsets(graph: Graph) -> dict[str, int]:
 def public_features(graph: Graph, node_types: tuple[str, ...]) -> Features | None:
     """Collect public features of the only node type.
 
-    They are its numbers and vectors, (n, d) float32; None where none is.
-
-    None too for several node types, whose columns differ, and with fewer than FEWEST_FEATURES or more than
-    MOST_FEATURES columns. Missing numbers become the column's mean; number columns are standardised; a vector
-    is scaled to length 1, so that bags of words and dense vectors train alike.
+    They are its numbers and vectors, (n, d) float32; None where none is. None too for several node types,
+    whose columns differ, and with fewer than FEWEST_FEATURES or more than MOST_FEATURES columns. Missing
+    numbers become the column's mean; number columns are standardised; a vector is scaled to length 1, so that
+    bags of words and dense vectors train alike.
     """
     from core.evaluation.learning.gcn import Features
 
@@ -88,10 +87,9 @@ def public_features(graph: Graph, node_types: tuple[str, ...]) -> Features | Non
 def typed_features(graph: Graph) -> Features | None:
     """Collect public features of all types' nodes.
 
-    They are (all nodes, d) float32; None without any features.
-
-    Types stand end to end, as in :func:`whole`. A type with features (see :func:`public_features`) has
-    columns of its own, any other type one column of ones. None too for more than MOST_VALUES numbers.
+    They are (all nodes, d) float32; None without any features. Types stand end to end, as in :func:`whole`. A
+    type with features (see :func:`public_features`) has columns of its own, any other type one column of
+    ones. None too for more than MOST_VALUES numbers.
     """
     from core.evaluation.learning.gcn import Features
 

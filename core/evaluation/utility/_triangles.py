@@ -34,10 +34,9 @@ def oriented(
 def through(node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray) -> np.ndarray:
     """Count triangles through every node, by rank.
 
-    The result is int64; ``rank`` numbers the nodes by rising degree.
-
-    Edges point from the lower rank to the higher, so no node has more than sqrt(2 m) out-neighbours; every
-    triangle is met once, at its lowest node. O(m * arboricity).
+    The result is int64; ``rank`` numbers the nodes by rising degree. Edges point from the lower rank to the
+    higher, so no node has more than sqrt(2 m) out-neighbours; every triangle is met once, at its lowest node.
+    O(m * arboricity).
     """
     start, out = oriented(node_count, u, v, rank)
     triangles = np.zeros(node_count, dtype=np.int64)

@@ -21,10 +21,9 @@ SCALARS = (
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     """Compute ``assortativity``.
 
-    It is the correlation of the degrees at both ends of an edge; None when undefined.
-
-    Within one node type each edge counts in both directions (Newman 2002, Eq. 4); between two types the
-    source's degree is set against the target's. Undefined where all ends on a side have one degree. O(m).
+    It is the correlation of the degrees at both ends of an edge; None when undefined. Within one node type
+    each edge counts in both directions (Newman 2002, Eq. 4); between two types the source's degree is set
+    against the target's. Undefined where all ends on a side have one degree. O(m).
     """
     degrees = view.degrees
     if view.bipartite:

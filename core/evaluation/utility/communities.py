@@ -54,9 +54,8 @@ class Partition:
 def partition(view: UndirectedView) -> Partition:
     """Partition a graph by NetworKit's refined PLM.
 
-    It is the best of its communities; the graph has edges. Near-linear in m.
-
-    Resolution 1, one thread, seeds 1, 2, ...: the same graph gives the same communities.
+    It is the best of its communities; the graph has edges. Near-linear in m. Resolution 1, one thread, seeds
+    1, 2, ...: the same graph gives the same communities.
     """
     nk = networkit()
     threads = nk.getMaxNumberOfThreads()
@@ -79,10 +78,8 @@ def partition(view: UndirectedView) -> Partition:
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     """Compute ``modularity`` and ``communities``.
 
-    None without edges, or too large for the suite quick.
-
-    Each graph is partitioned on its own, so a comparison sets two maxima side by side, not one partition on
-    two graphs.
+    None without edges, or too large for the suite quick. Each graph is partitioned on its own, so a
+    comparison sets two maxima side by side, not one partition on two graphs.
     """
     if view.edge_count == 0 or (suite is Suite.QUICK and view.edge_count > QUICK_EDGES):
         return {"modularity": None, "communities": None}
@@ -94,9 +91,8 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
 def mutual_information(a: np.ndarray, b: np.ndarray) -> float:
     """Compute normalised mutual information of two labellings.
 
-    It is normalised by the mean of their entropies; 1 where both are one community.
-
-    O(n log n) time, O(n) memory: the contingency table is kept sparse.
+    It is normalised by the mean of their entropies; 1 where both are one community. O(n log n) time, O(n)
+    memory: the contingency table is kept sparse.
     """
     a, b = (np.unique(labels, return_inverse=True)[1] for labels in (a, b))
     n = len(a)

@@ -73,9 +73,8 @@ def kolmogorov_smirnov(p: np.ndarray, q: np.ndarray) -> float:
 def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:
     """Compute ``sum p ln((p + 2.2e-16) / (q + 2.2e-16))``.
 
-    It is original against synthetic, in nats.
-
-    A degree that only the original has weighs about 36 nats times its share, so read it next to the others.
+    It is original against synthetic, in nats. A degree that only the original has weighs about 36 nats times
+    its share, so read it next to the others.
     """
     return float(np.sum(p * np.log((p + KL_FLOOR) / (q + KL_FLOOR))))
 
@@ -147,9 +146,8 @@ def _edges(last: int) -> list[int]:
 def doubling_bins(counts: np.ndarray) -> list[dict[str, float]]:
     """Bin a degree histogram as 0, 1, 2-3, 4-7, and so on.
 
-    There are at most about 30 rows whatever the graph.
-
-    ``counts[d]`` is the (mean) number of nodes of degree d.
+    There are at most about 30 rows whatever the graph. ``counts[d]`` is the (mean) number of nodes of degree
+    d.
     """
     if not counts.any():
         return []
@@ -176,9 +174,8 @@ class Histograms:
     def bins(self, factor: float = 1.0) -> list[dict[str, Any]]:
         """Bin the mean histograms per side.
 
-        Both graphs are in one row of doubling bins.
-
-        The original's are multiplied by ``factor``: the synthetic graph has so many times its nodes.
+        Both graphs are in one row of doubling bins. The original's are multiplied by ``factor``: the
+        synthetic graph has so many times its nodes.
         """
         sides = []
         for side, gathered in self._counts.items():

@@ -42,11 +42,9 @@ DENSE = 32  # nodes at most of a graph whose adjacency is decomposed whole
 def leading(view: UndirectedView) -> np.ndarray | None:
     """Compute the adjacency's leading eigenvector, 2-norm 1.
 
-    None without nodes or where Lanczos fails.
-
-    Reached from the all-ones vector, as power iteration would: all equal for a graph without edges. Beyond
-    DENSE nodes, where two eigenvalues are equal, as of two components alike, any vector of their space may
-    come out. About 50 sparse products, O(m) each.
+    None without nodes or where Lanczos fails. Reached from the all-ones vector, as power iteration would: all
+    equal for a graph without edges. Beyond DENSE nodes, where two eigenvalues are equal, as of two components
+    alike, any vector of their space may come out. About 50 sparse products, O(m) each.
     """
     n = view.node_count
     if n == 0:
@@ -85,9 +83,8 @@ def centrality(view: UndirectedView) -> np.ndarray | None:
 def top(scores: np.ndarray) -> np.ndarray:
     """Choose the floor(0.01 n) highest scores, at least one.
 
-    Returned are indices; ties go to the lower index.
-
-    A node of score 0 is never among them: it would be chosen by its index alone.
+    Returned are indices; ties go to the lower index. A node of score 0 is never among them: it would be
+    chosen by its index alone.
     """
     best = np.argsort(-scores, kind="stable")[: size(len(scores))]
     return best[scores[best] > 0]
@@ -118,10 +115,9 @@ def _error(original: UndirectedView, synthetic: UndirectedView) -> float | None:
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
     """Compute ``top_eigenvector_overlap`` and ``eigenvector_mae``.
 
-    None where a centrality did not converge.
-
-    The overlap is the share of the original's top nodes found in the synthetic's, divided by the larger of
-    both sets; None where both are empty. Both graphs have the same number of nodes.
+    None where a centrality did not converge. The overlap is the share of the original's top nodes found in
+    the synthetic's, divided by the larger of both sets; None where both are empty. Both graphs have the same
+    number of nodes.
     """
     return {
         "top_eigenvector_overlap": _overlap(original, synthetic),

@@ -41,9 +41,8 @@ SCALARS = (
 def scalars(view: Sized, suite: Suite) -> dict[str, Value]:
     """Compute mean, variance, inequality and entropy of degrees.
 
-    Inequality is both Gini coefficients. O(n + largest degree).
-
-    Sums run over the degree histogram, so that integers stay exact.
+    Inequality is both Gini coefficients. O(n + largest degree). Sums run over the degree histogram, so that
+    integers stay exact.
     """
     n, ends = view.node_count, 2 * view.edge_count
     nodes = np.bincount(view.degrees)

@@ -65,10 +65,9 @@ class Layout:
 class Layer:
     """One step of one graph.
 
-    ``source`` and ``target`` are its distinct arcs in global indices, int64.
-
-    An arc runs as its relation stores it; an undirected relation within one node type gives both directions.
-    ``view`` is the simple undirected graph of the same pairs, over all nodes of the universe.
+    ``source`` and ``target`` are its distinct arcs in global indices, int64. An arc runs as its relation
+    stores it; an undirected relation within one node type gives both directions. ``view`` is the simple
+    undirected graph of the same pairs, over all nodes of the universe.
     """
 
     layout: Layout

@@ -1,9 +1,8 @@
 """Meta-paths: frequencies of node type sequences.
 
-How often each occurs along simple paths of 2, 3 and 4 nodes.
-
-Edges are undirected, a path visits no node twice, and a path and its reverse are one: both graphs are counted
-alike. Shares are taken within one length. A path's name reads from the type that is declared first.
+How often each occurs along simple paths of 2, 3 and 4 nodes. Edges are undirected, a path visits no node
+twice, and a path and its reverse are one: both graphs are counted alike. Shares are taken within one length.
+A path's name reads from the type that is declared first.
 """
 
 from __future__ import annotations
@@ -36,9 +35,8 @@ def lengths_of(kinds: int) -> tuple[int, ...]:
 def counts(layer: Layer, length: int) -> Counts:
     """Count simple paths of ``length`` nodes by types.
 
-    The counts are float64; meta-paths without a path are left out.
-
-    2 and 3 nodes: O(n types + m). 4 nodes: O(m (types^2 + arboricity)).
+    The counts are float64; meta-paths without a path are left out. 2 and 3 nodes: O(n types + m). 4 nodes:
+    O(m (types^2 + arboricity)).
     """
     of_length = {2: _edges, 3: _wedges, 4: _fours}[length]
     by_path: Counts = {}
@@ -135,9 +133,8 @@ def listed(
 ) -> list[dict[str, Any]]:
     """Average shares over steps, commonest in the original first.
 
-    The report shows them as bars.
-
-    ``gathered[length]`` holds a share table a step for either graph. At most 4096 meta-paths.
+    The report shows them as bars. ``gathered[length]`` holds a share table a step for either graph. At most
+    4096 meta-paths.
     """
     rows = []
     for length, (ours, theirs) in gathered.items():

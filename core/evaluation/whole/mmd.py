@@ -40,9 +40,8 @@ def _within(x: np.ndarray) -> float:
 def squared_mmd_of_counts(x: np.ndarray, y: np.ndarray) -> float | None:
     """Compute the squared MMD of two samples of counts.
 
-    They are whole numbers: ``x[d]`` values of the first are d.
-
-    None below two values. O(largest value), whatever the size of the samples.
+    They are whole numbers: ``x[d]`` values of the first are d. None below two values. O(largest value),
+    whatever the size of the samples.
     """
     n, m = int(x.sum()), int(y.sum())
     if n < 2 or m < 2:

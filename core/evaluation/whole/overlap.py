@@ -33,10 +33,9 @@ def edge_overlap(
 ) -> float | None:
     """Compute the share of synthetic edges in the original.
 
-    They are the protected ones, each counted once.
-
-    An edge is a relation, its two ends as stored and its step; untimed edges count once, not in every step.
-    None where the synthetic graph has no protected edge. O(m).
+    They are the protected ones, each counted once. An edge is a relation, its two ends as stored and its
+    step; untimed edges count once, not in every step. None where the synthetic graph has no protected edge.
+    O(m).
     """
     shared = total = 0
     for edge_type in relations:

@@ -25,9 +25,8 @@ Paths = tuple[tuple[int, ...], ...]
 def listed_paths(original: Graph, relations: Iterable[EdgeType]) -> tuple[Paths, Paths]:
     """List the meta-paths of Meta-2 and Meta-3.
 
-    They are relations with an edge in the original, and chains of two.
-
-    A relation is read as stored: from its source type to its target type.
+    They are relations with an edge in the original, and chains of two. A relation is read as stored: from its
+    source type to its target type.
     """
     place = {name: index for index, name in enumerate(original.nodes)}
     pairs = {(place[t.source], place[t.target]) for t in relations if original.edges[t.name].count}

@@ -114,10 +114,9 @@ def planned_reads(
 ) -> list[PlannedRead]:
     """List each step's least payment for edges and degrees.
 
-    That is what every step of a relation pays for its number of edges and its degrees at least.
-
-    Degrees of the side that gets less; of an undirected relation without what tails would cost. Public facts
-    only; ``counts``: the sizes of the node universes. O(relations).
+    That is what every step of a relation pays for its number of edges and its degrees at least. Degrees of
+    the side that gets less; of an undirected relation without what tails would cost. Public facts only;
+    ``counts``: the sizes of the node universes. O(relations).
     """
     reads = []
     for name, grant in granted(plan).items():

@@ -1,9 +1,8 @@
 """The directions of one relation of ``anchored``.
 
-What they start from, and the columns that a model keeps.
-
-A model keeps them once, with the relation's first step: ``score_source`` and ``score_target`` float64, rows
-of as many numbers for each node; the product of two rows is what a pair gains in log odds.
+What they start from, and the columns that a model keeps. A model keeps them once, with the relation's first
+step: ``score_source`` and ``score_target`` float64, rows of as many numbers for each node; the product of two
+rows is what a pair gains in log odds.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AnchoredModel(StoredCells, FittedModel):
-    """Paid-for output only, but for lazy evidence, which holds a cell's edges and is private content."""
+    """Paid-for output only, but for lazy evidence. That holds a cell's edges and is private content."""
 
     params: AnchoredParams
 

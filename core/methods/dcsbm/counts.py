@@ -18,10 +18,9 @@ COUNTED: Mapping[str, Any] = {"triangle_share": 0, "clustering_share": 0, "produ
 def require_counts(params: DCSBMParams) -> None:
     """Check that a graph in parts can be fitted.
 
-    It must be sampled in shards too; NotAccepted with the field to mend.
-
-    Then the reads are the number of edges, degrees, tails and edges between labels, and the labels are known
-    before anything is read: one for all nodes, or a public attribute's.
+    It must be sampled in shards too; NotAccepted with the field to mend. Then the reads are the number of
+    edges, degrees, tails and edges between labels, and the labels are known before anything is read: one for
+    all nodes, or a public attribute's.
     """
     for name in FREE:
         if getattr(params, name):

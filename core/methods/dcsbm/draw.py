@@ -45,12 +45,11 @@ def resized(columns: Columns, origins: np.ndarray) -> Columns:
 
 
 def draw(columns: Columns, nodes: int, params: DCSBMParams, rng: Rng) -> np.ndarray:
-    """Sample sorted keys of as many edges as block counts sum to.
+    """Sample distinct edges, as many as block counts sum to.
 
-    They are ``low * nodes + high``, distinct.
-
-    Degrees are met up to rounding, block counts up to what the degrees allow; then triangles and degree
-    products are approached. O(m log m + proposals * degree) time, O(n + m) memory.
+    They are sorted keys ``low * nodes + high``. Degrees are met up to rounding, block counts up to what the
+    degrees allow; then triangles and degree products are approached. O(m log m + proposals * degree) time,
+    O(n + m) memory.
     """
     labels = columns["labels"].astype(np.int64)
     edges = min(int(np.rint(columns["blocks"].sum())), nodes * (nodes - 1) // 2)

@@ -155,10 +155,8 @@ def block_counts(
 ) -> tuple[np.ndarray, Ends]:
     """Estimate edges inside and between labels, none negative.
 
-    Returned too is what they and ``count`` say of the edge ends.
-
-    A count that was paid for is weighed against the blocks' sum by their variances, and the blocks scaled to
-    what comes out.
+    Returned too is what they and ``count`` say of the edge ends. A count that was paid for is weighed against
+    the blocks' sum by their variances, and the blocks scaled to what comes out.
     """
     counts = cell.laplace(
         "group_matrix",
@@ -204,11 +202,10 @@ def groups_of(count: int, nodes: int, label: int, nano_epsilon: int) -> int:
 
 
 def groups_for(noisy: np.ndarray, nano_epsilon: int) -> int:
-    """Choose as many labels as a mean noisy degree can tell apart.
+    """Choose as many labels as noisy degrees can tell apart.
 
-    It is a node's, at that epsilon; 2..MOST_GROUPS.
-
-    A row spreads a node's edges over the labels; each entry must stand out from noise of scale 1/epsilon.
+    It is by the mean noisy degree of a node, at that epsilon; 2..MOST_GROUPS. A row spreads a node's edges
+    over the labels; each entry must stand out from noise of scale 1/epsilon.
     """
     evidence = max(float(noisy.mean()), 0.0) * nano_epsilon / NANO
     return int(np.clip(round(evidence / EDGES_A_LABEL), 2, MOST_GROUPS))
@@ -225,10 +222,9 @@ def seen_edges(
 ) -> Evidence:
     """Compute a second, free measurement of all degrees.
 
-    It is the sums of the nodes' noisy rows.
-
-    A row holds the edges to earlier nodes, in the core those to other core nodes. Which part of a node's
-    edges that is, is estimated in stretches of the order. ``degree`` and ``label``: nano-epsilon.
+    It is the sums of the nodes' noisy rows. A row holds the edges to earlier nodes, in the core those to
+    other core nodes. Which part of a node's edges that is, is estimated in stretches of the order. ``degree``
+    and ``label``: nano-epsilon.
     """
     nodes, scale = len(order), 2 * NANO / degree
     seen = (stream.forward + stream.backward).sum(axis=1).astype(np.float64)

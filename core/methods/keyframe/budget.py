@@ -84,12 +84,10 @@ class StepBudget:
 def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
     """Allot counters at every step, and clocked key frames.
 
-    There is one at every step that the clock names.
-
-    Any ``reach`` consecutive steps hold at most one key frame, as those stand ``reach`` steps apart, and at
-    most ``reach`` steps: counters of (epsilon - frame) / reach each and one frame sum to epsilon at most,
-    in windows that reach past the grid too.
-    Raises ``errors.NotAccepted`` where too little is left to divide.
+    There is one at every step that the clock names. Any ``reach`` consecutive steps hold at most one key
+    frame, as those stand ``reach`` steps apart, and at most ``reach`` steps: counters of (epsilon - frame) /
+    reach each and one frame sum to epsilon at most, in windows that reach past the grid too. Raises
+    ``errors.NotAccepted`` where too little is left to divide.
     """
     if params.first_frame and public.unit is Unit.EVENT:
         raise errors.NotAccepted(

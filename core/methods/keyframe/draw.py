@@ -23,10 +23,8 @@ SCALINGS = 30
 def draw(columns: Columns, nodes: int, params: KeyframeParams, rng: Rng) -> np.ndarray:
     """Sample one synthetic graph as sorted int64 keys.
 
-    They are ``low * n + high``. Expected O(n + m log m).
-
-    Edge ends that find no partner in their cell are matched over all nodes; edges that still
-    find no place join nodes at random.
+    They are ``low * n + high``. Expected O(n + m log m). Edge ends that find no partner in their cell are
+    matched over all nodes; edges that still find no place join nodes at random.
     """
     label = columns["label"].astype(np.int64)
     degrees = np.minimum(integers(columns["degree"].astype(np.float64), rng), nodes - 1)

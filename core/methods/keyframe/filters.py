@@ -1,9 +1,8 @@
 """Scalar filters over time.
 
-Every number is followed by a bank of local-level Kalman filters.
-
-The filters of a bank differ in how fast they take the number to drift, as a share of its level; they are
-averaged by how well each foretold the past measurements. Post-processing of noisy values.
+Every number is followed by a bank of local-level Kalman filters. The filters of a bank differ in how fast
+they take the number to drift, as a share of its level; they are averaged by how well each foretold the past
+measurements. Post-processing of noisy values.
 """
 
 from __future__ import annotations

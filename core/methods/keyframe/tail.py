@@ -1,10 +1,8 @@
 """A degree sequence from noisy tail counters.
 
-They say how many nodes have at least j edges, for a few j.
-
-The counters fix a curve N(j) = n a (1 + (j - 1) / s)^(-alpha) up to a cap; each is then trusted as far as its
-noise allows. Without curve and cap a noisy counter far out invents hubs, and with them a dense core.
-Post-processing of noisy values.
+They say how many nodes have at least j edges, for a few j. The counters fix a curve N(j) = n a (1 + (j - 1) /
+s)^(-alpha) up to a cap; each is then trusted as far as its noise allows. Without curve and cap a noisy
+counter far out invents hubs, and with them a dense core. Post-processing of noisy values.
 """
 
 from __future__ import annotations
@@ -149,10 +147,8 @@ def sequence(tail: np.ndarray, nodes: int) -> np.ndarray:
 def to_total(degrees: np.ndarray, total: float, cap: float) -> np.ndarray:
     """Scale degrees above one so that they sum to ``total``.
 
-    What ``degrees`` exceed one by is scaled; none is above ``cap``.
-
-    Where even the first edges are too many, those are scaled. What the cap leaves over goes to the other
-    nodes that have an edge, then to all.
+    What ``degrees`` exceed one by is scaled; none is above ``cap``. Where even the first edges are too many,
+    those are scaled. What the cap leaves over goes to the other nodes that have an edge, then to all.
     """
     result: np.ndarray = np.minimum(degrees, min(cap, 1.0))
     firsts, excess = result, degrees - result

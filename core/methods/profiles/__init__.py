@@ -102,10 +102,8 @@ def reads_of(
 ) -> list[PlannedRead]:
     """Return the histograms of persons and sums over things.
 
-    See :class:`Method`.
-
-    A sum's noise is that of persons of one edge; it grows with the root of the clip, which is paid for.
-    Second moments are left out: what they are divided by follows from what was paid for.
+    See :class:`Method`. A sum's noise is that of persons of one edge; it grows with the root of the clip,
+    which is paid for. Second moments are left out: what they are divided by follows from what was paid for.
     """
     return planned_reads(plan)
 

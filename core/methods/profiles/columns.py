@@ -1,8 +1,6 @@
 """Columns of numbers that tell a relation's things apart.
 
-They are public ones, and one for each of some things.
-
-Public facts and post-processing.
+They are public ones, and one for each of some things. Public facts and post-processing.
 """
 
 from __future__ import annotations
@@ -41,9 +39,8 @@ def public_columns(
 ) -> np.ndarray:
     """Collect what is public of the relation's things.
 
-    It is in public columns and public relations; float64 (things, d).
-
-    d may be 0. More than MOST_COLUMNS of them are put down to SKETCH sums of random signs, which are public.
+    It is in public columns and public relations; float64 (things, d). d may be 0. More than MOST_COLUMNS of
+    them are put down to SKETCH sums of random signs, which are public.
     """
     thing = thing_of(schema, relation)
     count = graph.node_count(thing)
@@ -101,11 +98,10 @@ def _numbers(values: np.ndarray | pa.Array, count: int) -> np.ndarray:
 def singled_out(width: int, persons: int, things: int, noise_multiplier: float) -> int:
     """Choose how many things get a column of their own.
 
-    It is in addition to ``width`` public ones; a rule of public facts.
-
-    The largest eigenvalue of the noise grows as the number of columns to the power of 3/2: its deviation by
-    the square of the clip. What persons have in common grows as their number. Columns are added while the one
-    is at most WORTH times the other: none for few persons, or for a small epsilon.
+    It is in addition to ``width`` public ones; a rule of public facts. The largest eigenvalue of the noise
+    grows as the number of columns to the power of 3/2: its deviation by the square of the clip. What persons
+    have in common grows as their number. Columns are added while the one is at most WORTH times the other:
+    none for few persons, or for a small epsilon.
     """
     seen = (WORTH * persons / (2 * CLIP**2 * noise_multiplier)) ** (2 / 3)
     room = min(MOST_SINGLE, things, MOST_ENTRIES // max(things, 1) - width)
@@ -123,9 +119,8 @@ def single_things(totals: np.ndarray, count: int) -> np.ndarray:
 def whitened(columns: np.ndarray, popularity: np.ndarray) -> np.ndarray:
     """Centre and scale columns over things weighted by popularity.
 
-    Those sampled by ``popularity`` have mean 0 and covariance about 1.
-
-    Columns that differ hardly but among things that nobody has are left out.
+    Those sampled by ``popularity`` have mean 0 and covariance about 1. Columns that differ hardly but among
+    things that nobody has are left out.
     """
     weight = np.maximum(popularity, 0) + 1e-6
     weight = weight / weight.sum()

@@ -37,10 +37,9 @@ looking at ML-100k, Amazon, bitcoin-otc and generated degrees: power laws, log-n
 def gaussian_law(noisy: np.ndarray, deviation: float, mean: float, most: int) -> DegreeLaw:
     """Estimate the law of integers that explains ``noisy``.
 
-    They are in 0..``most`` under Gaussian noise; O(values * grid).
-
-    Starts from negative binomial laws and powers of that ``mean``, and leaves them by a few rounds of
-    expectation-maximisation where the noise is small beside the law's own spread.
+    They are in 0..``most`` under Gaussian noise; O(values * grid). Starts from negative binomial laws and
+    powers of that ``mean``, and leaves them by a few rounds of expectation-maximisation where the noise is
+    small beside the law's own spread.
     """
     grid = grid_up_to(min(most, max(int(noisy.max(initial=0)), 1)))
     values, counts = histogram(noisy)
@@ -64,10 +63,9 @@ def gaussian_law(noisy: np.ndarray, deviation: float, mean: float, most: int) ->
 def power_laws(grid: np.ndarray, mean: float) -> np.ndarray:
     """List power laws of that ``mean``.
 
-    In them every thing has an edge; (laws, g), sums 1.
-
-    None where the mean is 1 or less. What has one edge and what has none look alike under the noise: a list
-    of things is mostly one of things that somebody has. O(grid).
+    In them every thing has an edge; (laws, g), sums 1. None where the mean is 1 or less. What has one edge
+    and what has none look alike under the noise: a list of things is mostly one of things that somebody has.
+    O(grid).
     """
     last = np.floor(stretches(grid)[1])
     found = []
@@ -125,10 +123,9 @@ def tail_counts(
 ) -> np.ndarray:
     """Fit the counts of tail bins.
 
-    They are those from ``begin`` on, where each by itself is lost in the noise; float64.
-
-    The mean of power laws that end more or less sharply, weighted by how well they explain these bins and
-    the one before. One bin of persons with a thousand edges each would weigh more than all that is known.
+    They are those from ``begin`` on, where each by itself is lost in the noise; float64. The mean of power
+    laws that end more or less sharply, weighted by how well they explain these bins and the one before. One
+    bin of persons with a thousand edges each would weigh more than all that is known.
     """
     first = max(begin - 1, 1)
     low = bounds[first:].astype(np.float64)

@@ -80,10 +80,9 @@ def activity_counts(
 ) -> np.ndarray:
     """Fit how many persons begin when, and stay active.
 
-    They begin in a period and are active in so many steps; (1 + periods * bins,).
-
-    Of noise's own size is whatever no product of both margins explains. ``idle``: the
-    persons without edges, by another paid count. Persons cannot be active in more steps than are left.
+    They begin in a period and are active in so many steps; (1 + periods * bins,). Of noise's own size is
+    whatever no product of both margins explains. ``idle``: the persons without edges, by another paid count.
+    Persons cannot be active in more steps than are left.
     """
     count = int(periods[-1]) + 1
     first = np.searchsorted(periods, np.arange(count))
@@ -124,9 +123,7 @@ def spread_over_steps(
 ) -> Active:
     """Give every person of ``degrees`` steps by ``activity`` counts.
 
-    Busier ones tend to have more.
-
-    O(edges log edges) at most.
+    Busier ones tend to have more. O(edges log edges) at most.
     """
     steps, count = len(periods), int(periods[-1]) + 1
     whole = integers(activity[1:], rng)

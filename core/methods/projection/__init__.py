@@ -129,10 +129,8 @@ def planned_reads(
 ) -> list[PlannedRead]:
     """Return the tables of edge values, under a bound.
 
-    It is declared; see :class:`Method`.
-
-    A person moves them by what that allows, or by less. Other reads are left out: how far a person moves
-    them follows from thresholds that are paid for.
+    It is declared; see :class:`Method`. A person moves them by what that allows, or by less. Other reads are
+    left out: how far a person moves them follows from thresholds that are paid for.
     """
     spent = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments if each.purpose == PURPOSE)
     if not spent:

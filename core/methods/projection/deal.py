@@ -1,10 +1,9 @@
 """One graph of ``projection`` for a directed or timed relation.
 
-It is sampled from noisy values.
-
-Each person gets a degree of the law for all steps together (one on each side, where it is directed); the ends
-are dealt out over steps at random, by the edges that each has, and matched step by step: where persons carry
-values whose groups were paid for, first inside each group as far as chance alone would leave edges out.
+It is sampled from noisy values. Each person gets a degree of the law for all steps together (one on each
+side, where it is directed); the ends are dealt out over steps at random, by the edges that each has, and
+matched step by step: where persons carry values whose groups were paid for, first inside each group as far as
+chance alone would leave edges out.
 """
 
 from __future__ import annotations
@@ -90,9 +89,8 @@ def alike(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Give persons degrees of both sides that fit mutual pairs.
 
-    They are ascending, given such that so many ``pairs`` of arcs have room.
-
-    A normal copula, whose correlation is the share of mutual arcs, or more where that leaves no room.
+    They are ascending, given such that so many ``pairs`` of arcs have room. A normal copula, whose
+    correlation is the share of mutual arcs, or more where that leaves no room.
     """
     one, other = rng.standard_normal((2, len(out)))
     for tie in np.linspace(min(2 * pairs / arcs, 1.0), 1.0, ALIKE):

@@ -24,10 +24,9 @@ TAIL = 2.0  # mean degrees: nodes above make up for what the quantiles of the la
 def draw(columns: Columns, nodes: int, params: ProjectionParams, rng: Rng) -> np.ndarray:
     """Sample sorted keys of distinct edges.
 
-    They are ``low * nodes + high``; nobody has more than ``most`` of them.
-
-    Degrees are those of the law, more of them in groups with more edges; edges inside groups as read, up to
-    what degrees allow; then triangles are approached. O(m log m + proposals * degree) time, O(n + m) memory.
+    They are ``low * nodes + high``; nobody has more than ``most`` of them. Degrees are those of the law, more
+    of them in groups with more edges; edges inside groups as read, up to what degrees allow; then triangles
+    are approached. O(m log m + proposals * degree) time, O(n + m) memory.
     """
     labels, inside = columns["labels"].astype(np.int64), columns["inside"]
     across, most = float(columns["across"][0]), int(columns["most"][0])
@@ -52,9 +51,8 @@ def draw(columns: Columns, nodes: int, params: ProjectionParams, rng: Rng) -> np
 def degrees_of(law: DegreeLaw, nodes: int, total: int, most: int, rng: Rng) -> np.ndarray:
     """Sample ascending degrees of the law that sum to ``total``.
 
-    There are ``nodes``; the sum is met where ``most`` allows it; int64.
-
-    What quantiles miss of the law's mean is made up in its tail: nodes of few edges stay as they are.
+    There are ``nodes``; the sum is met where ``most`` allows it; int64. What quantiles miss of the law's mean
+    is made up in its tail: nodes of few edges stay as they are.
     """
     degrees = np.minimum(law.quantiles(nodes), most)
     tail = degrees > TAIL * total / nodes
@@ -69,9 +67,8 @@ def degrees_of(law: DegreeLaw, nodes: int, total: int, most: int, rng: Rng) -> n
 def placed(degrees: np.ndarray, labels: np.ndarray, ends: np.ndarray, rng: Rng) -> np.ndarray:
     """Give ascending ``degrees`` to nodes by groups' ends.
 
-    Groups have about as many as their ``ends``; int64 (n,).
-
-    Each node draws one of the degrees, times its group's mean; the order of these decides.
+    Groups have about as many as their ``ends``; int64 (n,). Each node draws one of the degrees, times its
+    group's mean; the order of these decides.
     """
     order = placed_order(degrees, labels, ends, rng)
     result = np.empty(len(degrees), dtype=np.int64)

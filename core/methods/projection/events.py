@@ -1,9 +1,7 @@
 """The reads of ``projection`` for directed or timed relations.
 
-Laws of both sides, steps, mutual pairs.
-
-A law of degrees is that of all steps together: events of all steps stand in one list. Edges are told by
-period: even stretches of steps, as many as their noise allows.
+Laws of both sides, steps, mutual pairs. A law of degrees is that of all steps together: events of all steps
+stand in one list. Edges are told by period: even stretches of steps, as many as their noise allows.
 """
 
 from __future__ import annotations
@@ -45,13 +43,12 @@ PARTS = 12  # shares of a person's events at which what a projection loses is co
 def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     """Measure the values of a directed or timed relation.
 
-    They are noisy, at ``nano_epsilon`` in all.
-
-    Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the law of degrees, over all steps; of a directed
-    relation that of what goes out, and ``grid_in`` and ``mass_in`` of what comes in (else empty); ``most``
-    int64 (2,), public, of both sides; ``total`` float64 (1,), edges of all steps; ``steps`` float64 (steps,),
-    their shares; ``mutual`` float64 (1,), pairs that are linked both ways in one step, or (); ``labels``,
-    ``inside`` and ``across`` as of relations that are plain: one group.
+    They are noisy, at ``nano_epsilon`` in all. Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the
+    law of degrees, over all steps; of a directed relation that of what goes out, and ``grid_in`` and
+    ``mass_in`` of what comes in (else empty); ``most`` int64 (2,), public, of both sides; ``total`` float64
+    (1,), edges of all steps; ``steps`` float64 (steps,), their shares; ``mutual`` float64 (1,), pairs that
+    are linked both ways in one step, or (); ``labels``, ``inside`` and ``across`` as of relations that are
+    plain: one group.
     """
     most, relation = most_of(people), people.relation
     budget = shares(params, nano_epsilon, relation, people.steps)

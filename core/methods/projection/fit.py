@@ -49,12 +49,10 @@ ROUGHLY_SEEN, SEEN = 2.0, 3.0  # scales of Laplace noise: what lies below may be
 def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     """Measure the values of an undirected relation without time.
 
-    They are noisy, at ``nano_epsilon`` in all.
-
-    Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the law of
-    degrees; ``most`` int64 (1,), public; ``labels`` int32 (n,), public groups; ``inside`` float64 (groups,),
-    edges inside each, and ``across`` float64 (1,); ``triangles`` float64 (1,), or () where none are paid for,
-    or none were seen in the noise.
+    They are noisy, at ``nano_epsilon`` in all. Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the
+    law of degrees; ``most`` int64 (1,), public; ``labels`` int32 (n,), public groups; ``inside`` float64
+    (groups,), edges inside each, and ``across`` float64 (1,); ``triangles`` float64 (1,), or () where none
+    are paid for, or none were seen in the noise.
     """
     nodes, most = people.count, most_of(people)
     budget = shares(params, nano_epsilon, group_attribute(people.kind, params.groups) is not None)
@@ -194,11 +192,10 @@ def most_triangles(law: DegreeLaw, nodes: int, edges: float, bound: int | None) 
 def counted_triangles(people: People, full: float, nano_epsilon: int) -> np.ndarray:
     """Measure the number of triangles.
 
-    It is (1,) or () where it cannot be told from noise; ``full``: no more have room.
-
-    A rough one first, which says at what tau to look again; all triangles at once, under a declared bound,
-    where that is the less noise. A target of pure noise, scaled up by the share that was looked at, would
-    be worse than the triangles that a draw has by chance.
+    It is (1,) or () where it cannot be told from noise; ``full``: no more have room. A rough one first, which
+    says at what tau to look again; all triangles at once, under a declared bound, where that is the less
+    noise. A target of pure noise, scaled up by the share that was looked at, would be worse than the
+    triangles that a draw has by chance.
     """
     exact = bounded_noise(people.kind.degree_bound)
     share = min(1.0, MOST_TRIANGLES / full)

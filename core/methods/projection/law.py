@@ -1,15 +1,13 @@
 """The law of degrees from measurements of projected graphs.
 
-The projection is undone.
-
-A projection at theta takes more from nodes of many edges, and something from their neighbours. On a graph
-whose edges join ends at random that loss can be computed: an edge finds its other end open with a
-probability that sinks as edges are taken, and a node of degree d keeps min(theta, X) of its edges, where X is
-binomial of d and the share of ends that were open on average. So noisy tail counts at a small
-theta, where noise is small, tell of true degrees; noisy numbers of edges at larger ones tell of the tail.
-The law is the mode of a posterior: normal errors of all noisy numbers, and a prior under which the density is
-smooth in the logarithm of the degree, so that beyond what is told it goes on as a power law.
-Reads noisy values only: all of it is post-processing.
+The projection is undone. A projection at theta takes more from nodes of many edges, and something from their
+neighbours. On a graph whose edges join ends at random that loss can be computed: an edge finds its other end
+open with a probability that sinks as edges are taken, and a node of degree d keeps min(theta, X) of its
+edges, where X is binomial of d and the share of ends that were open on average. So noisy tail counts at a
+small theta, where noise is small, tell of true degrees; noisy numbers of edges at larger ones tell of the
+tail. The law is the mode of a posterior: normal errors of all noisy numbers, and a prior under which the
+density is smooth in the logarithm of the degree, so that beyond what is told it goes on as a power law. Reads
+noisy values only: all of it is post-processing.
 """
 
 from __future__ import annotations
@@ -111,10 +109,9 @@ class Openness:
     def share(self, mass: np.ndarray) -> float:
         """Compute the share of edges with room at the other end.
 
-        They are a node's, over the whole projection; in 0..1.
-
-        Solves dQ/dt = P(an end chosen by its degree has fewer than theta of its other edges kept), Q(0) = 0,
-        at t = 1: edges come in random order and ends are joined at random.
+        They are a node's, over the whole projection; in 0..1. Solves dQ/dt = P(an end chosen by its degree
+        has fewer than theta of its other edges kept), Q(0) = 0, at t = 1: edges come in random order and ends
+        are joined at random.
         """
         pace = 1 / np.maximum(1 - self.filled(mass), 1e-6)
         time = np.concatenate([[0], np.cumsum((pace[1:] + pace[:-1]) / 2 * np.diff(self.shares))])
@@ -172,9 +169,8 @@ def fitted_laws(
 ) -> tuple[DegreeLaw, DegreeLaw]:
     """Fit laws of out- and in-degrees to noisy numbers.
 
-    These are of double covers, the same theta each side.
-
-    Each side's openness is what the other side's law gives.
+    These are of double covers, the same theta each side. Each side's openness is what the other side's law
+    gives.
     """
     grid = degree_grid(most)
     out, into = (_Side(nodes, grid, arcs, [tail], ends=1) for tail in tails)
@@ -195,9 +191,8 @@ def fitted_laws(
 def shares_of(out: tuple[Openness, np.ndarray], into: tuple[Openness, np.ndarray]) -> tuple[float, float]:
     """Compute shares of arcs with room, out and in.
 
-    They are a node's arcs with room at the other end, over a whole double cover.
-
-    Solves dQ/dt = P(the other side's end has room), as :meth:`Openness.share`, for both sides together.
+    They are a node's arcs with room at the other end, over a whole double cover. Solves dQ/dt = P(the other
+    side's end has room), as :meth:`Openness.share`, for both sides together.
     """
     full = [model.filled(mass) for model, mass in (out, into)]
     points, own, other = out[0].shares, 0.0, 0.0

@@ -1,9 +1,8 @@
 """The reads of every relation by ``projection``.
 
-They are a rough mean degree, tails of degrees, the number of edges.
-
-Of a directed relation all of it is read of a double cover, at the same theta on both sides, which a person
-moves twice as far; of a timed one, of events of all steps. Degrees are those of one side then.
+They are a rough mean degree, tails of degrees, the number of edges. Of a directed relation all of it is read
+of a double cover, at the same theta on both sides, which a person moves twice as far; of a timed one, of
+events of all steps. Degrees are those of one side then.
 """
 
 from __future__ import annotations
@@ -71,11 +70,10 @@ def variance(sensitivity: int, nano_epsilon: int) -> float:
 def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedEdges], DegreeLaw, float, int]:
     """Measure kept edges at growing thetas, and a rough law.
 
-    Returned are their numbers, the law, its mean, and the nano-epsilon that was left.
-
-    Every theta that public facts allow has an equal share. The look ends where few edges were cut off and a
-    larger theta kept hardly more (of a few hubs the first alone would say that), or where the next noise
-    would hide the last number. The law explains all counts: one may be nothing but noise.
+    Returned are their numbers, the law, its mean, and the nano-epsilon that was left. Every theta that public
+    facts allow has an equal share. The look ends where few edges were cut off and a larger theta kept hardly
+    more (of a few hubs the first alone would say that), or where the next noise would hide the last number.
+    The law explains all counts: one may be nothing but noise.
     """
     limit = min(most, int(LONGEST * np.sqrt(people.count)))
     ends, thetas = ends_of(people), [min(FIRST_THETA, most)]

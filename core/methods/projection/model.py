@@ -30,7 +30,7 @@ Met = tuple[np.ndarray, float]
 
 @dataclass(frozen=True)
 class PeopleModel(StoredCells, FittedModel):
-    """One cell, that of a relation and of all its steps together."""
+    """One cell, a relation with all its steps together."""
 
     params: ProjectionParams
 

@@ -1,11 +1,10 @@
 """What edges of people carry.
 
 Two looks at the number of records of each class of values; under a declared bound also values between public
-groups.
-
-Nothing is read of a single person's edges: noise would hide it. Classes are bins, or even stretches of them
-where noise would hide single ones. Reads and proofs: :meth:`core.privacy.reads.people.People.by_value`,
-:mod:`core.privacy.reads.bounded_values`; all else is post-processing.
+groups. Nothing is read of a single person's edges: noise would hide it. Classes are bins, or even stretches
+of them where noise would hide single ones. Reads and proofs:
+:meth:`core.privacy.reads.people.People.by_value`, :mod:`core.privacy.reads.bounded_values`; all else is
+post-processing.
 """
 
 from __future__ import annotations

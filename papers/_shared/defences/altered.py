@@ -51,9 +51,8 @@ class AlteredModel(StoredCells, FittedModel):
     def training(self) -> Training:
         """Return the publishable account of how weights were learned.
 
-        It is nothing where links were named.
-
-        Losses and AUCs are functions of the list; an AUC is a fraction whose denominator tells its length.
+        It is nothing where links were named. Losses and AUCs are functions of the list; an AUC is a fraction
+        whose denominator tells its length.
         """
         return Training() if self.named else self.told
 
@@ -74,10 +73,9 @@ class AlteredModel(StoredCells, FittedModel):
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """Sample one graph, pairs independent by their weights.
 
-        Every pair is a link with its weight for probability; ids are left out.
-
-        Where weights are published, every pair is drawn. The same ``rng`` state gives the same graph. Weights
-        of one give the same links in every sample.
+        Every pair is a link with its weight for probability; ids are left out. Where weights are published,
+        every pair is drawn. The same ``rng`` state gives the same graph. Weights of one give the same links
+        in every sample.
         """
 
         def draw(name: str, columns: Columns) -> np.ndarray:

@@ -1,11 +1,10 @@
 """The frame of defences of named links.
 
-They are methods that publish an altered graph so that named links are hard to infer.
-
-They read the raw graph, so the guarantee is ``none``. The sensitive links come from the curator's list; where
-there is none, a share of every relation's links is drawn at random and treated as such, for evaluation (the
-service lets that happen on datasets marked public only). The sensitive links are taken out first, in both
-directions, and no method puts one back.
+They are methods that publish an altered graph so that named links are hard to infer. They read the raw graph,
+so the guarantee is ``none``. The sensitive links come from the curator's list; where there is none, a share
+of every relation's links is drawn at random and treated as such, for evaluation (the service lets that happen
+on datasets marked public only). The sensitive links are taken out first, in both directions, and no method
+puts one back.
 """
 
 from __future__ import annotations
@@ -43,12 +42,10 @@ def defence(
 ) -> Method:
     """Make a defence of untimed relations.
 
-    They lie inside one node type, and each is by itself.
-
-    A directed relation is treated as the pairs that it joins in either direction. A pair that is kept keeps
-    its directions, a pair that is added points either way by a coin. ``altered(visible, params, rng,
-    progress)`` chooses the pairs to publish of one relation; it imports what it needs, and its steps are
-    fixed in number.
+    They lie inside one node type, and each is by itself. A directed relation is treated as the pairs that it
+    joins in either direction. A pair that is kept keeps its directions, a pair that is added points either
+    way by a coin. ``altered(visible, params, rng, progress)`` chooses the pairs to publish of one relation;
+    it imports what it needs, and its steps are fixed in number.
     """
 
     def plan(params: Any, public: PublicFacts) -> PrivacyPlan:

@@ -59,9 +59,8 @@ class Visible:
 class Altered:
     """A defence's output for one relation.
 
-    It is pairs, int64 keys, sorted, and their weights in (0, 1].
-
-    A weight is the probability that the pair is a link of a sample. ``training`` tells how they were learned.
+    It is pairs, int64 keys, sorted, and their weights in (0, 1]. A weight is the probability that the pair is
+    a link of a sample. ``training`` tells how they were learned.
     """
 
     keys: np.ndarray

@@ -40,10 +40,9 @@ class Counted:
     def with_walks(self, label: np.ndarray, nodes: np.ndarray) -> Counted:
         """Add the pairs of walks.
 
-        ``nodes`` (w, l + 1) are global, ``label`` (w, l) of the links between them.
-
-        A pair counts in each cell of its label's group whose relation joins its types; loops do not.
-        O(pairs * relations + pairs log pairs).
+        ``nodes`` (w, l + 1) are global, ``label`` (w, l) of the links between them. A pair counts in each
+        cell of its label's group whose relation joins its types; loops do not. O(pairs * relations + pairs
+        log pairs).
         """
         layout = self.labels.layout
         left, right, label = nodes[:, :-1].ravel(), nodes[:, 1:].ravel(), label.ravel()
@@ -77,9 +76,8 @@ class Counted:
     def apart(self, rng: Rng | None) -> tuple[np.ndarray, np.ndarray]:
         """Return codes and counts, one cell where facts demand it.
 
-        Where a declared fact lets a pair, or a source, have one cell, it has that one.
-
-        Which it is goes by the counts; without ``rng`` it is a likeliest one.
+        Where a declared fact lets a pair, or a source, have one cell, it has that one. Which it is goes by
+        the counts; without ``rng`` it is a likeliest one.
         """
         layout, cells = self.labels.layout, self.labels.layout.cells()
         number, key = np.divmod(self.code, self.span)
@@ -99,9 +97,8 @@ class Counted:
     def drawn(self, wanted: Mapping[int, int], rng: Rng) -> dict[CellKey, np.ndarray]:
         """Sample sorted keys of every cell.
 
-        There are ``wanted`` edges of each group, fewer where it has fewer pairs.
-
-        In each group every node that was generated gets an edge first, as far as there are so many.
+        There are ``wanted`` edges of each group, fewer where it has fewer pairs. In each group every node
+        that was generated gets an edge first, as far as there are so many.
         """
         code, times = self.apart(rng)
         number, key = np.divmod(code, self.span)

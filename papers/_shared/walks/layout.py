@@ -1,9 +1,8 @@
 """The public half of a typed graph with time.
 
-Global node numbers over all types, and its relations.
-
-A *learned* relation has its edges made by walks: those with time, or all of them where none has time. A graph
-without time has one step, number 0 here and None in its cells' names.
+Global node numbers over all types, and its relations. A *learned* relation has its edges made by walks: those
+with time, or all of them where none has time. A graph without time has one step, number 0 here and None in
+its cells' names.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """A raw graph as labelled directed links, and its walks.
 
-They are random walks along the links.
-
-An edge is two links, one a way. A link's label is what a walk says of it beside its two nodes: its step, and
-in ``typed`` walks its relation and direction too, so that labels in a row are a meta-path. In walks without
-types a label has a direction only where the edge has one and its ends' types do not tell it.
+They are random walks along the links. An edge is two links, one a way. A link's label is what a walk says of
+it beside its two nodes: its step, and in ``typed`` walks its relation and direction too, so that labels in a
+row are a meta-path. In walks without types a label has a direction only where the edge has one and its ends'
+types do not tell it.
 """
 
 from __future__ import annotations
@@ -109,12 +108,11 @@ class Links:
     def walks(self, count: int, length: int, window: int, rng: Rng) -> np.ndarray:
         """Walk ``count`` times over ``length`` edges.
 
-        Returned are the links walked, (count, length) int64.
-
-        A walk starts at a uniform link, of a step or of none, and goes on along a uniform one of a step that
-        is at most ``window`` away from the last one's, or of no step; back along its last edge too. A link of
-        no step counts as one part in the number of steps, as it is met in all of them. With a window of 0
-        every place of a walk has every link of all equally often. O(count * length * log degree).
+        Returned are the links walked, (count, length) int64. A walk starts at a uniform link, of a step or of
+        none, and goes on along a uniform one of a step that is at most ``window`` away from the last one's,
+        or of no step; back along its last edge too. A link of no step counts as one part in the number of
+        steps, as it is met in all of them. With a window of 0 every place of a walk has every link of all
+        equally often. O(count * length * log degree).
         """
         steps = len(self.first) - 2
         still = self.first[-1] - self.first[-2]

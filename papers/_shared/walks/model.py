@@ -75,9 +75,8 @@ class WalkModel(StoredCells, FittedModel):
     def counted(self, rng: Rng, progress: Progress) -> Counted:
         """Generate walks and count their pairs.
 
-        This is repeated while a cell has too few, MOST_ROUNDS times at most.
-
-        On the CPU, whatever the model was trained on. O(pairs * candidates of a label * dimensions).
+        This is repeated while a cell has too few, MOST_ROUNDS times at most. On the CPU, whatever the model
+        was trained on. O(pairs * candidates of a label * dimensions).
         """
         counted, wanted = Counted.none(self.labels), self.wanted
         count = ceil(self.params.pairs_per_edge * sum(wanted.values()) / self.params.length)
@@ -100,9 +99,7 @@ class WalkModel(StoredCells, FittedModel):
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """Sample one synthetic graph over the same universe.
 
-        Nodes are aligned by index and without ids.
-
-        The same ``rng`` state gives the same graph.
+        Nodes are aligned by index and without ids. The same ``rng`` state gives the same graph.
         """
         ticks = Ticks(progress, "sample")
         keys = self.counted(rng, ticks).drawn(self.wanted, rng)
@@ -134,9 +131,8 @@ def load(folder: Path, method: str, params: type[WalkParams], typed: bool) -> Wa
 def fit(method: str, raw: Graph, params: WalkParams, typed: bool, progress: Progress) -> WalkModel:
     """Train a network on walks, and check its walks.
 
-    The walks are of every relation that is not public.
-
-    Without an edge there is nothing to learn, and samples are empty.
+    The walks are of every relation that is not public. Without an edge there is nothing to learn, and samples
+    are empty.
     """
     names = tuple(relation.name for relation in raw.schema.edge_types if not relation.public)
     counts = {kind: table.count for kind, table in raw.nodes.items()}

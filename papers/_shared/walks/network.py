@@ -1,10 +1,8 @@
 """A recurrent network that samples walks.
 
-It samples a label, then a node that links of this label lead to, and so on.
-
-Its candidates are the ends of links, by label: a node at a step, in ``typed`` walks by relation and
-direction. A candidate's odds are the number of its links, times what the network makes of the walk so far;
-only that factor is learned.
+It samples a label, then a node that links of this label lead to, and so on. Its candidates are the ends of
+links, by label: a node at a step, in ``typed`` walks by relation and direction. A candidate's odds are the
+number of its links, times what the network makes of the walk so far; only that factor is learned.
 """
 
 from __future__ import annotations
@@ -66,9 +64,8 @@ class Candidates:
     def going_on(self, nodes: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
         """Compute the logs of each label's transition frequencies.
 
-        They are how often a walk that came to ``nodes`` by ``label`` goes on with it.
-
-        Shape (..., labels); minus infinity for links that the node has none of.
+        They are how often a walk that came to ``nodes`` by ``label`` goes on with it. Shape (..., labels);
+        minus infinity for links that the node has none of.
         """
         labels = torch.arange(len(self.start) - 1, device=nodes.device)
         every = int(self.nodes.max()) + 1
@@ -127,9 +124,8 @@ class Network(nn.Module):
     def loss(self, candidates: Candidates, place: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
         """Compute the mean negative log-likelihood of walks' places.
 
-        Places are candidates and labels, (w, l + 1).
-
-        Labels but the first two, which say the same; of labels with many candidates against a sample.
+        Places are candidates and labels, (w, l + 1). Labels but the first two, which say the same; of labels
+        with many candidates against a sample.
         """
         nodes = candidates.nodes[place]
         output = functional.pad(self.read(nodes[:, :-1], label[:, :-1], None)[0], (0, 0, 1, 0))

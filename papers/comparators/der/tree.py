@@ -52,10 +52,8 @@ def fit(
     """Pay for order, regions and number of edges.
 
     ``order`` (n,) is the node at each position; ``level``, ``row``, ``column`` and ``mass`` are of every
-    region that was left whole; ``edges`` (1,) is the noisy number of edges.
-
-    Costs ``nano_epsilon`` at most; every call pays for the same reads, whatever they find. O(n log n + m *
-    depth + 4^depth).
+    region that was left whole; ``edges`` (1,) is the noisy number of edges. Costs ``nano_epsilon`` at most;
+    every call pays for the same reads, whatever they find. O(n log n + m * depth + 4^depth).
     """
     depth = depth_of(nodes, params)
     count, rest = divide(nano_epsilon, params.count_share)

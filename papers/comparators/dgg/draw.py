@@ -26,9 +26,8 @@ def fit(
 ) -> Mapping[str, np.ndarray]:
     """Pay for ``degree``, float64 (n,), in 0..n-1.
 
-    They sum to twice the noisy edge count. O(n log n + m).
-
-    Cost: ``nano_epsilon``. Sensitivities: edge_count 1, degrees 2 in L1.
+    They sum to twice the noisy edge count. O(n log n + m). Cost: ``nano_epsilon``. Sensitivities: edge_count
+    1, degrees 2 in L1.
     """
     count, rest = divide(nano_epsilon, params.count_share)
     edges = noisy_count(cell, count)
@@ -39,9 +38,8 @@ def fit(
 def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DGGParams, rng: Rng) -> np.ndarray:
     """Sample sorted keys of one graph.
 
-    Block edges come first, then the matching of what the degrees leave.
-
-    The blocks hold about as many pairs as the graph has edges, so listing them is linear. O(m log m).
+    Block edges come first, then the matching of what the degrees leave. The blocks hold about as many pairs
+    as the graph has edges, so listing them is linear. O(m log m).
     """
     from core.methods._shared.matching import ends
 
@@ -56,9 +54,8 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DGGParams, rng: 
 def affinity_blocks(degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
     """Order nodes by degree, and return where blocks start.
 
-    They are nodes of degree 2 and more, ties at random.
-
-    A block whose smallest degree is d holds d + 1 nodes; the last one may hold fewer. O(n log n).
+    They are nodes of degree 2 and more, ties at random. A block whose smallest degree is d holds d + 1 nodes;
+    the last one may hold fewer. O(n log n).
     """
     order = np.lexsort((rng.random(len(degrees)), degrees))
     order = order[np.searchsorted(degrees[order], 2) :]

@@ -123,10 +123,8 @@ def dealt(
 def public_inputs(kind: NodeType, tables: Sequence[NodeTable]) -> list[np.ndarray]:
     """Encode the public attributes of types that declare alike.
 
-    They all declare them as ``kind`` does.
-
-    float32 (n, d) each: categories as zeros and ones, numbers and vectors standardised; of many columns the
-    leading directions. Missing values are zeros.
+    They all declare them as ``kind`` does. float32 (n, d) each: categories as zeros and ones, numbers and
+    vectors standardised; of many columns the leading directions. Missing values are zeros.
     """
     counts = [table.count for table in tables]
     blocks = [np.zeros((sum(counts), 0), np.float32)]

@@ -1,10 +1,9 @@
 """The denoiser of edges.
 
-It predicts which node the other end of a removed edge is, from the edges that are left.
-
-A graph network of two layers reads the partial graph; a pair's score is a product of both nodes' rows, plus
-what the paths of two and three edges between them are worth to the first node. Without training the score is
-the log of how many edges the second node still lacks: a configuration model.
+It predicts which node the other end of a removed edge is, from the edges that are left. A graph network of
+two layers reads the partial graph; a pair's score is a product of both nodes' rows, plus what the paths of
+two and three edges between them are worth to the first node. Without training the score is the log of how
+many edges the second node still lacks: a configuration model.
 """
 
 from __future__ import annotations
@@ -126,11 +125,10 @@ def paths(
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """Score the paths from each source to each column.
 
-    They are float32 (sources, columns) each.
-
-    Returned are the edges, the paths of two edges, and five features: whether there are paths of two, the
-    log of their number, their number weighted by the middle's degree (resource allocation), whether there are
-    paths of three where there are none of two, and the log of their number. Sparse products: linear in paths.
+    They are float32 (sources, columns) each. Returned are the edges, the paths of two edges, and five
+    features: whether there are paths of two, the log of their number, their number weighted by the middle's
+    degree (resource allocation), whether there are paths of three where there are none of two, and the log of
+    their number. Sparse products: linear in paths.
     """
     own = sp.csr_array(matrix[source])
     step = sp.csr_array(own @ matrix)

@@ -52,11 +52,10 @@ def trained(
 ) -> tuple[list[float], bool]:
     """Train the network on all graphs.
 
-    Returned are its curve, and whether it diverged.
-
-    Each step removes a random share of one graph's edges, every edge by itself, and asks for one end of
-    removed edges, given the other. The loss is the cross entropy over candidates. A step whose loss is not
-    finite ends the training with the weights of the step before.
+    Returned are its curve, and whether it diverged. Each step removes a random share of one graph's edges,
+    every edge by itself, and asks for one end of removed edges, given the other. The loss is the cross
+    entropy over candidates. A step whose loss is not finite ends the training with the weights of the step
+    before.
     """
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, weight_decay=DECAY)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps, LEARNING_RATE / 20)
@@ -111,10 +110,9 @@ def drawn(
 ) -> np.ndarray:
     """Sample sorted keys of a graph of about these degrees.
 
-    It begins with the empty graph.
-
-    Every step adds an equal part of the edges: their first ends by what nodes lack, the others by the
-    denoiser. No node gets more edges than its degree; ends that find nobody are left out.
+    It begins with the empty graph. Every step adds an equal part of the edges: their first ends by what nodes
+    lack, the others by the denoiser. No node gets more edges than its degree; ends that find nobody are left
+    out.
     """
     nodes, edges = len(degrees), int(degrees.sum()) // 2
     keys = np.empty(0, dtype=np.int64)

@@ -77,9 +77,8 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DKParams, rng: R
 def thresholds(nodes: int, ratio: float) -> np.ndarray:
     """List the least degree of every class but the first.
 
-    The first has degree 0; others begin at 1, and on by ``ratio``, at least by 1.
-
-    Public: a function of the universe's size and a parameter. int64, ascending, below ``nodes``.
+    The first has degree 0; others begin at 1, and on by ``ratio``, at least by 1. Public: a function of the
+    universe's size and a parameter. int64, ascending, below ``nodes``.
     """
     bounds, bound = [], 1
     while bound < nodes:

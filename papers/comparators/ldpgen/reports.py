@@ -27,11 +27,9 @@ STARTS = 3
 def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LDPGenParams, rng: Rng) -> Columns:
     """Pay for groups and reports, at ``nano_epsilon`` in all.
 
-    Reports are towards the groups.
-
-    Columns: ``labels`` int32 (n,) groups 0..k-1; ``weights`` float32 (n * k,), the node's non-negative number
-    of edges to every group; ``edges`` float64 (k(k+1)/2,), those of every pair of groups. ``rng`` makes
-    choices that are independent of the graph. O(m + reports * n * k^2).
+    Reports are towards the groups. Columns: ``labels`` int32 (n,) groups 0..k-1; ``weights`` float32 (n *
+    k,), the node's non-negative number of edges to every group; ``edges`` float64 (k(k+1)/2,), those of every
+    pair of groups. ``rng`` makes choices that are independent of the graph. O(m + reports * n * k^2).
     """
     *shares, last = divide(nano_epsilon, *[1 / params.reports] * (params.reports - 1))
     room = max(1, limits.MAX_VALUES // nodes)
@@ -78,10 +76,9 @@ def group(vectors: np.ndarray, most: int, rng: Rng) -> np.ndarray:
 def totals(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Estimate non-negative edge counts between groups i <= j.
 
-    They are row by row; float64 (k(k+1)/2,).
-
-    Both groups report each of them, with a noise that grows with the group: the sums are weighed by the other
-    group's size, which is the ratio of their precisions. Inside a group every edge is reported twice.
+    They are row by row; float64 (k(k+1)/2,). Both groups report each of them, with a noise that grows with
+    the group: the sums are weighed by the other group's size, which is the ratio of their precisions. Inside
+    a group every edge is reported twice.
     """
     count = vectors.shape[1]
     sums = np.stack([np.bincount(labels, weights=column, minlength=count) for column in vectors.T], axis=1)
@@ -94,11 +91,9 @@ def totals(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def draw(columns: Columns, nodes: int, params: LDPGenParams, rng: Rng) -> np.ndarray:
     """Sample each pair of groups its number of distinct pairs.
 
-    Returned are sorted keys ``low * nodes + high``.
-
-    The end in group i of an edge to group j is drawn by the nodes' reported edges to j. The layout holds an
-    entry for every node and group; entries of group i towards j are one community, i * k + j.
-    O(n k log(n k) + m log m).
+    Returned are sorted keys ``low * nodes + high``. The end in group i of an edge to group j is drawn by the
+    nodes' reported edges to j. The layout holds an entry for every node and group; entries of group i towards
+    j are one community, i * k + j. O(n k log(n k) + m log m).
     """
     labels = columns["labels"].astype(np.int64)
     count = len(columns["weights"]) // nodes

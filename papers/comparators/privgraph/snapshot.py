@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: PrivGraphParams, rng: Rng) -> Columns:
     """Pay for partition, degrees and edge counts.
 
-    Degrees are inside communities, counts between them, at ``nano_epsilon`` in all.
-
-    Columns: ``labels`` int32 (n,) communities 0..k-1; ``inside`` float32 (n,) degrees; ``row``, ``column``
-    int32 and ``edges`` float64, the pairs of communities that have edges. None is negative. ``rng`` makes
-    choices that are independent of the graph. O(n + m + S^2 + k^2) for S super-nodes.
+    Degrees are inside communities, counts between them, at ``nano_epsilon`` in all. Columns: ``labels`` int32
+    (n,) communities 0..k-1; ``inside`` float32 (n,) degrees; ``row``, ``column`` int32 and ``edges`` float64,
+    the pairs of communities that have edges. None is negative. ``rng`` makes choices that are independent of
+    the graph. O(n + m + S^2 + k^2) for S super-nodes.
     """
     initialise, adjust, rest = divide(nano_epsilon, params.initialise_share, params.adjust_share)
     labels = private_partition(
@@ -54,9 +53,8 @@ def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: PrivGraphParam
 def draw(columns: Columns, nodes: int, params: PrivGraphParams, rng: Rng) -> np.ndarray:
     """Sample each block its noisy number of distinct pairs.
 
-    Returned are sorted keys ``low * nodes + high``.
-
-    Ends are drawn by degree inside a community and uniformly between two. O(m log m + n log n + k^2).
+    Returned are sorted keys ``low * nodes + high``. Ends are drawn by degree inside a community and uniformly
+    between two. O(m log m + n log n + k^2).
     """
     labels = columns["labels"].astype(np.int64)
     inside = columns["inside"].astype(np.float64)

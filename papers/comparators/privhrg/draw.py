@@ -86,10 +86,8 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: PrivHRGParams, r
 def layout(children: np.ndarray, leaves: int) -> tuple[np.ndarray, np.ndarray]:
     """Return each leaf's place and every node's span.
 
-    The place is in the dendrogram's order, int64 (k,), the span (start, middle, stop).
-
-    In such places, int64 (2k-1, 3): its left side is start..middle, its right one middle..stop; a leaf has no
-    left side.
+    The place is in the dendrogram's order, int64 (k,), the span (start, middle, stop). In such places, int64
+    (2k-1, 3): its left side is start..middle, its right one middle..stop; a leaf has no left side.
     """
     position = np.empty(leaves, dtype=np.int64)
     spans = np.empty((2 * leaves - 1, 3), dtype=np.int64)

@@ -1,9 +1,8 @@
 """The Markov chain over dendrograms, on noisy counts.
 
-Counts are between leaves. Source: Clauset, Moore, Newman 2008.
-
-A dendrogram over k leaves has nodes 0..k-1 (leaves) and k..2k-2 (internal, the last one being the root of
-the start; the root keeps its number). ``children`` is int64 (2k-1, 2), -1 for leaves.
+Counts are between leaves. Source: Clauset, Moore, Newman 2008. A dendrogram over k leaves has nodes 0..k-1
+(leaves) and k..2k-2 (internal, the last one being the root of the start; the root keeps its number).
+``children`` is int64 (2k-1, 2), -1 for leaves.
 """
 
 from __future__ import annotations
@@ -38,11 +37,10 @@ def balanced(leaves: int) -> np.ndarray:
 def fitted(weights: np.ndarray, sizes: np.ndarray, steps: int, rng: Rng) -> np.ndarray:
     """Run ``steps`` Metropolis steps, and return ``children``.
 
-    They end at the likelihood of ``weights``.
-
-    The chain cools by a geometric rule, as at full likelihood it would stay near its start for good.
-    ``weights``: symmetric float64 (k, k), edges between leaves; ``sizes``: nodes of each leaf. Reads noisy
-    counts only. Each step takes time in the product of two subtrees' leaves; a few times k on average.
+    They end at the likelihood of ``weights``. The chain cools by a geometric rule, as at full likelihood it
+    would stay near its start for good. ``weights``: symmetric float64 (k, k), edges between leaves;
+    ``sizes``: nodes of each leaf. Reads noisy counts only. Each step takes time in the product of two
+    subtrees' leaves; a few times k on average.
     """
     children = balanced(len(sizes))
     if len(sizes) > 2:

@@ -1,12 +1,11 @@
 """Algorithm 1 as published, on the raw graph.
 
-FeatADP comes first, then TopoGDP by relation. No guarantee.
-
-Filled in where the paper says nothing: semantic neighbours are WALKS walks of the Markov chain of Eq. 6 for
-each node and meta-path, and C is the share of them that are distinct; FeatADP's weights are learned from
-semantic neighbours against uniform nodes; epsilon is halved; a node without features has its neighbours'
-mean. A link's gradient is taken through NEIGHBOURS sampled neighbours of each end, as neighbour sampling has
-it; L_C compares a node with the neighbour at hand. Adam, and c_2 = 1.
+FeatADP comes first, then TopoGDP by relation. No guarantee. Filled in where the paper says nothing: semantic
+neighbours are WALKS walks of the Markov chain of Eq. 6 for each node and meta-path, and C is the share of
+them that are distinct; FeatADP's weights are learned from semantic neighbours against uniform nodes; epsilon
+is halved; a node without features has its neighbours' mean. A link's gradient is taken through NEIGHBOURS
+sampled neighbours of each end, as neighbour sampling has it; L_C compares a node with the neighbour at hand.
+Adam, and c_2 = 1.
 """
 
 from __future__ import annotations

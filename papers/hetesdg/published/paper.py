@@ -49,10 +49,8 @@ def gradient_deviation(epsilon: float, rate: float, steps: int) -> float:
 def gaussian_epsilon(deviation: float, delta: float) -> float:
     """Solve for the least epsilon of one Gaussian draw.
 
-    It is at ``delta``, and the draw has that deviation over its sensitivity.
-
-    Exact up to bisection: Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML
-    2018, Theorem 8, in logarithms.
+    It is at ``delta``, and the draw has that deviation over its sensitivity. Exact up to bisection: Balle and
+    Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, Theorem 8, in logarithms.
     """
     from scipy.special import log_ndtr
 

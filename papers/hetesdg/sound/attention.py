@@ -1,13 +1,11 @@
 """Attention over neighbours and meta-paths: post-processing.
 
-It is from noisy tables only.
-
-A table knows a node's neighbours by cluster, so a neighbour's vector is its cluster's centre, and the softmax
-of Eq. 8 over neighbours is one over clusters in which each counts as often as the table says. Heads look at
-parts of the coordinates (Eq. 9). The paper learns its weights from links; here a head's score is the
-scaled product of the node's own mean neighbour with the centre, which needs none. A meta-path weighs what its
-table holds besides noise (Eq. 12), and, with the debias weight C (Eq. 6, 13), less where it reaches more
-neighbours.
+It is from noisy tables only. A table knows a node's neighbours by cluster, so a neighbour's vector is its
+cluster's centre, and the softmax of Eq. 8 over neighbours is one over clusters in which each counts as often
+as the table says. Heads look at parts of the coordinates (Eq. 9). The paper learns its weights from links;
+here a head's score is the scaled product of the node's own mean neighbour with the centre, which needs none.
+A meta-path weighs what its table holds besides noise (Eq. 12), and, with the debias weight C (Eq. 6, 13),
+less where it reaches more neighbours.
 """
 
 from __future__ import annotations

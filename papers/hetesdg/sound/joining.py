@@ -49,9 +49,8 @@ def joined(
 def assigned(ascending: np.ndarray, label: np.ndarray, wanted: np.ndarray, rng: Rng) -> np.ndarray:
     """Assign ``ascending`` degrees to nodes by clusters' wanted ends.
 
-    Clusters come near to ``wanted`` ends; int64 (n,).
-
-    Nodes are ranked by chance with a handicap for each cluster, which a few rounds adjust.
+    Clusters come near to ``wanted`` ends; int64 (n,). Nodes are ranked by chance with a handicap for each
+    cluster, which a few rounds adjust.
     """
     found = np.empty(len(label), dtype=np.int64)
     if not len(label):

@@ -1,9 +1,8 @@
 """The gradient of one pair's loss, in closed form.
 
-With many pairs at once it is three times as fast as asking torch.
-
-A step of DP-SGD wants every pair's own gradient: :class:`core.privacy.mechanisms.gradients.Gradient` asks for
-it pair by pair, under vmap. Unit tests hold it against the loss term by term, differentiated by torch.
+With many pairs at once it is three times as fast as asking torch. A step of DP-SGD wants every pair's own
+gradient: :class:`core.privacy.mechanisms.gradients.Gradient` asks for it pair by pair, under vmap. Unit tests
+hold it against the loss term by term, differentiated by torch.
 """
 
 from __future__ import annotations

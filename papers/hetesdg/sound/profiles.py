@@ -1,8 +1,7 @@
 """Neighbour counts by cluster, sampled given noisy rows.
 
-They are of every counted node.
-
-A draw and not a mean: means are all alike, and a graph made of them has no clusters. Post-processing.
+They are of every counted node. A draw and not a mean: means are all alike, and a graph made of them has no
+clusters. Post-processing.
 """
 
 from __future__ import annotations
@@ -51,10 +50,8 @@ def held_to(noisy: np.ndarray, most: int) -> np.ndarray:
 def with_degrees(profiles: np.ndarray, degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
     """Resize profiles to the ascending ``degrees``.
 
-    Returned are stubs (node, cluster).
-
-    The smallest profile gets the smallest degree, ties at random. What is cut is cut at random; what is added
-    follows the node's own profile. O(total degree).
+    Returned are stubs (node, cluster). The smallest profile gets the smallest degree, ties at random. What is
+    cut is cut at random; what is added follows the node's own profile. O(total degree).
     """
     nodes, columns = profiles.shape
     wanted = np.empty(nodes, dtype=np.int64)

@@ -1,10 +1,9 @@
 """Gaussian sums of neighbours' rows.
 
-The rows of every counted node's neighbours are added up, under Gaussian noise.
-
-The other mechanism of FeatADP (Eq. 15, without its factor of .01 and with a sensitivity that holds). A row
-has few leading coordinates of a node's public columns, and a constant, which counts neighbours; its length is
-1 at most. Along a meta-path the rows are the noisy sums of the type in between, brought to that length.
+The rows of every counted node's neighbours are added up, under Gaussian noise. The other mechanism of FeatADP
+(Eq. 15, without its factor of .01 and with a sensitivity that holds). A row has few leading coordinates of a
+node's public columns, and a constant, which counts neighbours; its length is 1 at most. Along a meta-path the
+rows are the noisy sums of the type in between, brought to that length.
 
 Sensitivity: an edge adds one row to one sum: 1 in L2 (sqrt 2 for an undirected relation inside one type).
 Proof: :func:`core.privacy.mechanisms.aggregation.noisy_sums`; the reads of a relation are composed, and

@@ -63,10 +63,9 @@ def expected(table: Table) -> np.ndarray:
 def mix(table: Table) -> Mix:
     """Measure how alike a node's neighbours are.
 
-    It takes sums over all nodes with the noise's own share taken off.
-
-    With H the noisy table: H'H counts ordered pairs of neighbours by their clusters, and its diagonal each
-    neighbour with itself and n times the noise's variance besides.
+    It takes sums over all nodes with the noise's own share taken off. With H the noisy table: H'H counts
+    ordered pairs of neighbours by their clusters, and its diagonal each neighbour with itself and n times the
+    noise's variance besides.
     """
     rows = table.noisy.astype(np.float64)
     sums = rows.sum(axis=0)

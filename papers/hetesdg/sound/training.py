@@ -27,10 +27,8 @@ def with_predictors(
 ) -> HeteModel:
     """Add latent vectors of every relation to ``model``.
 
-    Each is trained by itself and paid for by its relation.
-
-    With an embedding in the release they are added to their types' vectors. ``open_training`` is
-    ``PrivateGraph.dp_sgd`` of ``training``.
+    Each is trained by itself and paid for by its relation. With an embedding in the release they are added to
+    their types' vectors. ``open_training`` is ``PrivateGraph.dp_sgd`` of ``training``.
     """
     seed = int(noise_generator().integers(2**62))
     ticks = Ticks(progress, "predictor")

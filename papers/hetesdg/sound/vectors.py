@@ -46,10 +46,9 @@ def vectors(
 ) -> dict[str, np.ndarray]:
     """Compute every node type's vectors, float32 (n, d).
 
-    They are coordinates, then one block a relation or meta-path.
-
-    A block is a table standardised, and the attention over it, all times how much of the table is not noise
-    and times the path's semantic weight. ``first``: the histograms by relation.
+    They are coordinates, then one block a relation or meta-path. A block is a table standardised, and the
+    attention over it, all times how much of the table is not noise and times the path's semantic weight.
+    ``first``: the histograms by relation.
     """
     blocks: dict[str, list[Block]] = {kind: [] for kind in inputs}
     attended = {}

@@ -82,10 +82,8 @@ def true_shares(
 ) -> Mapping[str, tuple[float, float]]:
     """Compute the expected share of true edges, variant sound.
 
-    It is 1 - p_drop, as about as many come as go.
-
-    At the declared bound on edges or a guess. Nothing is said of variant paper, which has no guarantee
-    and keeps 1 - exp(-eps_minus).
+    It is 1 - p_drop, as about as many come as go. At the declared bound on edges or a guess. Nothing is said
+    of variant paper, which has no guarantee and keeps 1 - exp(-eps_minus).
     """
     from core.methods._shared.flips.true_edges import kept_shares
     from core.privacy.mechanisms.randomised_response import Flips

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class PublishedModel(CellsModel):
-    """Cells with the columns ``key`` int64, and ``add`` and ``drop`` uint64 (1,), in units of 2^-64."""
+    """Perturbed cells and their probabilities.
+
+    They have the columns ``key`` int64, and ``add`` and ``drop`` uint64 (1,), in units of 2^-64.
+    """
 
     def training(self) -> Training:
         """Note what the fit's probabilities come to. Nothing was learned."""

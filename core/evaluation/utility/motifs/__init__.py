@@ -1,8 +1,7 @@
 """Motifs: counts of connected induced subgraphs by shape.
 
-All 29 shapes of 3 to 5 nodes are counted.
-
-Exact up to public bounds on the work (``four``, ``five``), sampled above them (``sampled``).
+All 29 shapes of 3 to 5 nodes are counted. Exact up to public bounds on the work (``four``, ``five``), sampled
+above them (``sampled``).
 """
 
 from __future__ import annotations

@@ -52,12 +52,10 @@ def triangle_sums(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Sum over triangles, and count 4-cliques.
 
-    Sums are by the lowest corner, counts on every edge and node.
-
-    With t_e the triangles on an edge and c the nodes joined to all three corners: sum of t_e t_f over the
-    pairs of sides (``gems``), of t_e times the opposite corner's degree (``kites``), of c(c-1)/2
-    (``near_cliques``). A bit row per higher neighbour v of u over all neighbours of u: at most 2m bits, as no
-    v has a smaller degree than u.
+    Sums are by the lowest corner, counts on every edge and node. With t_e the triangles on an edge and c the
+    nodes joined to all three corners: sum of t_e t_f over the pairs of sides (``gems``), of t_e times the
+    opposite corner's degree (``kites``), of c(c-1)/2 (``near_cliques``). A bit row per higher neighbour v of
+    u over all neighbours of u: at most 2m bits, as no v has a smaller degree than u.
     """
     n = len(out_ptr) - 1
     gems, kites, near_cliques = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)

@@ -38,12 +38,10 @@ def steps(found: Four) -> int:
 def induced_five(view: UndirectedView) -> dict[str, int] | None:
     """Count the 21 induced graphlets on 5 nodes.
 
-    They are by name; None above a bound.
-
-    O(sum of d^2 + sum of t_e^2 + 4-cliques), t_e the triangles on an edge; 12 bytes a triangle. The bound
-    keeps the sum of d^2 within 2^31: degrees within 2^16, walks of two steps from a node within 2^24
-    (Cauchy-Schwarz), and no figure of a node or an edge above degree^2 times such walks, 2^56. Totals are
-    Python integers.
+    They are by name; None above a bound. O(sum of d^2 + sum of t_e^2 + 4-cliques), t_e the triangles on an
+    edge; 12 bytes a triangle. The bound keeps the sum of d^2 within 2^31: degrees within 2^16, walks of two
+    steps from a node within 2^24 (Cauchy-Schwarz), and no figure of a node or an edge above degree^2 times
+    such walks, 2^56. Totals are Python integers.
     """
     from core.evaluation.utility.motifs import kernels
 

@@ -1,9 +1,8 @@
 """Exact counts of all connected graphlets on 4 nodes.
 
-With them are the local figures that 5 nodes need as well.
-
-Sums over nodes, edges and triangles give the number of subgraphs of every graphlet, a linear system
-(``graphlets``) turns them into induced counts. In the manner of ESCAPE (Pinar, Seshadhri, Vishal, WWW 2017).
+With them are the local figures that 5 nodes need as well. Sums over nodes, edges and triangles give the
+number of subgraphs of every graphlet, a linear system (``graphlets``) turns them into induced counts. In the
+manner of ESCAPE (Pinar, Seshadhri, Vishal, WWW 2017).
 """
 
 from __future__ import annotations
@@ -25,10 +24,9 @@ MOST_COST = 1 << 31
 class Four:
     """What the 4-node counts leave for the 5-node ones.
 
-    That is numbers of copies, and local figures.
-
-    Per edge of ``graph``: ``triangles``, ``cliques`` (4-cliques). Per node: ``node_triangles``,
-    ``node_cliques``, ``highest`` (triangles in which it is the highest node). The rest are totals.
+    That is numbers of copies, and local figures. Per edge of ``graph``: ``triangles``, ``cliques``
+    (4-cliques). Per node: ``node_triangles``, ``node_cliques``, ``highest`` (triangles in which it is the
+    highest node). The rest are totals.
     """
 
     graph: Ordered
@@ -58,9 +56,7 @@ def stars(degrees: np.ndarray, leaves: int) -> int:
 def four(view: UndirectedView) -> Four | None:
     """Count subgraphs up to 4 nodes.
 
-    None where more than ``MOST_COST`` would be spent.
-
-    O(m * arboricity) and a bit row per edge, O(m) memory.
+    None where more than ``MOST_COST`` would be spent. O(m * arboricity) and a bit row per edge, O(m) memory.
     """
     from core.evaluation.utility.motifs import cliques, kernels
 

@@ -1,9 +1,7 @@
 """The 29 connected graphs on 3 to 5 nodes.
 
-Also how their counts depend on each other.
-
-Nothing here is typed by hand but the edges: both linear systems and the look-up tables are found by trying
-every permutation or map of at most five nodes.
+Also how their counts depend on each other. Nothing here is typed by hand but the edges: both linear systems
+and the look-up tables are found by trying every permutation or map of at most five nodes.
 """
 
 from __future__ import annotations
@@ -136,11 +134,9 @@ def kinds(size: int) -> np.ndarray:
 def copies_from_maps(maps: dict[str, int], smaller: dict[str, int]) -> dict[str, int]:
     """Compute subgraph counts from homomorphism counts.
 
-    It goes graphlet by graphlet.
-
-    A homomorphism of F into G covers exactly one subgraph H of G, so that hom(F) = sum over H of
-    ``maps_onto(F, H)`` * copies(H); H is F itself or has fewer nodes. ``smaller`` holds the copies of the
-    edge and of all graphlets on fewer nodes.
+    It goes graphlet by graphlet. A homomorphism of F into G covers exactly one subgraph H of G, so that
+    hom(F) = sum over H of ``maps_onto(F, H)`` * copies(H); H is F itself or has fewer nodes. ``smaller``
+    holds the copies of the edge and of all graphlets on fewer nodes.
     """
     counts = {}
     for graphlet in GRAPHLETS:
@@ -157,10 +153,8 @@ def copies_from_maps(maps: dict[str, int], smaller: dict[str, int]) -> dict[str,
 def induced_from_copies(size: int, found: dict[str, int]) -> dict[str, int]:
     """Compute induced subgraph counts from all subgraphs'.
 
-    They are for every graphlet on ``size`` nodes.
-
-    copies(F) = sum over H of ``copies(F, H)`` * induced(H), where H has more edges than F or is F: the
-    densest graphlet comes first, and no division occurs.
+    They are for every graphlet on ``size`` nodes. copies(F) = sum over H of ``copies(F, H)`` * induced(H),
+    where H has more edges than F or is F: the densest graphlet comes first, and no division occurs.
     """
     induced: dict[str, int] = {}
     for part in sorted(of_size(size), key=lambda graphlet: -len(graphlet.edges)):

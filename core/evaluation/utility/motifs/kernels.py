@@ -1,11 +1,10 @@
 """Compiled kernels on a graph in degree order.
 
-Its nodes are numbered by ascending degree.
-
-``indptr, indices``: symmetric CSR, columns ascending. ``out_ptr, out``: the same, higher-numbered neighbours
-only; an edge's id is its position in ``out``. A node has at most sqrt(2m) of them (Chiba and Nishizeki, SIAM
-J. Comput. 1985), which keeps every kernel that walks them near m times the arboricity. Results come as one
-int64 per node or edge, small enough under the bounds of ``exact``; they are summed outside.
+Its nodes are numbered by ascending degree. ``indptr, indices``: symmetric CSR, columns ascending. ``out_ptr,
+out``: the same, higher-numbered neighbours only; an edge's id is its position in ``out``. A node has at most
+sqrt(2m) of them (Chiba and Nishizeki, SIAM J. Comput. 1985), which keeps every kernel that walks them near m
+times the arboricity. Results come as one int64 per node or edge, small enough under the bounds of ``exact``;
+they are summed outside.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Graphlet counts from random spanning trees, with standard errors.
 
-They are of connected graphlets.
-
-In the manner of path sampling (Jha, Seshadhri, Pinar, WWW 2015), all trees of a size at once: every connected
-graphlet is spanned by a path, a fork or a star.
+They are of connected graphlets. In the manner of path sampling (Jha, Seshadhri, Pinar, WWW 2015), all trees
+of a size at once: every connected graphlet is spanned by a path, a fork or a star.
 """
 
 from __future__ import annotations

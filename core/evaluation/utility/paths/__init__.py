@@ -84,9 +84,8 @@ class PathLengths:
 def path_lengths(view: UndirectedView) -> PathLengths:
     """Measure distances of all ordered pairs, or a sample.
 
-    The sample is of sources, random and fixed; the diameter is exact.
-
-    Exact: bit-parallel searches, at most n/512 batches of at most diameter passes over the edges.
+    The sample is of sources, random and fixed; the diameter is exact. Exact: bit-parallel searches, at most
+    n/512 batches of at most diameter passes over the edges.
     """
     n = view.node_count
     if n == 0:

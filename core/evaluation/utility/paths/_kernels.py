@@ -163,12 +163,11 @@ def spread(
 ) -> tuple[int, int]:
     """Run one batch of searches.
 
-    Returned are the largest distance, and the work in edge visits; ``counts`` gains pairs by distance.
-
-    Node ranges ``low[i]..high[i]`` are the components that hold a source; ``full[i]`` has the bits of their
+    Returned are the largest distance, and the work in edge visits; ``counts`` gains pairs by distance. Node
+    ranges ``low[i]..high[i]`` are the components that hold a source; ``full[i]`` has the bits of their
     sources. ``sources[j]`` starts with bit ``bits[j]``; components may share bits. ``sums`` and ``reached``,
-    where not empty, get every bit's sum of distances and nodes reached. ``words`` (3, n, 8) and ``lists``
-    (3, n) are scratch. A level costs the frontier's edges, or at most one pass over all of them.
+    where not empty, get every bit's sum of distances and nodes reached. ``words`` (3, n, 8) and ``lists`` (3,
+    n) are scratch. A level costs the frontier's edges, or at most one pass over all of them.
     """
     seen, frontier, following = words[0], words[1], words[2]
     queue, touched, mark = lists[0], lists[1], lists[2]

@@ -16,11 +16,9 @@ ROUNDS = 4
 def diameter(layout: Layout, work: int) -> int | None:
     """Compute the largest distance within any component.
 
-    None where ``work`` edge visits do not settle it.
-
-    All components at once: the nodes farthest from their component's central root search first. When every
-    node at depth i or more has searched, what is left lies within 2 (i - 1). A few searches settle a
-    small-world graph; O(n m) at worst, which ``work`` cuts off.
+    None where ``work`` edge visits do not settle it. All components at once: the nodes farthest from their
+    component's central root search first. When every node at depth i or more has searched, what is left lies
+    within 2 (i - 1). A few searches settle a small-world graph; O(n m) at worst, which ``work`` cuts off.
     """
     depth, largest = _central(layout)
     search = Search(layout)

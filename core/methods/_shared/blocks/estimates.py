@@ -11,11 +11,10 @@ import numpy as np
 
 
 def norm_sub(values: np.ndarray) -> np.ndarray:
-    """Compute ``max(values - s, 0)`` with the one shift s that keeps the sum.
+    """Shift ``values`` to max(value - s, 0), keeping their sum.
 
-    Zeros where it is not positive.
-
-    float64 of the same shape. O(L log L). Source: NormSub, Wang et al., NDSS 2020.
+    There is one such s; zeros where the sum is not positive. float64 of the same shape. O(L log L). Source:
+    NormSub, Wang et al., NDSS 2020.
     """
     values = np.asarray(values, dtype=np.float64)
     total = values.sum()
@@ -82,9 +81,8 @@ def two_steps(now: Estimate, before: Estimate) -> Estimate:
 def all_past(now: Estimate, before: Estimate, most: float) -> Estimate:
     """Average all steps, weighted by precision.
 
-    Of least variance while the vector stays.
-
-    The past counts for ``most`` present steps at most, so that it fades while the graph changes.
+    Of least variance while the vector stays. The past counts for ``most`` present steps at most, so that it
+    fades while the graph changes.
     """
     past = min(before.weight, most * now.weight)
     return _mixed(now, before, past, past + now.weight)

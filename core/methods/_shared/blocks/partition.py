@@ -1,10 +1,8 @@
 """A private partition into communities, as in PrivGraph.
 
-Source: Yuan et al., USENIX Security 2023.
-
-Nodes are merged at random into super-nodes, the noisy super-graph is clustered with Louvain, and one pass of
-the exponential mechanism reassigns every node. Or, beside the paper: labels from one noisy pass in the order
-of noisy degrees, as ``dcsbm`` makes them.
+Source: Yuan et al., USENIX Security 2023. Nodes are merged at random into super-nodes, the noisy super-graph
+is clustered with Louvain, and one pass of the exponential mechanism reassigns every node. Or, beside the
+paper: labels from one noisy pass in the order of noisy degrees, as ``dcsbm`` makes them.
 """
 
 from __future__ import annotations
@@ -27,9 +25,7 @@ CORE = 0.2  # the share of nodes, those of largest noisy degree, whose edges amo
 def super_nodes(nodes: int, size: int, most: int, rng: Rng) -> np.ndarray:
     """Assign ``nodes`` at random to super-nodes of equal size.
 
-    There are min(ceil(nodes/size), most); int64 (nodes,).
-
-    Independent of every edge, hence free.
+    There are min(ceil(nodes/size), most); int64 (nodes,). Independent of every edge, hence free.
     """
     count = min(-(-nodes // size), most)
     labels = np.empty(nodes, dtype=np.int64)
@@ -57,9 +53,8 @@ def noisy_blocks(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Measure edge counts between ``count`` communities.
 
-    They are those of the branch that holds no edge inside any.
-
-    Row and column int32, row < column, and float64 counts by Norm-Sub, positive ones only. O(count^2).
+    They are those of the branch that holds no edge inside any. Row and column int32, row < column, and
+    float64 counts by Norm-Sub, positive ones only. O(count^2).
     """
     purpose = "edges between communities"
     matrix = across.laplace(
@@ -111,9 +106,8 @@ def private_partition(
 ) -> np.ndarray:
     """Label all nodes by community, at initial + adjust nano-epsilon.
 
-    Labels are 0..k-1, int64 (nodes,).
-
-    Cost: one ``group_matrix`` and one ``exponential_labels``, in sequence. O(n + m + S^2) for S super-nodes.
+    Labels are 0..k-1, int64 (nodes,). Cost: one ``group_matrix`` and one ``exponential_labels``, in sequence.
+    O(n + m + S^2) for S super-nodes.
     """
     groups = super_nodes(nodes, super_node_size, max_super_nodes, rng)
     count = int(groups.max()) + 1
@@ -145,9 +139,8 @@ def streamed_partition(
 ) -> np.ndarray:
     """Label all nodes by community, at initial + adjust nano-epsilon.
 
-    Labels are 0..k-1, int64 (nodes,).
-
-    Cost: one ``degrees``, by whose order one ``label_stream`` visits the nodes, in sequence. O(m + n k).
+    Labels are 0..k-1, int64 (nodes,). Cost: one ``degrees``, by whose order one ``label_stream`` visits the
+    nodes, in sequence. O(m + n k).
     """
     from core.privacy.mechanisms.label_stream import LabelRule
 

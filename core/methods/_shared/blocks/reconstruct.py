@@ -1,11 +1,9 @@
 """Random graphs with prescribed block totals and expected degrees.
 
-No dense matrix is made.
-
-Inside a community the pairs follow Chung-Lu weights d_in(u) d_in(v) (PSGraph, Eq. 2); between C_i and C_j
-they follow d_out(u) d_out(v): Eq. 4 in its symmetric form, p_uv = E_ij d_out(u)/D_i d_out(v)/D_j, which
-equals the printed one on consistent inputs and keeps E_ij under noise. Each block receives a fixed number of
-distinct pairs. Reads noisy values only.
+No dense matrix is made. Inside a community the pairs follow Chung-Lu weights d_in(u) d_in(v) (PSGraph, Eq.
+2); between C_i and C_j they follow d_out(u) d_out(v): Eq. 4 in its symmetric form, p_uv = E_ij d_out(u)/D_i
+d_out(v)/D_j, which equals the printed one on consistent inputs and keeps E_ij under noise. Each block
+receives a fixed number of distinct pairs. Reads noisy values only.
 """
 
 from __future__ import annotations
@@ -35,9 +33,8 @@ class Blocks:
 class Layout:
     """Nodes of positive weight in community order, with cumulative weights.
 
-    This is one side of the sampling.
-
-    ``order[start[c]:start[c+1]]`` are the nodes of community c; ``cumulative`` has one more entry than order.
+    This is one side of the sampling. ``order[start[c]:start[c+1]]`` are the nodes of community c;
+    ``cumulative`` has one more entry than order.
     """
 
     order: np.ndarray
@@ -91,11 +88,10 @@ def reconstruct(
 ) -> np.ndarray:
     """Sample distinct edges, ``blocks.edges`` of them in each block.
 
-    The result is sorted int64 keys ``low * n + high``.
-
-    A block that asks for more pairs than carry weight receives them all, and no more. Nearly full blocks are
-    enumerated (weighted sampling without replacement by exponential keys, Efraimidis and Spirakis 2006), the
-    others drawn in rounds with rejection of repeats: the same law. O(m log m + n log n + k^2).
+    The result is sorted int64 keys ``low * n + high``. A block that asks for more pairs than carry weight
+    receives them all, and no more. Nearly full blocks are enumerated (weighted sampling without replacement
+    by exponential keys, Efraimidis and Spirakis 2006), the others drawn in rounds with rejection of repeats:
+    the same law. O(m log m + n log n + k^2).
     """
     communities = int(labels.max(initial=-1)) + 1
     inner, outer = Layout.of(labels, communities, d_in), Layout.of(labels, communities, d_out)
@@ -121,10 +117,8 @@ def draw_blocks(inner: Layout, outer: Layout, blocks: Blocks, nodes: int, rng: R
 def top_up(keys: np.ndarray, nodes: int, edges: int, rng: Rng) -> np.ndarray:
     """Fill up to ``edges`` sorted keys, or all pairs if fewer.
 
-    What is missing is uniform over free pairs.
-
-    Where noise leaves weight on a handful of nodes, their blocks are full long before the paid-for number of
-    edges is met. ``keys``: sorted, distinct. O(m log m).
+    What is missing is uniform over free pairs. Where noise leaves weight on a handful of nodes, their blocks
+    are full long before the paid-for number of edges is met. ``keys``: sorted, distinct. O(m log m).
     """
     pairs = nodes * (nodes - 1) // 2
     missing = np.array([min(edges, pairs) - len(keys)])

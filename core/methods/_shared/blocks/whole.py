@@ -17,10 +17,9 @@ EVERYWHERE = 1e-6  # share of edges that fall anywhere, so that a label without 
 def whole_blocks(counts: np.ndarray, labels: np.ndarray, degrees: np.ndarray, rng: Rng) -> Blocks:
     """Round ``counts`` to blocks that use up all edge ends.
 
-    They are whole numbers of edges between labels, nearly in proportion to ``counts``.
-
-    Every label's ends (the sum of its nodes' ``degrees``, whose total is even) are met exactly: iterative
-    proportional fitting, rounding at random, and what is odd or too much put right. O(n + k^2).
+    They are whole numbers of edges between labels, nearly in proportion to ``counts``. Every label's ends
+    (the sum of its nodes' ``degrees``, whose total is even) are met exactly: iterative proportional fitting,
+    rounding at random, and what is odd or too much put right. O(n + k^2).
     """
     groups = int((math.isqrt(8 * len(counts) + 1) - 1) // 2)
     ends = np.bincount(labels, weights=degrees, minlength=groups).astype(np.int64)

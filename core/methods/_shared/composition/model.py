@@ -1,8 +1,7 @@
 """The fitted model of a composition.
 
-A model for each relation, and graphs drawn from them one by one.
-
-A folder holds ``composed.json`` and the folder of each relation's own model.
+A model for each relation, and graphs drawn from them one by one. A folder holds ``composed.json`` and the
+folder of each relation's own model.
 """
 
 from __future__ import annotations
@@ -50,7 +49,10 @@ class Fitted:
 
 @dataclass(frozen=True)
 class ComposedModel(FittedModel):
-    """Paid-for output only, part by part; ``nodes`` are the sizes of the universes."""
+    """Paid-for output of a composition, part by part.
+
+    There is no other; ``nodes`` are the sizes of the universes.
+    """
 
     schema: GraphSchema
     nodes: Mapping[str, int]

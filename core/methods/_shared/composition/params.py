@@ -78,9 +78,8 @@ class ComposedParams(ValueParameters, NodeValueParameters):
 def written_out(params: ComposedParams, schema: GraphSchema, unit: Unit, edge_types: Sequence[str]) -> Any:
     """Return the parameters with every relation's structure by name.
 
-    There is none for ``*``.
-
-    So nothing of a stored job follows from a default. Raises NotAccepted for a name that is none of them.
+    There is none for ``*``. So nothing of a stored job follows from a default. Raises NotAccepted for a name
+    that is none of them.
     """
     for name in params.structures:
         require_asked_for(name, edge_types, "parameters.structures")

@@ -54,12 +54,10 @@ def parts_of(
 def facts_of(public: PublicFacts, relations: tuple[str, ...]) -> PublicFacts:
     """Return the facts of some relations.
 
-    Their cells keep the epsilon that they have under the whole schema.
-
-    EDGE and EVENT: all of it. W_EVENT: what each of their steps has of a window that all relations share,
-    times the steps of a window. PAIR: the parts of their cells. NODE: a part by :func:`weight`; the others'
-    is what is spent beside. Where they are all relations, the facts are the same. Raises NotAccepted where
-    too little is left to divide.
+    Their cells keep the epsilon that they have under the whole schema. EDGE and EVENT: all of it. W_EVENT:
+    what each of their steps has of a window that all relations share, times the steps of a window. PAIR: the
+    parts of their cells. NODE: a part by :func:`weight`; the others' is what is spent beside. Where they are
+    all relations, the facts are the same. Raises NotAccepted where too little is left to divide.
     """
     if public.edge_types == relations:
         return public
@@ -124,10 +122,8 @@ def unmarked(purpose: str) -> str:
 def marked(schema: GraphSchema, part: Part, purpose: str) -> str:
     """Name the purpose of a part's allotment.
 
-    It names the part where all parts read the whole graph.
-
-    The places of its relations among the declared ones stand before it. Raises NotAccepted for more of them
-    than a purpose has room for.
+    It names the part where all parts read the whole graph. The places of its relations among the declared
+    ones stand before it. Raises NotAccepted for more of them than a purpose has room for.
     """
     places = [place for place, each in enumerate(schema.edge_types) if each.name in part.relations]
     text = f"{','.join(map(str, places))}{AFTER_MARK}{purpose}"

@@ -1,9 +1,8 @@
 """Protected rows of persons under unit node.
 
-They are paid for once for all relations, which meet by them.
-
-A person's row is part of the person: neighbours differ in it and in all edges at once, every read names the
-whole graph, and what they cost adds up to the share.
+They are paid for once for all relations, which meet by them. A person's row is part of the person: neighbours
+differ in it and in all edges at once, every read names the whole graph, and what they cost adds up to the
+share.
 
 1. Persons by the values of each attribute (a row replaced: L1 2), by public groups where edges meet by some.
 2. Of every relation of persons whose edges meet by no public group: edges inside each group of the first

@@ -1,8 +1,6 @@
 """Noisy counts, and vectors made consistent and whole.
 
-A count is what many methods pay for first.
-
-All but :func:`noisy_count` is post-processing.
+A count is what many methods pay for first. All but :func:`noisy_count` is post-processing.
 """
 
 from __future__ import annotations
@@ -46,10 +44,9 @@ def summed_variance(numbers: int, nano_epsilon: int, multiplicity: int) -> float
 def to_total(values: np.ndarray, total: float, most: np.ndarray | float | None = None) -> np.ndarray:
     """Shift and cut ``values`` to 0..``most`` with sum ``total``.
 
-    ``most`` is n - 1 unless given; float64 (n,).
-
-    The one shift s with sum clip(values - s, 0, most) = total, which is at most the sum of ``most``: the
-    projection onto such vectors of that sum (NormSub with a ceiling). By bisection, O(n).
+    ``most`` is n - 1 unless given; float64 (n,). The one shift s with sum clip(values - s, 0, most) = total,
+    which is at most the sum of ``most``: the projection onto such vectors of that sum (NormSub with a
+    ceiling). By bisection, O(n).
     """
     values = np.asarray(values, dtype=np.float64)
     ceiling = np.broadcast_to(np.asarray(len(values) - 1 if most is None else most), values.shape)
@@ -66,10 +63,8 @@ def to_total(values: np.ndarray, total: float, most: np.ndarray | float | None =
 def fill(mass: np.ndarray, room: np.ndarray, total: int) -> np.ndarray:
     """Rescale ``mass`` to sum to ``total``, no entry above ``room``.
 
-    What is cut goes to the others; float64 (n,).
-
-    Where only full blocks carry mass, the sum stays below ``total``. Without any mass the room itself is the
-    mass: a uniform graph.
+    What is cut goes to the others; float64 (n,). Where only full blocks carry mass, the sum stays below
+    ``total``. Without any mass the room itself is the mass: a uniform graph.
     """
     if mass.sum() <= 0:
         mass = room.astype(np.float64)

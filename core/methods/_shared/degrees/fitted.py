@@ -1,11 +1,9 @@
 """Degrees fitted to noisy degrees.
 
-Their law by deconvolution, its quantiles, and which node gets which.
-
-Noisy degrees spread: the smallest are too small, the largest too large. The degrees' common law is found
-first, by expectation-maximisation for "noisy = degree + discrete Laplace noise" from a parametric start, then
-its quantiles are given to the nodes in the order of their posterior means. Reads noisy values only: all of it
-is post-processing.
+Their law by deconvolution, its quantiles, and which node gets which. Noisy degrees spread: the smallest are
+too small, the largest too large. The degrees' common law is found first, by expectation-maximisation for
+"noisy = degree + discrete Laplace noise" from a parametric start, then its quantiles are given to the nodes
+in the order of their posterior means. Reads noisy values only: all of it is post-processing.
 """
 
 from __future__ import annotations
@@ -175,11 +173,9 @@ def reference(
 ) -> np.ndarray:
     """Average negative binomial laws of that ``mean``, by likelihood.
 
-    They are laws over ``grid``; (g,), sum 1.
-
-    They differ in their shape, from very unequal degrees to a Poisson law's, and in whether every node has an
-    edge. ``kernel`` (v, g): the likelihood of each noisy value, ``counts`` (v,) how often it was seen;
-    ``shapes``: weights of the laws, alike unless given.
+    They are laws over ``grid``; (g,), sum 1. They differ in their shape, from very unequal degrees to a
+    Poisson law's, and in whether every node has an edge. ``kernel`` (v, g): the likelihood of each noisy
+    value, ``counts`` (v,) how often it was seen; ``shapes``: weights of the laws, alike unless given.
     """
     each = _laws(grid, mean)
     fit = _fits(each, kernel, counts)
@@ -211,9 +207,8 @@ def posterior_means(
 ) -> np.ndarray:
     """Compute posterior mean degrees given noisy degrees and ``evidence``.
 
-    They are under ``law``; float64 (n,).
-
-    O(n * grid) with evidence, O(distinct noisy degrees * grid) without; memory O(n).
+    They are under ``law``; float64 (n,). O(n * grid) with evidence, O(distinct noisy degrees * grid) without;
+    memory O(n).
     """
     from core.methods._shared.degrees.posterior import means
 
@@ -239,10 +234,9 @@ def posterior_means(
 def scaled_to(degrees: np.ndarray, total: int, most: int | None = None) -> np.ndarray:
     """Scale ``degrees`` by one factor to sum to ``total``.
 
-    They are cut to 0..``most`` (n - 1 unless given), and have the sum where they can; float64.
-
-    Keeps zeros and the shape of the law, where a shift would not. Where all of them are zero, every node gets
-    the same. O(n log n).
+    They are cut to 0..``most`` (n - 1 unless given), and have the sum where they can; float64. Keeps zeros
+    and the shape of the law, where a shift would not. Where all of them are zero, every node gets the same.
+    O(n log n).
     """
     ceiling = max(len(degrees) - 1, 0) if most is None else most
     total = min(total, ceiling * len(degrees))

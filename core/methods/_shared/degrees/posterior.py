@@ -22,11 +22,10 @@ def means(
 ) -> np.ndarray:
     """Compute the posterior mean over ``grid`` of each noisy entry.
 
-    The entries are ``noisy``'s; float64.
-
-    Log weight of degree d: prior, -|noisy - d| / scale, and where ``variance`` is finite the normal log
-    density of ``seen`` around share * d with variance + d share (1 - share) + (spread (1 - share) d)^2.
-    ``share`` has few distinct values: what depends on it and d alone is computed once for each in a row.
+    The entries are ``noisy``'s; float64. Log weight of degree d: prior, -|noisy - d| / scale, and where
+    ``variance`` is finite the normal log density of ``seen`` around share * d with variance + d share (1 -
+    share) + (spread (1 - share) d)^2. ``share`` has few distinct values: what depends on it and d alone is
+    computed once for each in a row.
     """
     found = np.empty(noisy.size)
     log_weight = np.empty(grid.size)

@@ -1,11 +1,10 @@
 """Degrees of one side over all steps, from noisy degrees.
 
-Their sum is put right.
-
-Noise makes idle nodes look active and the active ones more so. The law of the degrees is found first, by
-expectation-maximisation for "noisy = degree + discrete Laplace noise": for all steps together, where many
-values leave little room for chance, and then in a few rounds for each step by itself. The nodes of a step get
-the quantiles of its law in the order of their posterior means. All of it is post-processing.
+Their sum is put right. Noise makes idle nodes look active and the active ones more so. The law of the degrees
+is found first, by expectation-maximisation for "noisy = degree + discrete Laplace noise": for all steps
+together, where many values leave little room for chance, and then in a few rounds for each step by itself.
+The nodes of a step get the quantiles of its law in the order of their posterior means. All of it is
+post-processing.
 """
 
 from __future__ import annotations
@@ -111,9 +110,8 @@ def _ranked(
 def summing_to(degrees: np.ndarray, total: int, most: int, rng: Rng) -> np.ndarray:
     """Scale and round ``degrees`` to sum to ``total``.
 
-    They have one factor and are rounded at random; int64 in 0..``most``.
-
-    Zeros stay zero as long as the others have room. O(n log n).
+    They have one factor and are rounded at random; int64 in 0..``most``. Zeros stay zero as long as the
+    others have room. O(n log n).
     """
     degrees = np.clip(degrees, 0, most).astype(np.float64)
     total = min(int(total), most * len(degrees))

@@ -1,8 +1,7 @@
 """Smooth laws of degrees.
 
-A prior on log masses over a grid, and the mode of a posterior by Newton steps.
-
-Under the prior the density is smooth in the logarithm of the degree. Reads noisy values only.
+A prior on log masses over a grid, and the mode of a posterior by Newton steps. Under the prior the density is
+smooth in the logarithm of the degree. Reads noisy values only.
 """
 
 from __future__ import annotations

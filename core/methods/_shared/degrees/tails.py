@@ -73,9 +73,8 @@ class Ends:
 def thresholds(noisy: np.ndarray) -> np.ndarray:
     """Choose where to count tails of the degrees.
 
-    It is the least whole degree in every stretch of the grid beyond zero; int64, increasing.
-
-    1 at least. ``noisy``: degrees that are paid for.
+    It is the least whole degree in every stretch of the grid beyond zero; int64, increasing. 1 at least.
+    ``noisy``: degrees that are paid for.
     """
     low, _ = stretches(grid_of(noisy))
     return np.unique(np.maximum(np.ceil(low[1:]), 1).astype(np.int64)) if len(low) > 1 else np.array([1])
@@ -84,9 +83,8 @@ def thresholds(noisy: np.ndarray) -> np.ndarray:
 def tails_tell(nodes: int, edges: float, nano_epsilon: int) -> bool:
     """Tell whether tail counts are worth their price.
 
-    They are where nodes that may have an edge stand out from their noise.
-
-    By a noisy number of ``edges`` and public facts. Elsewhere the law would follow noise.
+    They are where nodes that may have an edge stand out from their noise. By a noisy number of ``edges`` and
+    public facts. Elsewhere the law would follow noise.
     """
     return nano_epsilon > 0 and min(nodes, 2 * edges) > TOLD * math.sqrt(_variance(nano_epsilon))
 

@@ -31,9 +31,8 @@ class Flipped:
 def balanced(cell: PrivateCell, nano_epsilon: int, count_share: float) -> Flipped:
     """Flip the cell with about as many edges appearing as vanishing.
 
-    It costs ``nano_epsilon`` at most.
-
-    Two reads that add up: the number of edges at ``count_share`` of it, and the flips about that number.
+    It costs ``nano_epsilon`` at most. Two reads that add up: the number of edges at ``count_share`` of it,
+    and the flips about that number.
     """
     count, rest = divide(nano_epsilon, count_share)
     return balanced_about(cell, counts.noisy_count(cell, count), rest)
@@ -42,9 +41,7 @@ def balanced(cell: PrivateCell, nano_epsilon: int, count_share: float) -> Flippe
 def balanced_about(cell: PrivateCell, edges: int, nano_epsilon: int) -> Flipped:
     """Flip the cell about ``edges``, which are public or paid for.
 
-    It costs ``nano_epsilon`` at most.
-
-    About no more than MOST_ABOUT, whatever was told: no more may appear.
+    It costs ``nano_epsilon`` at most. About no more than MOST_ABOUT, whatever was told: no more may appear.
     """
     about = min(edges, MOST_ABOUT)
     flips = Flips.balanced(nano_epsilon // cell.multiplicity, about, slot_count(cell.shape))

@@ -72,9 +72,8 @@ def _between(density: float, add: float, drop: float) -> TrueShare:
 def kept_share(flips: Flips, edges: int, slots: int) -> float:
     """Compute the expected share of true edges in flips' output.
 
-    The release is what came out of the flips.
-
-    m (1 - p_drop) true edges stay and (N - m) p_add false ones appear, of m edges in N slots.
+    The release is what came out of the flips. m (1 - p_drop) true edges stay and (N - m) p_add false ones
+    appear, of m edges in N slots.
     """
     add, drop = chances(flips)
     kept, added = edges * (1 - drop), (slots - edges) * add
@@ -85,10 +84,9 @@ def weighted_share(flips: Flips, edges: int, slots: int) -> float:
     """Compute the expected share of true edges under weighted sampling.
 
     As many slots as there are edges are sampled one by one, without replacement, a slot that came out present
-    with weight w = (1 - p_drop) (1 - p_add) / (p_add p_drop).
-
-    Each slot is drawn once its exponential clock has rung: with probability 1 - e^(-w t) or 1 - e^-t, for the
-    t at which m are drawn in all. So the share is (1 - p_drop) (1 - e^(-w t)) + p_drop (1 - e^-t).
+    with weight w = (1 - p_drop) (1 - p_add) / (p_add p_drop). Each slot is drawn once its exponential clock
+    has rung: with probability 1 - e^(-w t) or 1 - e^-t, for the t at which m are drawn in all. So the share
+    is (1 - p_drop) (1 - e^(-w t)) + p_drop (1 - e^-t).
     """
     add, drop = chances(flips)
     if edges >= slots:
@@ -122,11 +120,9 @@ def kept_shares(
 ) -> dict[str, tuple[float, float]]:
     """Compute :func:`kept_share` of every relation of a plan.
 
-    Its cells are each granted one amount.
-
-    ``flips_for(nano_epsilon, multiplicity, edges, slots)``: the flips of a cell that is granted so much, of
-    which a unit may move ``multiplicity`` slots. ``nodes``: the sizes of the universes. The number of edges
-    is the declared bound or a guess.
+    Its cells are each granted one amount. ``flips_for(nano_epsilon, multiplicity, edges, slots)``: the flips
+    of a cell that is granted so much, of which a unit may move ``multiplicity`` slots. ``nodes``: the sizes
+    of the universes. The number of edges is the declared bound or a guess.
     """
     from core.privacy.accounting.events import pure_nano_epsilon
     from core.privacy.units import edges_of_unit

@@ -1,9 +1,8 @@
 """Sampled graphs that keep declared facts.
 
-These are ``functional``, ``once`` and ``edge_bound``.
-
-What is drawn from noisy numbers breaks declared facts by chance. Edges in surplus are left out by a uniformly
-random choice. Post-processing: read are the drawn edges and the public schema, nothing else.
+These are ``functional``, ``once`` and ``edge_bound``. What is drawn from noisy numbers breaks declared facts
+by chance. Edges in surplus are left out by a uniformly random choice. Post-processing: read are the drawn
+edges and the public schema, nothing else.
 """
 
 from __future__ import annotations
@@ -23,9 +22,8 @@ def drawn_graph(
 ) -> Graph:
     """Build the canonical graph of ``edges`` over these universes.
 
-    It is as far as declared facts allow.
-
-    Nodes have no ids. ``rng`` is used only where a relation declares a fact. O(m log m).
+    It is as far as declared facts allow. Nodes have no ids. ``rng`` is used only where a relation declares a
+    fact. O(m log m).
     """
     graph = Graph.build(schema, {name: NodeTable(size) for name, size in nodes.items()}, edges)
     declared = [each for each in schema.edge_types if each.functional or each.once or each.edge_bound]

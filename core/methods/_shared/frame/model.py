@@ -1,11 +1,9 @@
 """The fitted model of a per-cell method.
 
-It is named noisy columns of every cell, and how to sample from them.
-
-A folder holds ``model.json`` (method, schema, universe sizes, parameters, cells and their column lengths) and
-one Parquet file per column, cell after cell. Each file carries one random salt: the digests of a model's
-files stand in the ledger for good, and where a model holds edges (lazy evidence), nobody may try out graphs
-against them.
+It is named noisy columns of every cell, and how to sample from them. A folder holds ``model.json`` (method,
+schema, universe sizes, parameters, cells and their column lengths) and one Parquet file per column, cell
+after cell. Each file carries one random salt: the digests of a model's files stand in the ledger for good,
+and where a model holds edges (lazy evidence), nobody may try out graphs against them.
 """
 
 from __future__ import annotations
@@ -84,7 +82,10 @@ class StoredCells:
 
 @dataclass(frozen=True)
 class CellsModel(StoredCells, FittedModel):
-    """Paid-for output only: columns, and how each cell is drawn from its own."""
+    """Paid-for columns, and how each cell is sampled.
+
+    Nothing else is kept; each cell is sampled from its own.
+    """
 
     draw: Draw
 
@@ -107,10 +108,8 @@ def drawn_by_cell(
 ) -> Graph:
     """Sample every cell in turn and join them to one graph.
 
-    It is over the universes, aligned by index, without ids.
-
-    ``draw(relation, cell)``: sorted keys, as for :func:`edge_table`. The same ``rng`` state gives the same
-    graph.
+    It is over the universes, aligned by index, without ids. ``draw(relation, cell)``: sorted keys, as for
+    :func:`edge_table`. The same ``rng`` state gives the same graph.
     """
     drawn: dict[str, list[tuple[int | None, np.ndarray]]] = {}
     for done, ((name, step), cell) in enumerate(cells.items()):
@@ -136,9 +135,8 @@ def same_columns(cells: Mapping[CellKey, Columns]) -> dict[CellKey, Columns]:
 def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> EdgeTable:
     """Build one relation's edges from the keys of its steps.
 
-    Keys are ``source * targets + target``, of its steps or only cell.
-
-    Columns are fresh and read-only, int32 where numbers are that small: 8 bytes an edge and no more.
+    Keys are ``source * targets + target``, of its steps or only cell. Columns are fresh and read-only, int32
+    where numbers are that small: 8 bytes an edge and no more.
     """
     edges, last = sum(len(keys) for _, keys in drawn), max((int(keys.max(initial=0)) for _, keys in drawn))
     width = np.int32 if max(last // max(targets, 1), targets) <= np.iinfo(np.int32).max else np.int64

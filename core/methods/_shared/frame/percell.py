@@ -1,9 +1,8 @@
 """The frame of a generator that treats every cell alike.
 
-A cell is a relation and step, and is treated by itself.
-
-A method names two functions: one that pays for a cell's noisy columns, and one that draws a cell's edges from
-them. Plan, loop, model and files are the same for all such methods.
+A cell is a relation and step, and is treated by itself. A method names two functions: one that pays for a
+cell's noisy columns, and one that draws a cell's edges from them. Plan, loop, model and files are the same
+for all such methods.
 """
 
 from __future__ import annotations
@@ -124,16 +123,13 @@ def each_alone(fit: Callable[..., FittedModel]) -> Callable[..., tuple[FittedMod
 class PerCell:
     """A method that treats every cell by itself.
 
-    It is for undirected relations inside one node type, unless it says otherwise.
-
-    ``parts()``: its two functions; imports what they need. ``pay(graph, key, nano_epsilon, params, rng)``
-    pays for the columns of one cell, of a method that looks at public columns too.
-    ``idle(params)``: the parameters that the others leave without effect.
-    ``cell_reads(params, nano_epsilon)``: what every cell of that epsilon pays for a query at least, by its
-    name, in nano-epsilon.
-    ``most_groups(params, nodes)``: between how many groups of nodes edges are counted at most, as parameters
-    and sizes say.
-    ``law()``: how a cell's columns go to other nodes; None: they belong to the nodes that were fitted.
+    It is for undirected relations inside one node type, unless it says otherwise. ``parts()``: its two
+    functions; imports what they need. ``pay(graph, key, nano_epsilon, params, rng)`` pays for the columns of
+    one cell, of a method that looks at public columns too. ``idle(params)``: the parameters that the others
+    leave without effect. ``cell_reads(params, nano_epsilon)``: what every cell of that epsilon pays for a
+    query at least, by its name, in nano-epsilon. ``most_groups(params, nodes)``: between how many groups of
+    nodes edges are counted at most, as parameters and sizes say. ``law()``: how a cell's columns go to other
+    nodes; None: they belong to the nodes that were fitted.
     """
 
     module: str

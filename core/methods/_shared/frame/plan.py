@@ -29,12 +29,10 @@ def parts_of_window(public: PublicFacts) -> int:
 def step_nano_epsilon(public: PublicFacts) -> int:
     """Compute the epsilon of one cell, in nano-epsilon.
 
-    A cell is a relation and step.
-
-    EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window,
-    and one more part for relations without time where both sorts occur, since those count in every window
-    (:func:`parts_of_window`).
-    Raises ``errors.NotAccepted`` when too little is left to divide.
+    A cell is a relation and step. EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: an equal
+    part for each step of a window, and one more part for relations without time where both sorts occur, since
+    those count in every window (:func:`parts_of_window`). Raises ``errors.NotAccepted`` when too little is
+    left to divide.
     """
     share = public.nano_epsilon // (parts_of_window(public) if public.unit is Unit.W_EVENT else 1)
     if share < SMALLEST_STEP_NANO_EPSILON:
@@ -68,9 +66,8 @@ def require_parts(nano_epsilon: int, parts: int, field: str) -> None:
 def together_nano_epsilon(public: PublicFacts, relation: str) -> int:
     """Compute a charged cell's budget for a relation's joint reads.
 
-    They are of all its steps together; in nano-epsilon.
-
-    As :func:`cell_nano_epsilon`; under PAIR, where one cell is charged for all, the parts of all its cells.
+    They are of all its steps together; in nano-epsilon. As :func:`cell_nano_epsilon`; under PAIR, where one
+    cell is charged for all, the parts of all its cells.
     """
     cells = public.schema.steps_of(relation) if public.unit is Unit.PAIR else (None,)
     return cell_nano_epsilon(public) * len(cells)
@@ -79,14 +76,12 @@ def together_nano_epsilon(public: PublicFacts, relation: str) -> int:
 def besides(public: PublicFacts, *own: Event) -> tuple[Event, ...]:
     """List what a cell pays for outside solved noise.
 
-    It is ``own`` events, and other reads' epsilon.
-
-    With noise that keeps all of this to ``public.whole_nano_epsilon`` and delta, the job is (epsilon, delta)
-    however that pure epsilon is split up, and whatever is asked with it once the rest is known: pure epsilons
-    of a cell are added before they are composed, and composition is adaptive
-    (:mod:`core.privacy.accounting.accountant`). Were it left out, the cell could cost a little more in all
-    than the sum of both: a pure event adds no more than its epsilon to a guarantee, but to a bound on one it
-    may.
+    It is ``own`` events, and other reads' epsilon. With noise that keeps all of this to
+    ``public.whole_nano_epsilon`` and delta, the job is (epsilon, delta) however that pure epsilon is split
+    up, and whatever is asked with it once the rest is known: pure epsilons of a cell are added before they
+    are composed, and composition is adaptive (:mod:`core.privacy.accounting.accountant`). Were it left out,
+    the cell could cost a little more in all than the sum of both: a pure event adds no more than its epsilon
+    to a guarantee, but to a bound on one it may.
     """
     return (*own, Pure(public.beside_nano_epsilon, "beside")) if public.beside_nano_epsilon else own
 

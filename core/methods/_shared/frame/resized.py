@@ -27,9 +27,7 @@ Law = Callable[["Columns", np.ndarray], "Columns"]
 def repeated(count: int, wanted: int, rng: Rng) -> np.ndarray:
     """Choose which nodes to repeat: ``wanted`` of ``count``, sorted.
 
-    Each is repeated as often as any, or once more.
-
-    Which are repeated once more is chance.
+    Each is repeated as often as any, or once more. Which are repeated once more is chance.
     """
     whole, rest = divmod(wanted, count)
     return np.sort(np.concatenate([np.tile(np.arange(count), whole), rng.permutation(count)[:rest]]))

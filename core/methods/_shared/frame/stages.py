@@ -1,10 +1,9 @@
 """Stages: what a method samples in addition to edges.
 
-Each is paid for with its own share of an edge's epsilon.
-
-A stage says what its share is called, what it adds to the plan, and what is paid for once the structure's
-model is fitted. :func:`staged` makes of a method of edges one with stages: the first named is the outermost,
-so that it takes its share of epsilon first and pays last.
+Each is paid for with its own share of an edge's epsilon. A stage says what its share is called, what it adds
+to the plan, and what is paid for once the structure's model is fitted. :func:`staged` makes of a method of
+edges one with stages: the first named is the outermost, so that it takes its share of epsilon first and pays
+last.
 """
 
 from __future__ import annotations
@@ -146,13 +145,12 @@ class Stage(ABC):
     def planned(self, structure: PrivacyPlan, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Add its reads to the plan of the structure.
 
-        That was made of what it leaves of epsilon.
-
-        Costs of two pure plans add up at most, whatever the unit. A structure with a delta has solved for its
-        noise with the stage's epsilon in the cell (:func:`core.methods._shared.frame.plan.besides`), so
-        that the accountant's conversion of both together keeps to the job's epsilon and delta: under EDGE and
-        EVENT, where that is one cell's, and under NODE, where it is the whole graph's. Raises
-        NotAccepted where the share could change nothing, or for a structure that it cannot stand beside.
+        That was made of what it leaves of epsilon. Costs of two pure plans add up at most, whatever the unit.
+        A structure with a delta has solved for its noise with the stage's epsilon in the cell
+        (:func:`core.methods._shared.frame.plan.besides`), so that the accountant's conversion of both
+        together keeps to the job's epsilon and delta: under EDGE and EVENT, where that is one cell's, and
+        under NODE, where it is the whole graph's. Raises NotAccepted where the share could change nothing, or
+        for a structure that it cannot stand beside.
         """
         idle = self.share.why_idle(public)
         require_heeded(params, [Idle((self.field,), idle)] if idle else [])

@@ -1,9 +1,8 @@
 """The compiled pairing of ends and packing of edges.
 
-It is a part of :mod:`core.methods._shared.matching.exact`.
-
-Edges stand block after block: those of one block have left ends of its row's label and right ends of its
-column's. Nodes are int32, 8 bytes an edge for both ends.
+It is a part of :mod:`core.methods._shared.matching.exact`. Edges stand block after block: those of one block
+have left ends of its row's label and right ends of its column's. Nodes are int32, 8 bytes an edge for both
+ends.
 """
 
 from __future__ import annotations

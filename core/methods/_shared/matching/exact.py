@@ -1,10 +1,8 @@
 """Simple graphs of prescribed degrees and block totals.
 
-Degrees are integers, and edge ends are matched at random.
-
-A configuration model that stays simple: ends are paired at random, and what would be a loop or a repeat is
-worked in by swaps with placed edges that have an end of the same label, which keep all degrees and totals.
-Reads noisy values only.
+Degrees are integers, and edge ends are matched at random. A configuration model that stays simple: ends are
+paired at random, and what would be a loop or a repeat is worked in by swaps with placed edges that have an
+end of the same label, which keep all degrees and totals. Reads noisy values only.
 """
 
 from __future__ import annotations
@@ -67,10 +65,9 @@ def matched(
 def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
     """Add edges where nodes lack some of their ``degrees``.
 
-    They are added to ``keys``; sorted keys, a simple graph.
-
-    For ends that no block had room for: they are paired at random, and change ends with any edge of ``keys``
-    where the pair is taken. ``keys``: sorted, of a simple graph; ``degrees``: integers (n,). O(m).
+    They are added to ``keys``; sorted keys, a simple graph. For ends that no block had room for: they are
+    paired at random, and change ends with any edge of ``keys`` where the pair is taken. ``keys``: sorted, of
+    a simple graph; ``degrees``: integers (n,). O(m).
     """
     from core.methods._shared.matching import ends
     from core.methods._shared.matching.swapping import joined

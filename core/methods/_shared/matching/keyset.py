@@ -1,9 +1,7 @@
 """A set of non-negative int64 keys for compiled code.
 
-Open addressing, linear probing, deletion by shifting.
-
-The table is an array whose length is a power of two; EMPTY marks a free place. At most half full by
-construction, so that a look-up takes about two probes.
+Open addressing, linear probing, deletion by shifting. The table is an array whose length is a power of two;
+EMPTY marks a free place. At most half full by construction, so that a look-up takes about two probes.
 """
 
 from __future__ import annotations

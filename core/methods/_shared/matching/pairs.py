@@ -34,9 +34,8 @@ def triangle(rank: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def distinct(wanted: np.ndarray, room: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
     """Sample ``wanted[i]`` distinct ranks below ``room[i]`` for every block.
 
-    They are uniform: (block, rank), by block.
-
-    In blocks more than half full, the ranks that are left out are drawn. O(wanted log wanted).
+    They are uniform: (block, rank), by block. In blocks more than half full, the ranks that are left out are
+    drawn. O(wanted log wanted).
     """
     crowded = 2 * wanted > room
     few = np.where(crowded, room - wanted, wanted)

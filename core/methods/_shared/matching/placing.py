@@ -27,13 +27,11 @@ def place(
 ) -> np.ndarray:
     """Place edges and tell which stand in the end.
 
-    They are (left[i], right[i]); bool (edges,). Changes both arrays.
-
-    The first ``done`` edges stand from the start and, with ``taken``, make a simple graph. The others are
-    placed in order where they are neither loop nor repeat. One that is: it changes ends with an edge that
-    stands, chosen at random among those with an end of its own label, ``tries`` times at most in each of
-    ``sweeps``. ``slot_label`` (2, edges): the labels of left and right ends; swaps keep them, so totals
-    between labels stay.
+    They are (left[i], right[i]); bool (edges,). Changes both arrays. The first ``done`` edges stand from the
+    start and, with ``taken``, make a simple graph. The others are placed in order where they are neither loop
+    nor repeat. One that is: it changes ends with an edge that stands, chosen at random among those with an
+    end of its own label, ``tries`` times at most in each of ``sweeps``. ``slot_label`` (2, edges): the labels
+    of left and right ends; swaps keep them, so totals between labels stay.
     """
     edges = left.size
     table = table_for(edges + taken.size)

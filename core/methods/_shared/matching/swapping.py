@@ -1,11 +1,9 @@
 """The compiled part that inserts repeats by swaps.
 
-It is of :mod:`core.methods._shared.matching.exact`.
-
-The graph as it stands is ``base``, sorted keys, less those ``gone``, and those ``added``; both are sets of
-:mod:`core.methods._shared.matching.keyset` and small beside it. ``taken``: sorted keys that no edge may
-have. ``edges``: (left ends, right ends, number of nodes), block after block; ``blocks``: (where each begins
-and the last one ends, row, column).
+It is of :mod:`core.methods._shared.matching.exact`. The graph as it stands is ``base``, sorted keys, less
+those ``gone``, and those ``added``; both are sets of :mod:`core.methods._shared.matching.keyset` and small
+beside it. ``taken``: sorted keys that no edge may have. ``edges``: (left ends, right ends, number of nodes),
+block after block; ``blocks``: (where each begins and the last one ends, row, column).
 """
 
 from __future__ import annotations
@@ -61,11 +59,9 @@ def worked_in(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make the edges stand that can.
 
-    Returned are (gone, added), the keys that leave and join ``base``. Changes all ends.
-
-    Keys come in no order. One that may not stand: it changes ends with an edge that stands, chosen at random
-    among those with an end of its own label; labels, so block totals, stay. ``chances``: (tries in a sweep,
-    sweeps), at most.
+    Returned are (gone, added), the keys that leave and join ``base``. Changes all ends. Keys come in no
+    order. One that may not stand: it changes ends with an edge that stands, chosen at random among those with
+    an end of its own label; labels, so block totals, stay. ``chances``: (tries in a sweep, sweeps), at most.
     """
     tries, sweeps = chances
     waiting = stands.size - int(stands.sum())
@@ -89,11 +85,10 @@ def joined(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make further edges stand that can.
 
-    Returned are (gone, added), keys that leave and join ``base``, in no order.
-
-    One that is a loop or a repeat changes ends with a random edge that stands; all edges are of one label.
-    ``base`` is not unpacked: an edge of it that changed ends once is left alone from then on. ``chances``:
-    (tries in a sweep, sweeps), at most. Changes all ends of ``edges``.
+    Returned are (gone, added), keys that leave and join ``base``, in no order. One that is a loop or a repeat
+    changes ends with a random edge that stands; all edges are of one label. ``base`` is not unpacked: an edge
+    of it that changed ends once is left alone from then on. ``chances``: (tries in a sweep, sweeps), at most.
+    Changes all ends of ``edges``.
     """
     left, right, nodes = edges
     tries, sweeps = chances

@@ -1,9 +1,7 @@
 """Mixing in a relation between two node types.
 
-The read, and what either side learns from it.
-
-Post-processing but for the read itself (:mod:`core.privacy.reads.mixing_between`), of which caps, groups and
-budgets are public or paid for.
+The read, and what either side learns from it. Post-processing but for the read itself
+(:mod:`core.privacy.reads.mixing_between`), of which caps, groups and budgets are public or paid for.
 """
 
 from __future__ import annotations

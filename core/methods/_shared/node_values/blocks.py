@@ -1,8 +1,7 @@
 """Labels that combine a community and a group of values.
 
-The community was read from edges, or is public.
-
-Post-processing: paid or public labels, paid blocks, and paid shares of mixing.
+The community was read from edges, or is public. Post-processing: paid or public labels, paid blocks, and paid
+shares of mixing.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Edge ends by group of values, and shares to match.
 
-Values are dealt by these so that groups have their ends.
-
-Post-processing of paid numbers. Classes are of noisy degrees, within which values go with degree less than
-they do in truth. The margins of the mixing matrix tell better how many ends each group has, once put right
-for its cap: an edge between nodes of d and d' edges is among the first ``cap`` of both with a chance of about
-min(1, cap / max(d, d')), as both ends go by the same order of edges. Where noise or the cap leaves little of
-that, values are dealt as the classes say.
+Values are dealt by these so that groups have their ends. Post-processing of paid numbers. Classes are of
+noisy degrees, within which values go with degree less than they do in truth. The margins of the mixing matrix
+tell better how many ends each group has, once put right for its cap: an edge between nodes of d and d' edges
+is among the first ``cap`` of both with a chance of about min(1, cap / max(d, d')), as both ends go by the
+same order of edges. Where noise or the cap leaves little of that, values are dealt as the classes say.
 """
 
 from __future__ import annotations

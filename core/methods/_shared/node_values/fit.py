@@ -108,10 +108,9 @@ class _Table(NamedTuple):
 def labelled(kinds: Mapping[str, Rows], meetings: Mapping[str, Meeting], rng: Rng) -> Labelled:
     """Pay for attributes and mixing, and deal every node values.
 
-    Attributes are of node types, by name; mixing is who meets whom.
-
-    A type that is at an end of a relation, but not among ``kinds``, has no values, and is one group.
-    ``rng`` makes choices that are independent of the graph. O(n + m log m + groups^2).
+    Attributes are of node types, by name; mixing is who meets whom. A type that is at an end of a relation,
+    but not among ``kinds``, has no values, and is one group. ``rng`` makes choices that are independent of
+    the graph. O(n + m log m + groups^2).
     """
     tables = {name: _nodes_by_value(rows, _along(meetings, name)) for name, rows in kinds.items()}
     learnt: dict[str, list[Told | OneSide]] = {name: [] for name in kinds}
@@ -152,10 +151,9 @@ def labelled(kinds: Mapping[str, Rows], meetings: Mapping[str, Meeting], rng: Rn
 def dealt_alone(rows: Rows, rng: Rng) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Pay for a type's attributes separately, and deal values.
 
-    All that its rows may spend is spent, and every node has values.
-
-    Returns the bin of every node by attribute, and the group of each bin of the first one. Classes are the
-    communities, where there is room for them.
+    All that its rows may spend is spent, and every node has values. Returns the bin of every node by
+    attribute, and the group of each bin of the first one. Classes are the communities, where there is room
+    for them.
     """
     table, (first, *others) = _nodes_by_value(rows, ()), rows.names
     values = {first: dealt(table.by_class, table.classes, rng)}
@@ -249,9 +247,8 @@ def _following(
 def node_classes(degrees: np.ndarray, communities: np.ndarray, bins: int, nano_epsilon: int) -> np.ndarray:
     """Divide nodes into classes that the table's noise allows.
 
-    There are as many as can be; int64 (n,), from 0 on.
-
-    By community where there is room for all, and by paid degree.
+    There are as many as can be; int64 (n,), from 0 on. By community where there is room for all, and by paid
+    degree.
     """
     room = len(degrees) * nano_epsilon / NANO / (ROW_MOVES * NODES_A_CELL * bins)
     count = int(communities.max()) + 1
@@ -274,10 +271,8 @@ def conditional(noisy: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray
 def dealt(shares: np.ndarray, classes: np.ndarray, rng: Rng) -> np.ndarray:
     """Deal every node a bin, in proportion to class shares.
 
-    In each class there are about as many of each as its shares say; int64.
-
-    What is rounded in one class is made up for in the next: all together each bin has its number, or a few
-    more or less.
+    In each class there are about as many of each as its shares say; int64. What is rounded in one class is
+    made up for in the next: all together each bin has its number, or a few more or less.
     """
     found = np.empty(len(classes), dtype=np.int64)
     order = np.argsort(classes, kind="stable")
@@ -301,10 +296,8 @@ def cap_for(
 ) -> int:
     """Choose how many edges of a node count.
 
-    More tell more, and make more noise. From paid degrees alone.
-
-    Nothing is gained below the cap at which the edges' budget decides how much noise there is.
-    ``multiplicity``: edges that a cell is charged for.
+    More tell more, and make more noise. From paid degrees alone. Nothing is gained below the cap at which the
+    edges' budget decides how much noise there is. ``multiplicity``: edges that a cell is charged for.
     """
     moved = EDGE_MOVES * multiplicity
     least = max(1, -(-moved * row_nano_epsilon // (ROW_MOVES * edge_nano_epsilon)))

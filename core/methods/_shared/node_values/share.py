@@ -57,9 +57,8 @@ def carrying(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[NodeType
 def mixed_along(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[EdgeType, ...]:
     """List the relations that link values at their ends.
 
-    They are among ``edge_types``; one end at least has some, and not vectors alone.
-
-    Not a relation between two types that gives each source one target: its edges do not exchange their ends.
+    They are among ``edge_types``; one end at least has some, and not vectors alone. Not a relation between
+    two types that gives each source one target: its edges do not exchange their ends.
     """
     kinds = {kind.name for kind in carrying(schema, edge_types) if synthesised(kind)}
     return tuple(
@@ -121,9 +120,8 @@ def _require_of_persons(public: PublicFacts) -> None:
 def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
     """List the reads of protected node attributes.
 
-    A unit of edges may spend ``nano_epsilon`` on them.
-
-    Under NODE a row is part of the person, whose reads all name the whole graph and add up: one allotment.
+    A unit of edges may spend ``nano_epsilon`` on them. Under NODE a row is part of the person, whose reads
+    all name the whole graph and add up: one allotment.
 
     Under EDGE and EVENT a plan costs what its dearest cell does, as neighbours differ in one edge or in one
     row: every cell of the relations of a type that has some pays all of it, and the type's rows may cost all

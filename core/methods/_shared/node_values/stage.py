@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 class NodeValueStage(Stage):
     """Protected attributes of nodes, sampled with the edges.
 
-    Labels, and who meets whom, are inside the method's own sampling.
-
-    ``mixing()``: how the method's model takes groups; imports what it needs.
+    Labels, and who meets whom, are inside the method's own sampling. ``mixing()``: how the method's model
+    takes groups; imports what it needs.
     """
 
     share: ClassVar[Share] = value_share
@@ -63,9 +62,8 @@ class NodeValueStage(Stage):
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
         """List the least that a row pays for its tables.
 
-        They are the tables of its attributes, for each node type.
-
-        Edges by their ends' values are left out: their noise follows from a cap that paid degrees set.
+        They are the tables of its attributes, for each node type. Edges by their ends' values are left out:
+        their noise follows from a cap that paid degrees set.
         """
         return _row_reads(plan, schema)
 
@@ -86,9 +84,12 @@ class NodeValueStage(Stage):
 
 @dataclass(frozen=True)
 class LabelledModel(FittedModel):
-    """A fitted model that draws edges by groups of nodes, and the bin of every node's value: a cell for each
-    attribute, (node type, its place among those that are synthesised). A vector's comes after them: the group
-    of every node, and the shares of each group's numbers."""
+    """A model that samples edges by groups of nodes.
+
+    It is a fitted one, with the bin of every node's value: a cell for each attribute, (node type, its place
+    among those that are synthesised). A vector's comes after them: the group of every node, and the shares of
+    each group's numbers.
+    """
 
     structure: FittedModel
     values: StoredCells

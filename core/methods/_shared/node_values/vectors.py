@@ -1,11 +1,10 @@
 """Protected vectors of nodes, as binned marginals by group.
 
-How often each number lies in which bin, by group of the first other attribute.
-
-One read a vector (:meth:`core.privacy.reads.node_values.NodeValueReads.vectors`). Of a group's noisy counts
-that which adds up is kept, so that of many rare numbers the noise does not become numbers; then each group is
-drawn towards all groups together, by as much of what sets it apart as noise explains (James and Stein). How a
-vector's numbers go together is kept as far as groups tell.
+How often each number lies in which bin, by group of the first other attribute. One read a vector
+(:meth:`core.privacy.reads.node_values.NodeValueReads.vectors`). Of a group's noisy counts that which adds up
+is kept, so that of many rare numbers the noise does not become numbers; then each group is drawn towards all
+groups together, by as much of what sets it apart as noise explains (James and Stein). How a vector's numbers
+go together is kept as far as groups tell.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Log odds gained by pairs of groups above chance.
 
-Post-processing.
-
-A relation's first step holds ``group`` int32 (n,), the group of every node, and ``affinity`` float64 (k k,),
-what a pair of groups gains; between two node types ``group`` of the sources, ``target_group`` of the targets,
-and ``affinity`` (source groups * target groups,). The chain's law over graphs with the paid degrees is then
-that of a block model: uniform but for these odds. A pair has one edge at most, so that nodes of many edges
-soon know all of a small group: the odds are those of a model of single pairs, by groups and degrees, in which
-groups meet as was read.
+Post-processing. A relation's first step holds ``group`` int32 (n,), the group of every node, and ``affinity``
+float64 (k k,), what a pair of groups gains; between two node types ``group`` of the sources, ``target_group``
+of the targets, and ``affinity`` (source groups * target groups,). The chain's law over graphs with the paid
+degrees is then that of a block model: uniform but for these odds. A pair has one edge at most, so that nodes
+of many edges soon know all of a small group: the odds are those of a model of single pairs, by groups and
+degrees, in which groups meet as was read.
 """
 
 from __future__ import annotations

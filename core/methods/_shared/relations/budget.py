@@ -88,11 +88,10 @@ def _divided(shape: Shape, nano_epsilon: int, multiplicity: int, params: Anchore
 def degree_share(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredParams) -> float:
     """Return the share of degrees.
 
-    It is the caller's, or the rule's for the evidence's strength.
-
-    The strength is that of :mod:`core.methods._shared.flips.worth`. From WORTH on evidence gets
-    1 - LEAST_SHARE; beyond ENOUGH times the log odds it needs no more. The static recipe has a fixed share
-    from WORTH on. A functional relation with time has no chain, as its sources have one target each.
+    It is the caller's, or the rule's for the evidence's strength. The strength is that of
+    :mod:`core.methods._shared.flips.worth`. From WORTH on evidence gets 1 - LEAST_SHARE; beyond ENOUGH times
+    the log odds it needs no more. The static recipe has a fixed share from WORTH on. A functional relation
+    with time has no chain, as its sources have one target each.
     """
     if params.evidence == "none" or targets_once(shape.edge_type):
         return 1.0
@@ -126,8 +125,7 @@ def proposals_for(edges: int, per_edge: float) -> int:
 def is_static(shape: Shape, params: AnchoredParams) -> bool:
     """Tell whether the static recipe fits the cell.
 
-    It is :mod:`core.methods._shared.relations.static`. A public rule.
-
-    It looks at every slot of its evidence, so that lazy evidence goes by the chain, as in any other cell.
+    It is :mod:`core.methods._shared.relations.static`. A public rule. It looks at every slot of its evidence,
+    so that lazy evidence goes by the chain, as in any other cell.
     """
     return not shape.edge_type.temporal and params.evidence not in ("none", "lazy") and small(shape)

@@ -1,10 +1,9 @@
 """The compiled sets of columns, one for each row.
 
-A part of :mod:`core.methods._shared.relations.static`.
-
-A row's set S has log weight sum of (offset[column] + ratio where the row marks the column) over S, plus
-``weights[size of S]``. With independent coins of these odds, the number of chosen columns has a law that is
-found column by column (Poisson-binomial); given the number, columns are decided from the last to the first.
+A part of :mod:`core.methods._shared.relations.static`. A row's set S has log weight sum of (offset[column] +
+ratio where the row marks the column) over S, plus ``weights[size of S]``. With independent coins of these
+odds, the number of chosen columns has a law that is found column by column (Poisson-binomial); given the
+number, columns are decided from the last to the first.
 """
 
 from __future__ import annotations
@@ -110,9 +109,7 @@ def drawn(
 ) -> np.ndarray:
     """Sample ``sizes[row]`` columns for each row, by its law.
 
-    The result is bool (rows, columns).
-
-    Where a row has no set of its size, it gets a smaller one.
+    The result is bool (rows, columns). Where a row has no set of its size, it gets a smaller one.
     """
     rows, columns = marked.shape
     table, chance = np.empty((columns + 1, sizes.max() + 1)), np.empty(columns)

@@ -42,10 +42,8 @@ class Relation:
     def draw(self, columns: Columns, rng: Rng) -> np.ndarray:
         """Sample the next step.
 
-        The result is sorted int64 keys, ``source * targets + target`` or ``low * n + high``.
-
-        As many edges as the paid count, fewer only where the declared facts leave no room. Expected
-        O(m log m + proposals).
+        The result is sorted int64 keys, ``source * targets + target`` or ``low * n + high``. As many edges as
+        the paid count, fewer only where the declared facts leave no room. Expected O(m log m + proposals).
         """
         if not len(columns.get("count", ())):
             return static.draw(columns, self._shape, self._params.proposals_per_edge, rng)

@@ -37,12 +37,10 @@ def fit_relation(
 ) -> list[Columns]:
     """Pay for the columns of every step of one relation.
 
-    Each costs ``nano_epsilon`` at most.
-
-    By the static recipe: its own columns. Otherwise ``count`` int64 (1,); ``source_degrees`` and
-    ``target_degrees`` int64, which sum to the count (undirected: the first alone, to twice the count); and
-    the columns of :mod:`core.methods._shared.slots.evidence` where evidence is paid for.
-    ``steps_together``: which nodes are active in a step is told from all steps
+    Each costs ``nano_epsilon`` at most. By the static recipe: its own columns. Otherwise ``count`` int64
+    (1,); ``source_degrees`` and ``target_degrees`` int64, which sum to the count (undirected: the first
+    alone, to twice the count); and the columns of :mod:`core.methods._shared.slots.evidence` where evidence
+    is paid for. ``steps_together``: which nodes are active in a step is told from all steps
     (:mod:`core.methods._shared.degrees.active_steps`).
     """
     shape = cells[0].shape
@@ -109,9 +107,8 @@ def fit_relation(
 def paid_count(count: int, noisy: dict[str, np.ndarray], budget: Shares, ceiling: int) -> int:
     """Combine all edge-count reads by precision.
 
-    The result is an integer in 0..``ceiling``.
-
-    Each side's noisy degrees sum to it too (undirected: to twice it), with the noise of as many values.
+    The result is an integer in 0..``ceiling``. Each side's noisy degrees sum to it too (undirected: to twice
+    it), with the noise of as many values.
     """
     weights = [float(budget.count) ** 2]
     guesses = [float(count)]

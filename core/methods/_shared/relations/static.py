@@ -1,13 +1,12 @@
 """The static recipe: a posterior for each row.
 
-It is for a relation without time whose every slot can be looked at.
-
-Rows are the nodes of one side (the source of a functional relation, else the larger side), columns those of
-the other. Paid for: the columns' degrees, how many rows have how many columns, and, where it could tell true
-pairs from false ones, symmetric randomised response on all slots. A row's set of columns is drawn from its
-posterior: a law of its size, and the evidence on every slot. Offsets of the columns are fitted so that the
-expected column degrees are the paid ones; what chance leaves is put right by single moves, and where there is
-evidence a degree-preserving chain has the last word.
+It is for a relation without time whose every slot can be looked at. Rows are the nodes of one side (the
+source of a functional relation, else the larger side), columns those of the other. Paid for: the columns'
+degrees, how many rows have how many columns, and, where it could tell true pairs from false ones, symmetric
+randomised response on all slots. A row's set of columns is drawn from its posterior: a law of its size, and
+the evidence on every slot. Offsets of the columns are fitted so that the expected column degrees are the paid
+ones; what chance leaves is put right by single moves, and where there is evidence a degree-preserving chain
+has the last word.
 """
 
 from __future__ import annotations
@@ -42,13 +41,11 @@ _STEEPEST = 2.0  # the most that an offset moves in a round
 def fit(cell: PrivateCell, budget: StaticShares, rng: Rng, *, deconvolve: bool = True) -> Columns:
     """Pay for the recipe's columns, within ``budget``.
 
-    It costs what that sums to at most; paid-for output only.
-
-    The evidence, where it has a share; ``column_degree`` int64, fitted to the noisy ones; ``sizes`` float64:
-    the law of a row's number of columns, from 0 on. ``deconvolve=False`` only cuts noisy numbers to what is
-    possible. Needs a cell that is small, see :mod:`core.methods._shared.relations.small`. Sensitivities:
-    column degrees 1, the histogram of row degrees 2 (a functional relation's follows from the column
-    degrees); slots: see the evidence.
+    It costs what that sums to at most; paid-for output only. The evidence, where it has a share;
+    ``column_degree`` int64, fitted to the noisy ones; ``sizes`` float64: the law of a row's number of
+    columns, from 0 on. ``deconvolve=False`` only cuts noisy numbers to what is possible. Needs a cell that is
+    small, see :mod:`core.methods._shared.relations.small`. Sensitivities: column degrees 1, the histogram of
+    row degrees 2 (a functional relation's follows from the column degrees); slots: see the evidence.
     """
     shape = cell.shape
     rows, columns = sides(shape)
@@ -81,7 +78,6 @@ def draw(columns: Columns, shape: Shape, proposals_per_edge: float, rng: Rng) ->
     """Sample one cell.
 
     The result is sorted int64 keys ``source * target_count + target``; the same ``rng`` state, the same keys.
-
     Column degrees are those of the fit, wherever the rows' sizes leave room. O(rounds * slots * size of the
     largest row + proposals).
     """
@@ -117,10 +113,8 @@ def fitted_offsets(
 ) -> np.ndarray:
     """Fit columns' log odds to the ``wanted`` expected degrees.
 
-    The result is float64 (columns,).
-
-    Newton's steps on each column by itself, shortened where they grow: sizes of rows tie the columns
-    together.
+    The result is float64 (columns,). Newton's steps on each column by itself, shortened where they grow:
+    sizes of rows tie the columns together.
     """
     from core.methods._shared.relations.column_sets import expected
 

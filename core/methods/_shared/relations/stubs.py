@@ -1,9 +1,8 @@
 """Cells with prescribed degrees, by matching edge ends.
 
-They are matched at random, and what collides is worked in by swaps.
-
-A sided cell (bipartite or directed) is matched as an undirected graph over both sides, its sources labelled 0
-and its targets 1: swaps keep labels, so every edge keeps a source and a target. Reads noisy values only.
+They are matched at random, and what collides is worked in by swaps. A sided cell (bipartite or directed) is
+matched as an undirected graph over both sides, its sources labelled 0 and its targets 1: swaps keep labels,
+so every edge keeps a source and a target. Reads noisy values only.
 """
 
 from __future__ import annotations
@@ -29,12 +28,10 @@ def matched(
 ) -> np.ndarray:
     """Match a simple cell of these degrees, where possible.
 
-    The result is sorted int64 keys ``source * targets + target``.
-
-    Integers (sources,) and (targets,), upper bounds; ends in excess on one side stay unused, at random. An
-    undirected cell has one vector, ``target_degrees`` is None, and its keys are ``low * n + high``.
-    ``taken``: sorted keys that must not be used, as a pair of another step where a pair occurs once over
-    time. Expected O(m log m).
+    The result is sorted int64 keys ``source * targets + target``. Integers (sources,) and (targets,), upper
+    bounds; ends in excess on one side stay unused, at random. An undirected cell has one vector,
+    ``target_degrees`` is None, and its keys are ``low * n + high``. ``taken``: sorted keys that must not be
+    used, as a pair of another step where a pair occurs once over time. Expected O(m log m).
     """
     frame = _Frame(shape)
     degrees = frame.degrees(source_degrees, target_degrees)

@@ -1,13 +1,12 @@
 """Triangles of a large graph, added by dense groups.
 
-These give most of them at once: nodes of like degree and one circle, densely linked.
-
-The affinity blocks of BTER (Seshadhri, Kolda and Pinar, "Community structure and scale-free collections of
-Erdős-Rényi graphs", Physical Review E 85, 2012), put into a graph that has its degrees and block totals
-already: two edges are given up for one in a group, as :mod:`core.methods._shared.rewiring.triangles` moves
-them. Which share of its edges a node of degree d has in its group follows from a law of clustering
-coefficients, A d^-b: A brings the triangles and b the damped sum of clustering. Both grow with the groups by
-formula; what the graph has beside is estimated from random paths of length two, between rounds of groups.
+These give most of them at once: nodes of like degree and one circle, densely linked. The affinity blocks of
+BTER (Seshadhri, Kolda and Pinar, "Community structure and scale-free collections of Erdős-Rényi graphs",
+Physical Review E 85, 2012), put into a graph that has its degrees and block totals already: two edges are
+given up for one in a group, as :mod:`core.methods._shared.rewiring.triangles` moves them. Which share of its
+edges a node of degree d has in its group follows from a law of clustering coefficients, A d^-b: A brings the
+triangles and b the damped sum of clustering. Both grow with the groups by formula; what the graph has beside
+is estimated from random paths of length two, between rounds of groups.
 
 Groups alone leave a graph with fewer communities than moves do, which link nodes of a circle one by one. So
 edges are gathered into circles first, in proportion to those that groups will have.
@@ -83,9 +82,8 @@ class Standing:
 class Grouping:
     """Groups put into ``rows`` that were made with ``falling``.
 
-    ``weight`` (n,): of a triangle's corners, the same for nodes of one degree.
-
-    ``rows.closed`` says from here on which entries are of edges in groups.
+    ``weight`` (n,): of a triangle's corners, the same for nodes of one degree. ``rows.closed`` says from here
+    on which entries are of edges in groups.
     """
 
     def __init__(self, rows: Rows, weight: np.ndarray, rng: Rng) -> None:

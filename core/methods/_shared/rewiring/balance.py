@@ -1,10 +1,9 @@
 """Compiled moves that balance triangles and clustering.
 
-They bring the number of triangles and the damped sum of clustering to their aims together.
-
-Graphs and arguments are those of :mod:`core.methods._shared.rewiring.moves`. A triangle counts one in the
-first number, and in the second as much as its three corners weigh. Moves that add triangles and moves that
-lose some take turns; one is made if both relative misses together become smaller.
+They bring the number of triangles and the damped sum of clustering to their aims together. Graphs and
+arguments are those of :mod:`core.methods._shared.rewiring.moves`. A triangle counts one in the first number,
+and in the second as much as its three corners weigh. Moves that add triangles and moves that lose some take
+turns; one is made if both relative misses together become smaller.
 """
 
 from __future__ import annotations
@@ -37,10 +36,8 @@ def balance(
 ) -> tuple[Int, float, int]:
     """Bring triangles and clustering near their aims.
 
-    Returned are both, and the proposals made.
-
-    Where clustering is lacking triangles are closed at any node, as those of few edges weigh the most;
-    otherwise at an end of any edge.
+    Returned are both, and the proposals made. Where clustering is lacking triangles are closed at any node,
+    as those of few edges weigh the most; otherwise at an end of any edge.
     """
     start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products

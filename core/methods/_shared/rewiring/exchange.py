@@ -48,9 +48,8 @@ def weighed(
 ) -> tuple[Int, float, float]:
     """Weigh what a move gains.
 
-    That is triangles, what their corners weigh by ``weight`` (n,), and what those of (x, y) do.
-
-    Triangles are IMPOSSIBLE where a and b are linked.
+    That is triangles, what their corners weigh by ``weight`` (n,), and what those of (x, y) do. Triangles are
+    IMPOSSIBLE where a and b are linked.
     """
     start, others, closed = rows[0], rows[1], rows[5]
     x, y, a, b, place_a, place_b = move

@@ -132,10 +132,8 @@ def filled(
 ) -> tuple[int, int]:
     """Link the nodes of each group, with its probability.
 
-    Returned are the edges put in, about ``most`` at most, and the product sum.
-
-    x and y, of one label, not linked: (x, a) and (y, b), in no group, become (x, y) and (a, b), where a or b
-    has that label too.
+    Returned are the edges put in, about ``most`` at most, and the product sum. x and y, of one label, not
+    linked: (x, a) and (y, b), in no group, become (x, y) and (a, b), where a or b has that label too.
     """
     start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     (members, begin, odds), (product, aim, band, steer) = groups, products
@@ -168,10 +166,8 @@ def gathered(rows: Arrays, products: Products, wanted: int, tries: int, rng: Gen
     """Link nodes of one circle in place of two's.
 
     It does so until there are ``wanted`` more such edges; returned are the product sum and the tries made,
-    ``tries`` at most.
-
-    x and y, of one circle, not linked: (x, a) and (y, b), which leave it, become (x, y) and (a, b), where a
-    or b has their label; a and b of one circle too where y's row has such a b.
+    ``tries`` at most. x and y, of one circle, not linked: (x, a) and (y, b), which leave it, become (x, y)
+    and (a, b), where a or b has their label; a and b of one circle too where y's row has such a b.
     """
     start, others, back, _, labels, _, circles, _, begin = rows
     (product, aim, band, steer), gained, made = products, 0, 0

@@ -1,8 +1,7 @@
 """Laws of clustering by degree, and their expected triangles.
 
-They are those that groups by such a law bring, by formula.
-
-A law: the coefficients e^s d^-b of nodes of degree d. For :mod:`core.methods._shared.rewiring.groups`.
+They are those that groups by such a law bring, by formula. A law: the coefficients e^s d^-b of nodes of
+degree d. For :mod:`core.methods._shared.rewiring.groups`.
 """
 
 from __future__ import annotations
@@ -28,9 +27,8 @@ Law = tuple[np.ndarray, np.ndarray]
 def law_of(degrees: np.ndarray, log_scale: float, slope: float) -> Law:
     """Make a group law from clustering coefficients by degree.
 
-    By degree: edges in a group, and the chance of being in one, for coefficients e^``log_scale`` d^-slope.
-
-    A node with k of its d edges in a group of density r closes r k (k - r) / 2 of its C(d, 2) paths.
+    By degree: edges in a group, and the chance of being in one, for coefficients e^``log_scale`` d^-slope. A
+    node with k of its d edges in a group of density r closes r k (k - r) / 2 of its C(d, 2) paths.
     """
     degree = np.maximum(degrees, 2).astype(np.float64)
     wanted = np.minimum(np.exp(log_scale - slope * np.log(degree)), DENSITY * MOST_INSIDE**2)
@@ -44,9 +42,8 @@ def law_of(degrees: np.ndarray, log_scale: float, slope: float) -> Law:
 def brought(law: Law, nodes: np.ndarray, weight: np.ndarray, circles: int) -> tuple[float, float, float]:
     """Compute triangles, corners' weight and edges of a law.
 
-    Its groups have ``nodes`` of each degree; all by degree.
-
-    As if each of the circles had its part of the nodes of every degree. O(degrees).
+    Its groups have ``nodes`` of each degree; all by degree. As if each of the circles had its part of the
+    nodes of every degree. O(degrees).
     """
     found = by_degree(*law, nodes / circles, weight, DENSITY)
     return circles * found[0], circles * found[1], circles * found[2]

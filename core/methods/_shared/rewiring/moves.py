@@ -1,12 +1,10 @@
 """The compiled moves: proposed, weighed and made.
 
-A part of :mod:`core.methods._shared.rewiring.triangles`.
-
-Graphs are rows of neighbours that know how many triangles each edge is in, see
-:mod:`core.methods._shared.rewiring.rows`. ``rows``: what ``Rows.arrays`` gives. ``triangles`` and
-``clustering``: (now, aim); the latter sums the ``weight`` (n,) of every triangle's corners. ``products``:
-(now, aim, band, whether to steer); a move keeps the sum of degree products within the band or brings it
-nearer.
+A part of :mod:`core.methods._shared.rewiring.triangles`. Graphs are rows of neighbours that know how many
+triangles each edge is in, see :mod:`core.methods._shared.rewiring.rows`. ``rows``: what ``Rows.arrays``
+gives. ``triangles`` and ``clustering``: (now, aim); the latter sums the ``weight`` (n,) of every triangle's
+corners. ``products``: (now, aim, band, whether to steer); a move keeps the sum of degree products within the
+band or brings it nearer.
 """
 
 from __future__ import annotations
@@ -38,9 +36,7 @@ def shift_product(
     """Swap ends of equal label towards ``aim``'s product sum.
 
     It is random, until the sum is within ``band``; returned are the product sum, and the proposals made.
-    Triangles are counted afterwards.
-
-    Edges (x, a) and (y, b), x and y of one label, become (x, b) and (y, a).
+    Triangles are counted afterwards. Edges (x, a) and (y, b), x and y of one label, become (x, b) and (y, a).
     """
     start, others, back, first, labels, kept = rows[:6]
     ends, made = others.size, 0
@@ -78,12 +74,11 @@ def close_triangles(
 ) -> tuple[Int, float, int, int]:
     """Close triangles until there are as many as aimed at.
 
-    Returned are triangles, clustering, product sum and the proposals made.
-
-    x and y have a common neighbour and one label, and are not linked: (x, a) and (y, b) become (x, y) and
-    (a, b). Where clustering runs ahead of the triangles on the way to both aims, only light triangles are
-    closed, those of nodes of many edges; where it lags, nodes of few edges have their turn too. An aim of
-    clustering below 0: it is left alone; triangles are closed at all nodes alike first, then at hubs.
+    Returned are triangles, clustering, product sum and the proposals made. x and y have a common neighbour
+    and one label, and are not linked: (x, a) and (y, b) become (x, y) and (a, b). Where clustering runs ahead
+    of the triangles on the way to both aims, only light triangles are closed, those of nodes of many edges;
+    where it lags, nodes of few edges have their turn too. An aim of clustering below 0: it is left alone;
+    triangles are closed at all nodes alike first, then at hubs.
     """
     start, others = rows[0], rows[1]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
@@ -177,12 +172,11 @@ def closing(
     """Propose a move that links x with y.
 
     It is made if y is no neighbour yet, where ``pair`` is (v, y) as :func:`near` met them; returned too is
-    what it does to the product sum; its entries are -1 where there is none.
-
-    a or b has that label too. No triangle is closed that weighs more than ``heaviest``. Of the edges that are
-    looked at, those go that are in the smallest share of the triangles that they could be in, or in the
-    fewest; by number, edges to nodes of few others go first, and clustering grows less. ``looks``: at how
-    many of x, of y, and whether it goes by number.
+    what it does to the product sum; its entries are -1 where there is none. a or b has that label too. No
+    triangle is closed that weighs more than ``heaviest``. Of the edges that are looked at, those go that are
+    in the smallest share of the triangles that they could be in, or in the fewest; by number, edges to nodes
+    of few others go first, and clustering grows less. ``looks``: at how many of x, of y, and whether it goes
+    by number.
     """
     start, others, labels, closed = rows[0], rows[1], rows[4], rows[5]
     product, aim, band, steer = products

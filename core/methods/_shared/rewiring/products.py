@@ -1,9 +1,8 @@
 """Degree product sums: from a noisy sum to an aim.
 
-The noisy one is over edges; the aim is what a sampled graph should have.
-
-What carries over is the covariance of the degrees at an edge's two ends: a drawn graph's degrees are not the
-noisy ones, so the sum itself would be off. Reads noisy values only.
+The noisy one is over edges; the aim is what a sampled graph should have. What carries over is the covariance
+of the degrees at an edge's two ends: a drawn graph's degrees are not the noisy ones, so the sum itself would
+be off. Reads noisy values only.
 """
 
 from __future__ import annotations
@@ -37,9 +36,8 @@ def degree_covariance(total: int, edges: float, noisy: np.ndarray, degree: int, 
 def product_aim(keys: np.ndarray, nodes: int, covariance: float, spread: float, model_spread: float) -> int:
     """Compute the sum of degree products to aim at.
 
-    It is over edges, given the noisy ``covariance`` and its ``spread``.
-
-    See :func:`product_goal`, which also says how sure it is.
+    It is over edges, given the noisy ``covariance`` and its ``spread``. See :func:`product_goal`, which also
+    says how sure it is.
     """
     return product_goal(keys, nodes, covariance, spread, model_spread)[0]
 
@@ -49,13 +47,12 @@ def product_goal(
 ) -> tuple[int, float]:
     """Compute the sum of degree products, and its relative error.
 
-    The sum is that over edges to aim at, its standard deviation a share of that sum.
-
-    The noisy ``covariance``, whose noise has the deviation ``spread``, is one estimate; that of the graph
-    ``keys`` is a second; the two are weighed by their precision. ``model_spread``: the standard deviation of
-    the assortativity that a drawn graph gets wrong by itself. The sum is then taken at this graph's own
-    degrees, and is at least LEAST_KEPT of this graph's: where few hubs hold most edges, a covariance that is
-    taken at other degrees asks for a sum below 0. O(n + m).
+    The sum is that over edges to aim at, its standard deviation a share of that sum. The noisy
+    ``covariance``, whose noise has the deviation ``spread``, is one estimate; that of the graph ``keys`` is a
+    second; the two are weighed by their precision. ``model_spread``: the standard deviation of the
+    assortativity that a drawn graph gets wrong by itself. The sum is then taken at this graph's own degrees,
+    and is at least LEAST_KEPT of this graph's: where few hubs hold most edges, a covariance that is taken at
+    other degrees asks for a sum below 0. O(n + m).
     """
     from core.methods._shared.matching.ends import degrees_in, products_in
 

@@ -1,10 +1,9 @@
 """A graph as rows of neighbours, with triangles by edge.
 
-How many triangles each of its edges is in stays true while it changes.
-
-``others[start[v]:start[v + 1]]`` are v's neighbours, in any order. Every edge has two entries, one in the row
-of each of its ends; ``back`` tells each entry where the other one is. Every node keeps its degree, so that
-rows keep their places. In whose row an entry stands is told by the entry's other one, ``others[back[i]]``.
+How many triangles each of its edges is in stays true while it changes. ``others[start[v]:start[v + 1]]`` are
+v's neighbours, in any order. Every edge has two entries, one in the row of each of its ends; ``back`` tells
+each entry where the other one is. Every node keeps its degree, so that rows keep their places. In whose row
+an entry stands is told by the entry's other one, ``others[back[i]]``.
 """
 
 from __future__ import annotations
@@ -75,10 +74,8 @@ class Rows:
     ) -> Rows:
         """Make the rows of distinct keys ``low * nodes + high``.
 
-        It takes O(n log n + m).
-
-        Every node is of one of so many ``circles`` of its label, at random. ``falling``: in each circle nodes
-        stand by falling degree.
+        It takes O(n log n + m). Every node is of one of so many ``circles`` of its label, at random.
+        ``falling``: in each circle nodes stand by falling degree.
         """
         _, compact = np.unique(labels, return_inverse=True)
         mixed = compact * circles
@@ -143,9 +140,8 @@ class Rows:
     def keys(self) -> np.ndarray:
         """Return the edges as sorted int64 keys.
 
-        They are ``low * n + high``, by the nodes' old numbers; O(m).
-
-        The rows are given up for them: what sorting takes has their place in memory.
+        They are ``low * n + high``, by the nodes' old numbers; O(m). The rows are given up for them: what
+        sorting takes has their place in memory.
         """
         none = np.empty(0, dtype=np.int32)
         self.back = self.closed = none

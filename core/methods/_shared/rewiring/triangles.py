@@ -1,16 +1,14 @@
 """Rewiring to a triangle count and degree product sum.
 
-Degrees and block totals stay.
-
-Every move takes two edges away and puts two others between the same four nodes, such that every node keeps
-its degree and every two labels keep their number of edges. First, ends of equal label are swapped at random
-until the sum over edges of degree times degree is near its aim. Then triangles are closed: x and y, of one
-label and with a common neighbour, give up the edges (x, a) and (y, b) and become linked, as do a and b, where
-a or b has that label too; a move is made if it adds triangles. Where there are too many, random swaps that
-lose some are made instead. Where the damped sum of clustering was paid for and says more than its noise,
-triangles are closed such that both grow towards their aims together; up to nearly their number first (the
-other way round some stay out of reach), then both numbers are brought near their aims. Every edge knows how
-many triangles it is in, so that edges in none are given up first.
+Degrees and block totals stay. Every move takes two edges away and puts two others between the same four
+nodes, such that every node keeps its degree and every two labels keep their number of edges. First, ends of
+equal label are swapped at random until the sum over edges of degree times degree is near its aim. Then
+triangles are closed: x and y, of one label and with a common neighbour, give up the edges (x, a) and (y, b)
+and become linked, as do a and b, where a or b has that label too; a move is made if it adds triangles. Where
+there are too many, random swaps that lose some are made instead. Where the damped sum of clustering was paid
+for and says more than its noise, triangles are closed such that both grow towards their aims together; up to
+nearly their number first (the other way round some stay out of reach), then both numbers are brought near
+their aims. Every edge knows how many triangles it is in, so that edges in none are given up first.
 
 Triangles that are closed anywhere leave a graph with fewer communities than graphs have that are this
 clustered. So every node is of one of a few circles, drawn at random, and x and y are of one or both are hubs.
@@ -59,9 +57,8 @@ class Targets:
 def proposals_for(edges: int, per_end: float) -> int:
     """Compute the most moves that are tried.
 
-    They are ``per_end`` for each end of an edge, fewer for large graphs.
-
-    A public rule of a paid-for number of edges: beyond FULL_ENDS, proposals grow with the square root.
+    They are ``per_end`` for each end of an edge, fewer for large graphs. A public rule of a paid-for number
+    of edges: beyond FULL_ENDS, proposals grow with the square root.
     """
     ends = 2 * max(edges, 0)
     return int(per_end * min(ends, math.sqrt(ends * FULL_ENDS)))

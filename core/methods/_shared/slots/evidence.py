@@ -71,13 +71,11 @@ def flips_of(columns: Columns) -> Flips:
 def log_likelihood_ratio(flips: Flips) -> float:
     """Compute the log likelihood gained by one more hit.
 
-    It is what one answer more of "present" among the edges adds to a graph's.
-
-    A graph's likelihood is a product over slots. Making a slot an edge multiplies it by
-    P(y | edge) / P(y | no edge): (1 - p_drop) / p_add where y = 1, p_drop / (1 - p_add) where y = 0. Of
-    graphs with the same number of edges only the difference of the two logarithms counts, once for each
-    edge with y = 1: ln((1 - p_drop) / p_add) - ln(p_drop / (1 - p_add)). Symmetric flips at epsilon: 2
-    epsilon.
+    It is what one answer more of "present" among the edges adds to a graph's. A graph's likelihood is a
+    product over slots. Making a slot an edge multiplies it by P(y | edge) / P(y | no edge): (1 - p_drop) /
+    p_add where y = 1, p_drop / (1 - p_add) where y = 0. Of graphs with the same number of edges only the
+    difference of the two logarithms counts, once for each edge with y = 1: ln((1 - p_drop) / p_add) -
+    ln(p_drop / (1 - p_add)). Symmetric flips at epsilon: 2 epsilon.
     """
     add, drop = flips.add / WORD, flips.drop / WORD
     return math.log1p(-drop) - math.log(add) + math.log1p(-add) - math.log(drop)

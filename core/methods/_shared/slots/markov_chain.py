@@ -1,15 +1,13 @@
 """A random walk over the graphs with given degrees.
 
-Its long-run law is the posterior under the evidence.
-
-Edges exchange ends in pairs, so that every node keeps its degree. The prior is uniform over simple graphs
-with these degrees (and without the slots that are taken); the likelihood is that of symmetric flips, so a
-graph's weight is exp(r * number of its edges that the evidence calls present), r of
-:func:`core.methods._shared.slots.evidence.log_likelihood_ratio`, times exp of its score where it has one.
-Metropolis: a proposal and its reverse are equally likely, and one is accepted with probability min(1, ratio
-of weights). In sided cells every 16th proposal turns the targets of three edges, without which a directed
-triangle could never be reversed. Swaps and such turns lead from any graph to any other where no slot is
-taken; with taken slots, from any graph to all that they reach.
+Its long-run law is the posterior under the evidence. Edges exchange ends in pairs, so that every node keeps
+its degree. The prior is uniform over simple graphs with these degrees (and without the slots that are taken);
+the likelihood is that of symmetric flips, so a graph's weight is exp(r * number of its edges that the
+evidence calls present), r of :func:`core.methods._shared.slots.evidence.log_likelihood_ratio`, times exp of
+its score where it has one. Metropolis: a proposal and its reverse are equally likely, and one is accepted
+with probability min(1, ratio of weights). In sided cells every 16th proposal turns the targets of three
+edges, without which a directed triangle could never be reversed. Swaps and such turns lead from any graph to
+any other where no slot is taken; with taken slots, from any graph to all that they reach.
 
 Reads public values and paid-for output only (of a lazy response, the answers of slots): post-processing.
 """

@@ -1,11 +1,9 @@
 """What a chain knows of slots, for compiled code.
 
-It is whether one is occupied, and whether it is marked.
-
-Two bits a slot. Where slots are few, ``known`` is a map, uint8, four slots a byte. Elsewhere it is a hash
-table, int64, of ``slot << 2 | bits`` for the slots that have any: open addressing, linear probing, deletion
-by shifting, at most half full, as in :mod:`core.methods._shared.matching.keyset`; one look finds
-both bits.
+It is whether one is occupied, and whether it is marked. Two bits a slot. Where slots are few, ``known`` is a
+map, uint8, four slots a byte. Elsewhere it is a hash table, int64, of ``slot << 2 | bits`` for the slots that
+have any: open addressing, linear probing, deletion by shifting, at most half full, as in
+:mod:`core.methods._shared.matching.keyset`; one look finds both bits.
 """
 
 from __future__ import annotations

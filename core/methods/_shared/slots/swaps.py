@@ -1,9 +1,8 @@
 """The compiled swaps: proposed, weighed and made.
 
-A part of :mod:`core.methods._shared.slots.markov_chain`.
-
-An edge is one int64, ``first << 34 | second << 2 | answer``. What is known of slots stands in
-:mod:`core.methods._shared.slots.occupied`: occupied by an edge, or taken; marked by the evidence.
+A part of :mod:`core.methods._shared.slots.markov_chain`. An edge is one int64, ``first << 34 | second << 2 |
+answer``. What is known of slots stands in :mod:`core.methods._shared.slots.occupied`: occupied by an edge, or
+taken; marked by the evidence.
 """
 
 from __future__ import annotations

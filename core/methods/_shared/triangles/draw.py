@@ -96,10 +96,9 @@ def columns(
 def triangle_aim(told: int | None, nano_epsilon: int, degrees: np.ndarray, transitivity: float) -> float:
     """Estimate the triangles to aim at.
 
-    They are those measured, ``told``, shrunk towards the public guess by their variances.
-
-    The guess is ``transitivity`` of the paths of length two that ``degrees`` make, and as uncertain as it is
-    large; the ladder errs by as much as one edge may change, at most the largest degree, over epsilon.
+    They are those measured, ``told``, shrunk towards the public guess by their variances. The guess is
+    ``transitivity`` of the paths of length two that ``degrees`` make, and as uncertain as it is large; the
+    ladder errs by as much as one edge may change, at most the largest degree, over epsilon.
     """
     paths = float((degrees * (degrees - 1)).clip(0).sum()) / 2
     guess = transitivity * paths / 3
@@ -125,9 +124,8 @@ def resized(columns: Mapping[str, np.ndarray], origins: np.ndarray) -> Mapping[s
 def draw(columns: Mapping[str, np.ndarray], nodes: int, params: TriangleParameters, rng: Rng) -> np.ndarray:
     """Sample one graph's sorted keys.
 
-    Degrees are met exactly where a graph can have them.
-
-    O(m log m + proposals * degree) time, O(n + m) memory.
+    Degrees are met exactly where a graph can have them. O(m log m + proposals * degree) time, O(n + m)
+    memory.
     """
     degrees = integers(columns["degrees"], rng)
     labels = np.zeros(nodes, dtype=np.int64)

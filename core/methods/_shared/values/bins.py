@@ -1,8 +1,7 @@
 """Which bins are kept apart.
 
-For nodes they are fewer than for the whole relation, for pairs of classes fewer still.
-
-From public declarations and a noisy histogram alone.
+For nodes they are fewer than for the whole relation, for pairs of classes fewer still. From public
+declarations and a noisy histogram alone.
 """
 
 from __future__ import annotations
@@ -55,9 +54,8 @@ def divided(fine: ValueBins, histogram: np.ndarray, nodes: int) -> Division:
 def merged(mass: np.ndarray, most: int, ordered: bool) -> np.ndarray:
     """Join entries to ``most`` at most.
 
-    Neighbours are joined to like masses, or, without an order, the rarest ones.
-
-    int64, the number of each entry's group, from 0 on.
+    Neighbours are joined to like masses, or, without an order, the rarest ones. int64, the number of each
+    entry's group, from 0 on.
     """
     if len(mass) <= most:
         return np.arange(len(mass))

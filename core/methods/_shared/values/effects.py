@@ -1,8 +1,6 @@
 """What a node's edges tend to carry.
 
-Noisy sums are shrunk towards what nodes of like degree have.
-
-Post-processing of noisy sums and drawn degrees.
+Noisy sums are shrunk towards what nodes of like degree have. Post-processing of noisy sums and drawn degrees.
 """
 
 from __future__ import annotations
@@ -34,9 +32,7 @@ def by_mass(values: np.ndarray, degrees: np.ndarray, groups: np.ndarray, parts: 
     """Divide each of ``groups`` by ``values``, into ``parts``.
 
     They have like numbers of edge ends; values that are equal in single precision stay together. int64,
-    numbered from 0 over all groups.
-
-    O(n), of 2^28 nodes and 16 groups at most.
+    numbered from 0 over all groups. O(n), of 2^28 nodes and 16 groups at most.
     """
     mass = np.maximum(degrees, 1e-9).astype(np.float64)
     size = np.bincount(groups, weights=mass)

@@ -60,10 +60,9 @@ def paid_step(
 ) -> tuple[Columns, Memory]:
     """Pay for a live snapshot's tables, added to earlier ones.
 
-    Earlier ones are what steps before have measured.
-
-    Columns as of :func:`paid`, and what the next step may know. Values of the snapshot itself are told by its
-    own histogram, drawn towards that of all steps by as much as its noise weighs.
+    Earlier ones are what steps before have measured. Columns as of :func:`paid`, and what the next step may
+    know. Values of the snapshot itself are told by its own histogram, drawn towards that of all steps by as
+    much as its noise weighs.
     """
     return _paid(reads, drawn, 1, nano_epsilon, before, step)
 

@@ -1,10 +1,9 @@
 """Kernels over edges that expect and sample bins.
 
-They sum how many of each bin the weights let expect, and sample bins by them.
-
-An edge's weight of a bin is the product of its source's, its target's, its pair of classes' and its period's.
-Nodes have a factor for each bin, (nodes, bins); or, where bins have scores, whole numbers within SCORE of 0,
-one number each, (nodes, 1): their factor of a bin is that number to the power of its score.
+They sum how many of each bin the weights let expect, and sample bins by them. An edge's weight of a bin is
+the product of its source's, its target's, its pair of classes' and its period's. Nodes have a factor for each
+bin, (nodes, bins); or, where bins have scores, whole numbers within SCORE of 0, one number each, (nodes, 1):
+their factor of a bin is that number to the power of its score.
 
 ``ends``: (source, target, step) of the edges, the last empty without time. ``where``: (class of each source,
 class of each target, number of the latter, period of each step). ``factors``: (of sources, of targets, of

@@ -1,9 +1,8 @@
 """A live stream's accumulated tables of one attribute.
 
-They are noisy tables of its steps added up, older ones less.
-
-Output already paid for, and degrees of graphs drawn from it; nothing else. A table that is added to one of
-another division of values, or of other classes of nodes, is first divided anew, as far as shares tell.
+They are noisy tables of its steps added up, older ones less. Output already paid for, and degrees of graphs
+drawn from it; nothing else. A table that is added to one of another division of values, or of other classes
+of nodes, is first divided anew, as far as shares tell.
 """
 
 from __future__ import annotations
@@ -49,9 +48,8 @@ class Nodes(NamedTuple):
     def weighed(self, spread: float) -> Nodes:
         """Weigh every node by its signal over noise.
 
-        That is how much more its edges tell than noise does, ``spread`` each.
-
-        A step in which a node has no edge adds nothing to its sums, where it would add noise.
+        That is how much more its edges tell than noise does, ``spread`` each. A step in which a node has no
+        edge adds nothing to its sums, where it would add noise.
         """
         told = self.ends * spread
         weight = told / (told + self.noise)

@@ -1,11 +1,10 @@
 """Kernels over edges whose values have scores.
 
-What a node's edges are on the average, and sampled bins.
-
-A node has a tilt: an edge's weight of a bin is exp(score times the sum of its two nodes' tilts), times the
-factors of its pair of classes and its period. Scores are whole numbers within SCORE of 0, so that few powers
-serve all bins; and an edge's mean score depends on nothing but its pair, its period and that sum, so that
-:func:`moments_of` works it out beforehand, on a grid.
+What a node's edges are on the average, and sampled bins. A node has a tilt: an edge's weight of a bin is
+exp(score times the sum of its two nodes' tilts), times the factors of its pair of classes and its period.
+Scores are whole numbers within SCORE of 0, so that few powers serve all bins; and an edge's mean score
+depends on nothing but its pair, its period and that sum, so that :func:`moments_of` works it out beforehand,
+on a grid.
 
 ``ends``: (source, target, step), the last empty without time. ``rows``: (of sources, of targets), of
 :func:`node_rows`. ``where``: (number of target classes, period of each step, number of pairs). ``by_score``
@@ -49,9 +48,8 @@ def node_rows(classes: np.ndarray) -> np.ndarray:
 def moments_of(by_score: np.ndarray, reach: float) -> np.ndarray:
     """Compute an edge's mean score and variance by tilt.
 
-    The result is float32 (groups, GRID + 1, 2).
-
-    At tilts evenly spaced from -``reach`` to ``reach``. Zeros where all factors are.
+    The result is float32 (groups, GRID + 1, 2). At tilts evenly spaced from -``reach`` to ``reach``. Zeros
+    where all factors are.
     """
     scores = np.arange(-SCORE, SCORE + 1.0)
     power = np.exp(np.linspace(-reach, reach, GRID + 1)[:, None] * scores)
@@ -120,10 +118,8 @@ def add_scores(
 ) -> None:
     """Add edges' mean scores and variances to every node's row.
 
-    They are what its edges' scores are on the average.
-
-    MEAN and VARIANCE of ``rows`` are added to. ``moments``: by :func:`moments_of`, for ``reach``, which no
-    edge's tilt exceeds.
+    They are what its edges' scores are on the average. MEAN and VARIANCE of ``rows`` are added to.
+    ``moments``: by :func:`moments_of`, for ``reach``, which no edge's tilt exceeds.
     """
     sources, targets = rows
     tilt, at = np.empty(BATCH, np.float64), np.empty(BATCH, np.int64)
@@ -183,11 +179,10 @@ def chosen_by_score(
     """Sample one bin for each edge, by its score.
 
     A score is sampled by the edge's weights, then one of its bins by ``inside`` (periods * pairs, bins), the
-    factors of both. ``uniform`` in [0, 1).
-
-    MEAN of ``rows`` is what a node's edges are owed: how much more their scores should have been so far, on
-    the average, than they are. An edge leans towards what both its nodes are owed, so that nodes have what is
-    expected of them nearly, and not by chance. All other expected numbers stay as they are.
+    factors of both. ``uniform`` in [0, 1). MEAN of ``rows`` is what a node's edges are owed: how much more
+    their scores should have been so far, on the average, than they are. An edge leans towards what both its
+    nodes are owed, so that nodes have what is expected of them nearly, and not by chance. All other expected
+    numbers stay as they are.
     """
     sources, targets = rows
     found, power = np.zeros(ends[0].size, np.int32), np.empty(2 * SCORE + 1, np.float64)

@@ -54,10 +54,8 @@ def require_synthesised(public: PublicFacts) -> None:
 def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
     """List the reads of edge values, of all steps together.
 
-    They are of every relation whose edges carry some.
-
-    A snapshot of a live stream is charged its step's part, whatever came before it: any window of steps costs
-    ``nano_epsilon`` at most.
+    They are of every relation whose edges carry some. A snapshot of a live stream is charged its step's part,
+    whatever came before it: any window of steps costs ``nano_epsilon`` at most.
     """
     facts, added = replace(public, nano_epsilon=nano_epsilon), []
     for each in carrying(public.schema, public.edge_types):

@@ -1,10 +1,8 @@
 """The stage that gives sampled edges their values.
 
-Any method that can sample a graph may have it.
-
-It has a share of the job's epsilon, which the method does without. It draws one graph from the fitted model
-(free: the model is paid for), reads the attributes' tables by the degrees of that graph, and gives values to
-the edges of every graph that is drawn later.
+Any method that can sample a graph may have it. It has a share of the job's epsilon, which the method does
+without. It draws one graph from the fitted model (free: the model is paid for), reads the attributes' tables
+by the degrees of that graph, and gives values to the edges of every graph that is drawn later.
 
 Proof, beside any structure: its reads look at edges alone, and those of values follow on its answers. Under
 EDGE and EVENT an edge lies in one cell, whose pure epsilons, the values' among them, and Gaussian events,
@@ -61,9 +59,8 @@ class EdgeValueStage(Stage):
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
         """List what each attribute pays for margins and classes.
 
-        It is of a relation: its margins, and its values between classes.
-
-        Counts of values by node are left out: which of two reads they are follows from a paid histogram.
+        It is of a relation: its margins, and its values between classes. Counts of values by node are left
+        out: which of two reads they are follows from a paid histogram.
         """
         return _value_reads(value_share.granted(plan), schema, plan.unit)
 
@@ -128,9 +125,11 @@ VALUES = EdgeValueStage()
 
 @dataclass(frozen=True)
 class ValuedModel(FittedModel):
-    """A fitted model, and the paid tables of what edges carry: a cell for each attribute of a relation,
-    (relation, its place among the declared ones), and after them one for the number of an edge's records,
-    where each is kept."""
+    """A fitted model with paid tables of edge values.
+
+    There is a cell for each attribute of a relation, (relation, its place among the declared ones), and after
+    them one for the number of an edge's records, where each is kept.
+    """
 
     structure: FittedModel
     tables: StoredCells
@@ -171,11 +170,9 @@ def paid_cells(
 ) -> dict[tuple[str, int | None], Columns]:
     """Pay for all that a relation's edges carry.
 
-    Returned are its cells of a :class:`ValuedModel`.
-
-    ``paid(place, records)``: the tables of the attribute of that place; the one after the last is the number
-    of an edge's records. ``drawn``: the relation's edges in a graph that the structure's model drew, as are
-    the records.
+    Returned are its cells of a :class:`ValuedModel`. ``paid(place, records)``: the tables of the attribute of
+    that place; the one after the last is the number of an edge's records. ``drawn``: the relation's edges in
+    a graph that the structure's model drew, as are the records.
     """
     from core.graphs.views.records import with_numbers
     from core.methods._shared.values.draw import drawn_numbers
