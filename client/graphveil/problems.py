@@ -1,6 +1,6 @@
 """Every error a caller may meet, drawn as one tree.
 
-The service raises them; the client raises those that it was told of (:func:`graphveil.errors.problem`).
+The service raises them; the client raises those of its answers (:func:`graphveil.errors.problem`).
 
 GraphveilError
 ├── InvalidInput                 what was sent cannot be used; says where and how to mend it

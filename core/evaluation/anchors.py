@@ -3,7 +3,7 @@
 A random graph at the one end, the original's own noise at the other. A distance from the original says little
 by itself. Here the same distances are measured for two graphs that nobody published. ``uniform`` has the
 original's number of edges in every relation and step, and nothing else of it; ``resampled`` is the original
-with one edge in twenty drawn anew. A release is worth what it keeps of the way between the two. Functions of
+with one edge in twenty resampled. A release is worth what it keeps of the way between the two. Functions of
 the original: for curators only.
 """
 
@@ -116,7 +116,7 @@ def uniform(cell: Cell, rng: Generator) -> np.ndarray:
 def resampled(cell: Cell, rng: Generator, share: float = REDRAWN) -> np.ndarray:
     """Resample a share of the cell's edges, at least one.
 
-    Their ends are sampled; returned are keys. An end is drawn as often as it has edges: what changes is
+    Their ends are sampled; returned are keys. An end is sampled as often as it has edges: what changes is
     chance, not the degrees that are expected.
     """
     if not cell.count:

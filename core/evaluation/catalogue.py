@@ -1,7 +1,7 @@
 """Every structural metric by family.
 
 Suites choose from them and the documentation prints them. A family is a module of
-:mod:`core.evaluation.utility` that binds ``SCALARS`` or ``DISTANCES``; found, not listed.
+:mod:`core.evaluation.utility` that binds ``SCALARS`` or ``DISTANCES``; discovered, not listed.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def draw(graph: Graph) -> dict[str, Any] | None:
     """Lay out all steps and relations as one graph.
 
     Returned are the fields of ``core.reports.statistics.Drawing``. None above 256 nodes or 1024 different
-    pairs: nobody could read the picture. Nodes stand type after type, without ids. Reads ``graph`` alone and
+    pairs: nobody could read the picture. Nodes stand type after type, without ids. Reads only ``graph`` and
     uses no randomness: equal graphs give equal drawings. O(rounds * n^2) with n at most 256.
     """
     names = [name for name, table in graph.nodes.items() if table.count]

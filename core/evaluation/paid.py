@@ -24,9 +24,9 @@ from graphveil.models.reports import ROWS
 def exact(graph: Graph, asked: Measurement) -> np.ndarray | None:
     """Answer a paid read on this graph without noise.
 
-    The result is int64, in the order of the paid answer. None where the graph alone does not say: of edges of
-    which only some count at each node, which ones those are was drawn; and where the graph carries no such
-    values. O(n + m).
+    The result is int64, in the order of the paid answer. None where the graph by itself does not say: of
+    edges of which only some count at each node, which ones those are was sampled; and where the graph carries
+    no such values. O(n + m).
     """
     if asked.query in queries.QUERIES:
         return _counted(graph, asked)

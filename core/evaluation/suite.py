@@ -1,7 +1,7 @@
 """The suite: description of a release, and comparison.
 
 It has what is said of one synthetic graph, and how it compares with its original. :func:`public_statistics`
-sees the synthetic graph alone and may be published. :func:`compare` reads the original: its result is for the
+sees only the synthetic graph and may be published. :func:`compare` reads the original: its result is for the
 original's curators only.
 """
 

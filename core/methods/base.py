@@ -1,6 +1,6 @@
 """What a method is: one record, whose every capability is a field with a default answer.
 
-A module or package beside this file that binds ``GENERATOR`` to a :class:`Method` is discovered by the
+A module or package in this folder that binds ``GENERATOR`` to a :class:`Method` is discovered by the
 registry; nothing else has to change.
 """
 
@@ -66,12 +66,12 @@ class Parameters(BaseModel):
 class PublicFacts:
     """All that a plan may depend on. ``edge_types``: the protected relations to synthesise.
 
-    ``beside_nano_epsilon``: pure epsilon that every cell may spend on other reads, beside ``nano_epsilon``. A
-    pure plan has nothing to do with it, as costs add up; the noise of one with a delta is solved for with it
-    (:func:`core.methods._shared.frame.plan.besides`).
-    ``tick`` is given for one snapshot of a live stream: the schema's grid then has one step, which is step
-    ``tick`` of the stream, and windows reach past the grid on both sides. ``accountant`` is the one by which
-    a plan with a delta is calibrated and converted; the plan names it.
+    ``beside_nano_epsilon``: pure epsilon that every cell may spend on other reads, in addition to
+    ``nano_epsilon``. A pure plan has nothing to do with it, as costs add up; the noise of one with a delta is
+    solved for with it (:func:`core.methods._shared.frame.plan.besides`). ``tick`` is given for one snapshot
+    of a live stream: the schema's grid then has one step, which is step ``tick`` of the stream, and windows
+    reach past the grid on both sides. ``accountant`` is the one by which a plan with a delta is calibrated
+    and converted; the plan names it.
     """
 
     schema: GraphSchema
@@ -94,7 +94,7 @@ class PublicFacts:
 class Claimed:
     """What a method's paper claims; never a guarantee. Decimal strings; None where it claims none.
 
-    ``source`` says where the claim is made. ``remark`` is what a reader should know beside it: what the
+    ``source`` says where the claim is made. ``remark`` is what a reader should know in addition: what the
     mechanism's own probabilities give, say.
     """
 
@@ -204,11 +204,11 @@ class ShardLaw(Protocol):
 
     @property
     def most_shards(self) -> int:
-        """In how many shards it can be drawn at most."""
+        """In how many shards it can be sampled at most."""
         ...
 
     def save(self, folder: Path) -> None:
-        """Write it to ``folder``, from which shards are drawn."""
+        """Write it to ``folder``, from which shards are sampled."""
         ...
 
 
@@ -283,7 +283,7 @@ def no_evidence(
 
 
 def never(params: Any) -> bool:
-    """Carry nothing beside bare edges."""
+    """Carry nothing but bare edges."""
     return False
 
 
@@ -302,7 +302,7 @@ class Method:
     ``module``: where it is described, for its page. ``needs``: libraries, as they are imported, that its fits
     and samples use beyond the engine's own. ``hides_links``: it hides links that curators name.
 
-    Of public facts alone, no data and no heavy import; ``nodes`` are the sizes of the universes:
+    Of public facts only, no data and no heavy import; ``nodes`` are the sizes of the universes:
 
     ``plan(params, public)``: what a job costs; deterministic.
     ``claim(params, public)``: what the paper claims where a form has no guarantee; None where that is

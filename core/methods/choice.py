@@ -78,7 +78,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Request:
-    """What a choice may be made of, beside public facts.
+    """What a choice may be made of, in addition to public facts.
 
     ``allowed``: the methods that may be chosen, ``had``: those that can be run; None: every one. A method
     that is not had is passed over as one that is not registered. ``named``: relations whose structure is
@@ -139,9 +139,9 @@ def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY
 
     Shares are for all that is declared in addition to edges.
 
-    ``nodes``: the size of every node universe by type. A function of its arguments alone, and of which
-    methods are registered. What edges carry and protected attributes of nodes are carried where any structure
-    can; what cannot be is left out, and the reason says so, unless its share was asked for. Raises
+    ``nodes``: the size of every node universe by type. A function only of its arguments, and of which methods
+    are registered. What edges carry and protected attributes of nodes are carried where any structure can;
+    what cannot be is left out, and the reason says so, unless its share was requested. Raises
     ``errors.NotAccepted`` with the field to mend where no method takes the request. O(cells).
     """
     refusals: list[errors.NotAccepted] = []

@@ -2,7 +2,7 @@
 
 It is written as one: every read's share, and they sum to 1. A method's parameters hold a share for each of
 its reads but one, which has what the others leave. A request may name them all at once instead (``shares``):
-that is another way to write the same parameters, which alone are kept, hashed and reported.
+that is another way to write the same parameters; only these are kept, hashed and reported.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ They are clipped and noised node by node. Its encoder and its discriminator read
 Every step takes a subgraph of q n nodes, 2 at least. The reconstruction loss is the cross entropy of the
 subgraph's pairs (DPGVAE), or the distance between the discriminator's views of the subgraph and of what is
 generated (DPGGAN). Left open by the paper and filled in here: Adam for all three networks, and self-loops in
-the smoothing, without which a node alone in its subgraph has no latent vector.
+the smoothing, without which a node by itself in its subgraph has no latent vector.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _optimiser(network: Discriminator) -> torch.optim.Optimizer:
 
 
 class Rival:
-    """The discriminator, and what it tells the generator. It learns a step whenever it is asked."""
+    """The discriminator, and what it tells the generator. It learns a step at each call."""
 
     def __init__(
         self, union: Union, weights: Weights, network: Discriminator, smoothed: Smoothed, links: Links

@@ -80,7 +80,7 @@ def composition(params: LinkParams, public: PublicFacts) -> Composition:
 def make_plan(method: str, params: LinkParams, public: PublicFacts) -> PrivacyPlan:
     """Plan variant sound: a pure function of public facts.
 
-    Raises ``errors.NotAccepted`` where DP-SGD is asked for without delta, or too little is left to divide.
+    Raises ``errors.NotAccepted`` where DP-SGD is requested without delta, or too little is left to divide.
     """
     shares = composition(params, public)
     if shares.links and not public.delta_atto:
@@ -134,9 +134,9 @@ def shares_of_hat(
     posterior under the noisy graph's flips, while nodes keep their paid degrees: at most the share of
     ``true_edges.posterior_share`` for very unequal degrees. Degrees far from the true ones, and rewiring to
     triangles afterwards, take away as much as no public fact says; the least is what chance gives (m / N of m
-    edges in N slots). Without a frame, pairs are drawn one by one as ``true_edges.weighted_share`` has them.
-    What a decoder learns by DP-SGD tells slots apart as unequal degrees do, and is not counted by itself. The
-    number of edges is the declared bound or a guess. ``nodes``: the sizes of the universes.
+    edges in N slots). Without a frame, pairs are sampled one by one as ``true_edges.weighted_share`` has
+    them. What a decoder learns by DP-SGD tells slots apart as unequal degrees do, and is not counted by
+    itself. The number of edges is the declared bound or a guess. ``nodes``: the sizes of the universes.
     """
     from core.methods._shared.flips.true_edges import posterior_share, weighted_share
     from core.privacy.mechanisms.randomised_response import Flips

@@ -164,7 +164,7 @@ class Networks:
 
 
 class Rival:
-    """The discriminator. It learns a step whenever it is asked, and returns what the generator pays."""
+    """The discriminator. It learns a step at each call, and returns what the generator pays."""
 
     def __init__(
         self,

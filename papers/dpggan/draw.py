@@ -3,8 +3,8 @@
 It goes by its degrees and triangles, its learned scores, or both. With a frame, a graph of the paid degrees
 is matched at random, edges exchange ends by a Metropolis walk whose weight is the learned score (and what the
 noisy graph says of each pair), and then edges are rewired until the triangles are met: degrees stay exact
-throughout. Without one, the paid number of pairs is drawn without replacement by their scores (Gumbel noise,
-then the largest): the largest scores alone would clump.
+throughout. Without one, the paid number of pairs is sampled without replacement by their scores (Gumbel
+noise, then the largest): the largest without noise would clump.
 """
 
 from __future__ import annotations

@@ -119,9 +119,9 @@ def fitted(
 
     Returned with it is the curve of the loss.
 
-    ``deviation``: of the noise in each entry. Free: reads the noisy sum and public rows. W is drawn
-    towards 0 by a normal prior of unit variance and, where a sum over so few edges is mostly noise, by as
-    much as that noise asks for.
+    ``deviation``: of the noise in each entry. Free: reads the noisy sum and public rows. W is shrunk towards
+    0 by a normal prior of unit variance and, where a sum over so few edges is mostly noise, by as much as
+    that noise asks for.
     """
     place = rows.device
     module = Bilinear(rows.shape[1]).to(place)

@@ -78,7 +78,7 @@ class Shares:
 
 
 def make_plan(method: str, params: HeteParams, public: PublicFacts) -> PrivacyPlan:
-    """Plan variant sound. Raises ``errors.NotAccepted`` where what is asked for does not fit."""
+    """Plan variant sound. Raises ``errors.NotAccepted`` where what is requested does not fit."""
     if public.nano_epsilon < SMALLEST_STEP_NANO_EPSILON:
         raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
     paths = paths_of(public.schema, public.edge_types, params.meta_paths, params.rows)

@@ -61,7 +61,7 @@ def paths_of(
     """List the meta-paths, each as two relations.
 
     They meet in the type that the first one counts. Those of ``asked``; without any, there and back over
-    every relation. Raises NotAccepted where two relations do not meet, or one is not asked for.
+    every relation. Raises NotAccepted where two relations do not meet, or one is not requested.
     """
     if not asked:
         return tuple((name, name) for name in edge_types)

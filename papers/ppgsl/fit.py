@@ -42,8 +42,8 @@ def searched(
     """Learn as :func:`learned_weights`, at the alpha that reaches ``target``.
 
     ``attack_auc`` is measured on the sensitive links, and the weights that were measured are published. For
-    ``link_auc`` a tenth of the visible links is held out of the search, to be predicted; what is published
-    is learned afterwards, from all of them, at the alpha found.
+    ``link_auc`` a tenth of the visible links is held out of the search, to be predicted; what is published is
+    learned afterwards, from all of them, at the chosen alpha.
     """
     taken = np.union1d(visible.links, visible.sensitive)
     total = sum(steps_of(params)) + (0 if target.link_auc is None else params.steps)

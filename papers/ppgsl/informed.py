@@ -1,10 +1,10 @@
 """What is left for an attacker who knows the defence.
 
 It is how sensitive links differ from pairs that are none. Pushed below other pairs, or robbed of their
-neighbours, sensitive pairs are found by whoever has run the defence on graphs of their own. So they are not
-pushed down, but made to look like *reference* pairs: pairs that are no links, and as alike in their public
-features as the sensitive ones are, since what features say is known without a release. Where nothing else
-tells one kind from the other, the release adds nothing to it.
+neighbours, sensitive pairs are identified by whoever has run the defence on graphs of their own. So they are
+not pushed down, but made to look like *reference* pairs: pairs that are no links, and as alike in their
+public features as the sensitive ones are, since what features say is known without a release. Where nothing
+else tells one kind from the other, the release adds nothing to it.
 """
 
 from __future__ import annotations

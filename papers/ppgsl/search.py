@@ -97,7 +97,7 @@ def _later(tick: Callable[[int], None], before: int, done: int) -> None:
 def measured(problem: Problem, params: PpgslParams, weights: torch.Tensor, want: Asked) -> float:
     """Measure the AUC of an attacker on one rounding.
 
-    It is trained from fresh weights; 1/2 if nothing is asked.
+    It is trained from fresh weights; 1/2 if nothing is requested.
     """
     rounded = (weights >= 0.5).float() if params.rounding == "threshold" else torch.bernoulli(weights)
     model = Surrogate(problem.inputs, params).to(weights.device)

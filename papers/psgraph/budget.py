@@ -288,7 +288,7 @@ def step_reads(params: PSGraphParams, total: int) -> dict[str, tuple[int, ...]]:
     """Return each step's least payment for edges and degrees.
 
     That is what every step of ``total`` pays for its number of edges and its degrees. Of one community
-    degrees are asked as a whole; of several, those inside and those outside.
+    degrees are read as a whole; of several, those inside and those outside.
     """
     budget = divide(params, total)
     if params.partition == "single":

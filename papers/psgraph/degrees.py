@@ -1,11 +1,11 @@
 """A degree sequence from very noisy degrees.
 
 They say little about single nodes: a heavy-tailed law, then ranks. Where the noise is larger than the mean
-degree, keeping what is positive (NormSub) makes hubs out of noise, and deconvolution alone cannot tell which
-of very different laws is right. Here the law starts as a curve with two parameters, N(j) = n a (1 + (j - 1) /
-s)^(-alpha) nodes of degree j or more, whose mean is set by the paid-for number of edges: the likelihood of
-the noisy degrees chooses s and alpha, with a pull to usual values. A few rounds of expectation-maximisation
-then bend the curve where the data insist. Reads noisy values only.
+degree, keeping what is positive (NormSub) makes hubs out of noise, and deconvolution by itself cannot tell
+which of very different laws is right. Here the law starts as a curve with two parameters, N(j) = n a (1 + (j
+- 1) / s)^(-alpha) nodes of degree j or more, whose mean is set by the paid-for number of edges: the
+likelihood of the noisy degrees chooses s and alpha, with a pull to usual values. A few rounds of
+expectation-maximisation then bend the curve where the data insist. Reads noisy values only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Post-processing to the paid-for number of edges.
 
 Edges are added or removed until the graph has it (PSGraph, post-processing step). The list holds two entries
-per node, the gap between wanted and drawn degree inside and outside its community. It is walked once, largest
-gap first: the step ends when the count is met or the list is used up.
+per node, the gap between wanted and sampled degree inside and outside its community. It is walked once,
+largest gap first: the step ends when the count is met or the list is used up.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Pairs are counted, and each cell samples its edges by these counts. The paper draws an edge's first node in
 proportion to its row of the counts S (Eq. 16) and the second one by its entry in that row (Eq. 17): a pair of
-count S(u, v) comes with probability S(u, v) / sum S. Here the pairs of a cell are drawn so without
+count S(u, v) comes with probability S(u, v) / sum S. Here the pairs of a cell are sampled so without
 replacement, all at once, by Gumbel top-k, up to the cell's number of edges. Counted is the first pair of a
 walk, its anchor: generated walks imitate ones that start at a uniform edge, while their later pairs come from
 a choice among types and over-count the neighbours of popular nodes. Only pairs that the schema allows count,
@@ -113,10 +113,10 @@ def assembled(
 
     ``cells`` hold the columns ``count``, ``source_degrees`` and ``target_degrees``, of which pairs are made
     where the walks have too few. With ``keep_degrees`` nodes get these degrees
-    (:mod:`papers.thepuff.pair_odds`), and what generated pairs leave open is made from degrees too;
-    else counts alone decide. With ``once`` a pair that was seen at several steps goes to one of them, by its
-    counts. A relation that is functional over time is drawn from its degrees alone: its sources have one
-    target each, over all steps. O(scored pairs log + edges).
+    (:mod:`papers.thepuff.pair_odds`), and what generated pairs leave open is made from degrees too; else only
+    counts decide. With ``once`` a pair that was seen at several steps goes to one of them, by its counts. A
+    relation that is functional over time is sampled only from its degrees: its sources have one target each,
+    over all steps. O(scored pairs log + edges).
     """
     found: dict[CellKey, np.ndarray] = {}
     for relation in scores.relations:

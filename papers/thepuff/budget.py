@@ -93,7 +93,7 @@ class Granted:
 def make_plan(method: str, params: ThepuffParams, public: PublicFacts) -> PrivacyPlan:
     """Plan variant sound: a pure function of public facts.
 
-    Raises ``errors.NotAccepted`` where DP-SGD is asked for without delta, or nothing is left for it.
+    Raises ``errors.NotAccepted`` where DP-SGD is requested without delta, or nothing is left for it.
     """
     if params.trains_utility and not public.delta_atto:
         raise errors.NotAccepted(
@@ -180,10 +180,10 @@ def true_shares_of(
 ) -> dict[str, tuple[float, float]]:
     """Compute the expected share of true edges by relation.
 
-    They are least and most. A learned cell draws pairs of generated walks, of which none knows better than
+    They are least and most. A learned cell samples pairs of generated walks, of which none knows better than
     chance (m / N of m edges in N slots) or all repeat the perturbed graph, whose share is 1 - p_drop; how
-    much of it a generator repeats is no function of public facts. The others are drawn as ``anchored`` does.
-    The number of edges is the declared bound or a guess. ``nodes``: the sizes of the universes.
+    much of it a generator repeats is no function of public facts. The others are sampled as ``anchored``
+    does. The number of edges is the declared bound or a guess. ``nodes``: the sizes of the universes.
     """
     from core.methods._shared.flips.true_edges import kept_share, true_share
     from core.methods._shared.flips.worth import guessed_edges

@@ -1,6 +1,6 @@
 """The generator (Eq. 13 and 14) and the tri-level attention discriminators (Eq. 6 to 9) of THEPUFF.
 
-Where the paper and a working construction differ, in one place each: a walk has one step, drawn from the
+Where the paper and a working construction differ, in one place each: a walk has one step, sampled from the
 counts of the cells, and no end class, since a walk along undirected edges can always turn back; its first two
 nodes are the ends of a learned relation; each level of attention has values of its own; valid positions are
 pooled by their mean, and a bilinear term compares neighbours.

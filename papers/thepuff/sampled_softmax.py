@@ -2,8 +2,8 @@
 
 It goes by distance (Eq. 14), exact or over sampled candidates. With a public or paid-for log weight w_v for
 every candidate the law is softmax(-|h* - h_v| + w_v). Up to ``exact_up_to`` candidates of a type at a step it
-is evaluated as it stands. Above, ``sampled`` candidates are drawn with replacement with probability
-proportional to exp(w_v); dividing by that probability cancels w_v, so that among those drawn the law is
+is evaluated as it stands. Above, ``sampled`` candidates are sampled with replacement with probability
+proportional to exp(w_v); dividing by that probability cancels w_v, so that among those sampled the law is
 softmax(-|h* - h_v|): self-normalised importance sampling, whose error goes down as one over ``sampled``.
 Nothing then costs O(candidates) but the cumulated weights, made once.
 """
@@ -123,8 +123,8 @@ def chosen(
 
     Returned are its place, (rows,) int64, and its vector (rows, d).
 
-    ``shift`` (k,) is added to the weights. With ``gradient`` the vectors are straight through: forward
-    that of the node drawn, backward the mean vector under the law.
+    ``shift`` (k,) is added to the weights. With ``gradient`` the vectors are straight through: forward that
+    of the sampled node, backward the mean vector under the law.
     """
     weights = offered.weights if shift is None else offered.weights + shift
     parts = wanted, weights, offered.values, offered.squares

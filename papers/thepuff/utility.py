@@ -3,8 +3,8 @@
 It learns from original edges under DP-SGD, or from raw walks without a guarantee. Sound form (one edge is one
 example): a sampled original edge is the middle of a walk that is extended on both sides through the perturbed
 graph only, so that an edge touches one clipped gradient a step. The negatives are typed walks of candidates
-drawn by their weights; they cost nothing, and pass through the same clip and divisor, since a free negative
-gradient beside clipped positive ones makes the discriminator a constant.
+sampled by their weights; they cost nothing, and pass through the same clip and divisor, since a free negative
+gradient next to clipped positive ones makes the discriminator a constant.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def trained(
 ) -> list[float]:
     """Train ``module`` to separate original walks from random ones.
 
-    Returned is its curve, step by step. The curve is the loss of the negatives alone where the source is
+    Returned is its curve, step by step. The curve is the loss only of the negatives where the source is
     metered: that of the positives would have to be paid for.
     """
     if isinstance(source, Raw):

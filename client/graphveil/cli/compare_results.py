@@ -190,7 +190,7 @@ def measured(report: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
 
     It is the mean over relations and snapshots; None where it was not measured.
 
-    ``value`` is the distance, or the synthetic graph's own value beside ``original`` and both errors.
+    ``value`` is the distance, or the synthetic graph's own value with ``original`` and both errors.
     """
     overall = None if report is None else report["curator"]["comparison"]["overall"]
     if overall is None:

@@ -1,8 +1,8 @@
 """The archive of a pack, a deterministic zip.
 
 Its every byte follows from the names and bytes of its members. Members are stored as they are, sorted by
-name, dated 1980-01-01. So a reader makes the archive anew from what it found in it, and any byte that
-differs, of a member or between them, can be named.
+name, dated 1980-01-01. So a reader makes the archive anew from what it read in it, and any byte that differs,
+of a member or between them, can be named.
 """
 
 from __future__ import annotations

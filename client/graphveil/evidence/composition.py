@@ -1,7 +1,7 @@
 """The cost and the check of pure plans, in integers.
 
 What a plan costs and whether a transcript lies within it. Written apart from the engine, so that a pack's
-arithmetic is done twice. Plans with Gaussian noise are converted by the engine alone:
+arithmetic is done twice. Plans with Gaussian noise are converted only by the engine:
 :mod:`graphveil.local.composition`.
 """
 

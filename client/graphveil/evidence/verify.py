@@ -33,7 +33,7 @@ Recompute = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], Mapping[st
 
 @dataclass
 class Verdict:
-    """What was found: it holds where nothing is refused. What could not be looked at is said apart."""
+    """The result: it holds where nothing is refused. What could not be looked at is said apart."""
 
     refused: list[EvidenceRefused] = field(default_factory=list)
     held: list[str] = field(default_factory=list)

@@ -21,7 +21,7 @@ class Budget:
     ``path``: the file; it is made where there is none, with ``epsilon`` (and ``delta``) as its total under
     the unit (``edge`` for graphs without time, ``event``, ``w-event`` with its ``window``, ``pair`` or
     ``node``) and the ``filter``, ``basic`` or ``renyi``; they never change. Where there is one, give what it
-    was opened with, or its path alone. Amounts are exact as decimal strings.
+    was opened with, or only its path. Amounts are exact as decimal strings.
 
     Take one file for all graphs of one population. What is spent is written before a graph is opened, and
     stays spent where a process dies. The file tells when a line was altered, not when last lines, or the file

@@ -63,7 +63,7 @@ def synthesize(
 
     ``columns`` say what the columns of a file or frame are, by name or by number from 1:
     ``{"source": "caller", "target": "callee", "time": "when"}``, or ``"source=caller,target=callee"``. For a
-    file or frame of ``nodes`` beside it: ``{"edges": {...}, "nodes": {"id": "person"}}``. ``format`` is a
+    file or frame of ``nodes`` too: ``{"edges": {...}, "nodes": {"id": "person"}}``. ``format`` is a
     file's where its name does not tell; ``options`` are those of the format, such as ``delimiter``.
 
     ``budget``: a :class:`~graphveil.Budget`, or ``Budget.unlimited()``. ``unit`` and ``window`` are the

@@ -1,4 +1,4 @@
-"""What the read models of all nouns share. They import pydantic alone, so that the client has them too."""
+"""What the read models of all nouns share. They import only pydantic, so that the client has them too."""
 
 from __future__ import annotations
 

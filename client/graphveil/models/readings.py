@@ -1,4 +1,7 @@
-"""How an uploaded file was understood, and open questions. They have to be asked about it. Curators only."""
+"""How an uploaded file was understood, and open questions.
+
+The uploader has to answer these. Curators only.
+"""
 
 from __future__ import annotations
 

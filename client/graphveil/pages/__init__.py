@@ -1,1 +1,1 @@
-"""Pages that compare. Charts are drawn by hand as SVG, self-contained HTML, no script."""
+"""Pages that compare. Charts are written by hand as SVG, self-contained HTML, no script."""

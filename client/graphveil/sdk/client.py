@@ -208,7 +208,7 @@ class Graphveil(
     # jobs
 
     def methods(self) -> list[Method]:
-        """List what can be asked for."""
+        """List what can be requested."""
         return self._calls.read(Methods, "GET", "/methods").items
 
     def plan(self, dataset_id: str, *, epsilon: str | None = None, **request: Any) -> Plan:

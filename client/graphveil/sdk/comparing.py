@@ -1,8 +1,8 @@
 """Methods over epsilons on one public dataset.
 
 What to run, what it costs, and running it. Every run is a job of its own under a key that follows from what
-is asked. The same comparison, asked again, finds the jobs that exist and submits the rest: nothing is paid
-for twice.
+is requested. The same comparison, requested again, uses the jobs that exist and submits the rest: nothing is
+paid for twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Objects of an S3-compatible bucket, as files. Keys are found as AWS's own tools find them: ``AWS_*``."""
+"""Objects of an S3-compatible bucket, as files. Keys are read as AWS's own tools read them: ``AWS_*``."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ among equals by their resource allocation (see heuristics). The paper's hidden 2
 targets like any other: pass them as the positives.
 
 Where many nodes share a degree the alignment is mostly guessing, even on the original itself: the reference
-says what a degree alone is worth there.
+says what a degree by itself is worth there.
 """
 
 from __future__ import annotations

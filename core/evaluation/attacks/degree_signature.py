@@ -1,15 +1,15 @@
 """The degree-signature attack.
 
-Whoever knows a victim's degree looks for it in the published graph. At step t, node i is found with
+Whoever knows a victim's degree looks for it in the published graph. At step t, node i is identified with
 probability (THEPUFF, Eq. 23)
 
     p_i(t) = 0                                        where d_pub(t)[i] != d_ori(t)[i]
     p_i(t) = 1 / |{v : d_pub(t)[v] = d_pub(t)[i]}|    where they agree
 
 and the attack's probability is the mean over steps and nodes. The stronger attacker knows the victim's whole
-degree *sequence* and matches all steps at once; ``sequence`` is the same mean with sequences for degrees.
-An attacker who also knows the victim's node type searches that type alone (Eq. 28): victims and crowd are
-then limited to it, and the mean runs over its nodes.
+degree *sequence* and matches all steps at once; ``sequence`` is the same mean with sequences for degrees. An
+attacker who also knows the victim's node type searches only that type (Eq. 28): victims and crowd are then
+limited to it, and the mean runs over its nodes.
 
 A low probability is evidence, not a guarantee: the attack fails on any graph whose degrees are wrong.
 """

@@ -46,7 +46,7 @@ def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind
     """Count common neighbours of each pair, weighted.
 
     Bipartite: paths of three links; float64. O(sum of the pairs' degrees), for paths the sum of their
-    neighbours' degrees; memory bounded by ``CHUNK`` entries beside the adjacency, or two rows of it.
+    neighbours' degrees; memory bounded by ``CHUNK`` entries in addition to the adjacency, or two rows of it.
     """
     weights = neighbour_weights(view, kind)
     adjacency = view.adjacency

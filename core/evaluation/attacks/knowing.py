@@ -142,7 +142,7 @@ def _spread(view: UndirectedView, features: Features | None) -> list[np.ndarray]
 def privacy_figure(aucs: Iterable[float]) -> float:
     """Return the best AUC of any attacker, whichever way round.
 
-    It is the largest of AUC and 1 - AUC; 1/2 for none. The more attackers, the further chance alone takes it
+    It is the largest of AUC and 1 - AUC; 1/2 for none. The more attackers, the further mere chance takes it
     from 1/2: read it beside their intervals.
     """
     return max((max(auc, 1 - auc) for auc in aucs), default=0.5)

@@ -55,9 +55,9 @@ def degree_matched(view: UndirectedView, source: np.ndarray, target: np.ndarray,
     """Re-pair the pairs' own ends into pairs without links.
 
     No new pair is a link, a loop or there twice. Every node stands in as many new pairs as old ones, apart
-    from pairs dropped where no exchange was found. Ends change partners first among sources of like degree
-    (same power of two), which keeps the joint distribution of degrees too, then, where that fails, among all.
-    O(k log k) a round.
+    from pairs dropped where no exchange exists. Ends change partners first among sources of like degree (same
+    power of two), which keeps the joint distribution of degrees too, then, where that fails, among all. O(k
+    log k) a round.
     """
     if not view.bipartite:
         turned = rng.random(len(source)) < 0.5
@@ -139,8 +139,8 @@ def wrong_classes(classes: np.ndarray, rng: Generator) -> tuple[np.ndarray, np.n
     """Permute the classes so that nobody keeps their own.
 
     Returned is ``(places, wrong)``. Each class is dealt as often as it occurs, so that knowing frequencies
-    tells nothing. Places for which no exchange was found are left out: where one class holds half or more.
-    O(k log k) a round.
+    tells nothing. Places for which no exchange exists are left out: where one class holds half or more. O(k
+    log k) a round.
     """
     wrong = classes[rng.permutation(len(classes))]
     for _ in range(ROUNDS):

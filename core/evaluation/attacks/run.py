@@ -59,8 +59,8 @@ def run_attacks(
     by index. ``shadows`` are pairs (graph an attacker holds, its release by the method), for the likelihood
     ratio. Progress counts attacks x relations under the stage ``attack``. Deterministic for given shadows,
     whose noise is the operating system's. Time: at most 20 000 targets an attack, fewer where degrees are
-    very great, each reading its ends' neighbourhoods, beside the degree signature; learned attacks state
-    their own limits.
+    very great, each reading its ends' neighbourhoods, in addition to the degree signature; learned attacks
+    state their own limits.
     """
     relations = protected_relations(original, synthetic)
     learned = learned_scorers() if suite.includes(Suite.FULL) else ()

@@ -11,10 +11,10 @@ is released, not a model. So the attacker
 - learns a classifier on the known half and applies it to the other.
 
 A target is a statement "node i belongs to class c": the true class, and the same classes dealt wrongly, so
-that class frequencies alone tell nothing. Every meta-path crosses a protected relation: the attack measures
-what the release adds, not what public relations or a node's own public attributes say anyhow. A class is a
-categorical attribute of the original that is not public; classes declared as labels go first. Attributes of
-the release are the public ones and are not used.
+that class frequencies by themselves say nothing. Every meta-path crosses a protected relation: the attack
+measures what the release adds, not what public relations or a node's own public attributes say anyhow. A
+class is a categorical attribute of the original that is not public; classes declared as labels go first.
+Attributes of the release are the public ones and are not used.
 """
 
 from __future__ import annotations

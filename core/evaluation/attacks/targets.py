@@ -24,8 +24,8 @@ Negatives = Literal["degree_matched", "uniform"]
 class LinkScorer(Protocol):
     """One attack on links. ``name`` is a JSON name, ``knowledge`` says what the attacker knows and does.
 
-    ``suite`` is the smallest suite that runs it, ``max_targets`` the most pairs it is asked for. Plain
-    attributes will do.
+    ``suite`` is the smallest suite that runs it, ``max_targets`` the most pairs it scores. Plain attributes
+    will do.
     """
 
     @property
@@ -88,9 +88,9 @@ def draw_targets(
     They are links of ``view``, the other half pairs without a link; no pair twice. Positives are a uniform
     sample of the links, or of ``positives``: given links, such as the sensitive ones. ``degree_matched``
     negatives are the positives' ends, paired anew: every node stands in as many negatives as positives, and
-    partners have similar degrees, so that degrees alone tell nothing. ``uniform`` negatives are drawn from
-    all pairs without a link (PPGSL, V-A3). Fewer negatives where the graph has no room for more. O(m + limit
-    log m).
+    partners have similar degrees, so that degrees by themselves say nothing. ``uniform`` negatives are
+    sampled from all pairs without a link (PPGSL, V-A3). Fewer negatives where the graph has no room for more.
+    O(m + limit log m).
     """
     rng = public_generator(seed)
     source, target = (view.u, view.v) if positives is None else positives

@@ -1,4 +1,4 @@
-"""The size limits of graphs that these models learn from. No heavy import: asked before any training."""
+"""The size limits of graphs that these models learn from. No heavy import: read before any training."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ def walks(
     """Walk at most ``length`` nodes from each start.
 
     The result is (len(starts), length) int32, padded with -1. After the step t -> v the next node x of v's
-    neighbours has weight 1/p for x = t, 1 for a neighbour of t, 1/q else (section 3.2.2). Drawn by rejection:
-    a uniform neighbour is kept with its weight over the greatest, so that no table over pairs of links is
-    needed. Expected O(log d) a step for p, q near 1.
+    neighbours has weight 1/p for x = t, 1 for a neighbour of t, 1/q else (section 3.2.2). Sampled by
+    rejection: a uniform neighbour is kept with its weight over the greatest, so that no table over pairs of
+    links is needed. Expected O(log d) a step for p, q near 1.
     """
     adjacency = view.adjacency
     return _walk(

@@ -34,7 +34,7 @@ def run_tasks(original: Graph, synthetic: Graph, suite: Suite, progress: Progres
     """Make the report's Task entries, in a fixed order.
 
     The suite ``quick`` has none. Curators only. Nodes of both graphs are aligned by index. From ``standard``
-    on: what edges carry, told by their ends, for every protected relation whose synthetic edges carry
+    on: what edges carry, predicted from their ends, for every protected relation whose synthetic edges carry
     something; which items go together, for every protected relation between two node types that gives a
     person more than one item. In ``full`` also: link prediction for every protected relation, all its steps
     as one static graph; node classification for every label, on all relations as one graph; of a collection,

@@ -84,7 +84,7 @@ def top(scores: np.ndarray) -> np.ndarray:
     """Choose the floor(0.01 n) highest scores, at least one.
 
     Returned are indices; ties go to the lower index. A node of score 0 is never among them: it would be
-    chosen by its index alone.
+    chosen only by its index.
     """
     best = np.argsort(-scores, kind="stable")[: size(len(scores))]
     return best[scores[best] > 0]
@@ -115,9 +115,9 @@ def _error(original: UndirectedView, synthetic: UndirectedView) -> float | None:
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
     """Compute ``top_eigenvector_overlap`` and ``eigenvector_mae``.
 
-    None where a centrality did not converge. The overlap is the share of the original's top nodes found in
-    the synthetic's, divided by the larger of both sets; None where both are empty. Both graphs have the same
-    number of nodes.
+    None where a centrality did not converge. The overlap is the share of the original's top nodes that are
+    the synthetic's too, divided by the larger of both sets; None where both are empty. Both graphs have the
+    same number of nodes.
     """
     return {
         "top_eigenvector_overlap": _overlap(original, synthetic),

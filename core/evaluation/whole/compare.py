@@ -36,9 +36,9 @@ def compare_whole(
     It is for the report's ``WholeComparison``; None where nothing is new. A step's whole graph holds its
     timed edges and all untimed ones, over all node types, public relations included; relations that either
     graph lacks are left out of both. None for one relation without time, and for a collection: its graphs are
-    apart, and their means say all. ``rows`` are the rows already found relation by relation: where the only
-    relation *is* the whole graph they are taken over, and nothing is measured twice. Progress counts steps
-    under the stage ``whole``.
+    apart, and their means say all. ``rows`` are the rows already measured relation by relation: where the
+    only relation *is* the whole graph they are taken over, and nothing is measured twice. Progress counts
+    steps under the stage ``whole``.
     """
     relations = [t for t in original.schema.edge_types if t.name in synthetic.edges]
     single = len(relations) == 1 and not original.schema.temporal

@@ -2,11 +2,10 @@
 
     - sum_m p(m) ln( exp(q(m)) / sum_m' exp(q(m')) )
 
-over the listed meta-paths and "none of them". p are the original's shares, its arcs *directed* as stored.
-q are the generated graph's, *symmetrised*: every pair counts twice in either direction in the denominator,
-once in the numerator, and paths of three nodes may turn back. So q is at most 1/4 for two nodes, and the
-original does not score best against itself: read it beside its own score and
-:mod:`core.evaluation.whole.meta_paths`.
+over the listed meta-paths and "none of them". p are the original's shares, its arcs *directed* as stored. q
+are the generated graph's, *symmetrised*: every pair counts twice in either direction in the denominator, once
+in the numerator, and paths of three nodes may turn back. So q is at most 1/4 for two nodes, and the original
+does not score best against itself: read it with its own score and :mod:`core.evaluation.whole.meta_paths`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Where the preferences come from: below epsilon of about ln(pairs / edges) no mechanism learns which pairs are
 linked, and a model of degrees, communities and triangles is closest; above it, flipping single pairs keeps
-nearly all edges and no model comes near. The line is drawn where nine edges of ten are kept.
+nearly all edges and no model comes near. The limit is where nine edges of ten are kept.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Who goes with whom, as a few directions, over a relation's steps put together. Both sides get coordinates, and
 a matrix of their products. Four passes sum the coordinates of one side's nodes over the other's edges, under
 Gaussian noise; the start is free: relations that are released anyway, and paid degrees. Then weights are
-fitted so that graphs with the paid degrees, drawn with exp(product of coordinates) on every pair, have on
+fitted so that graphs with the paid degrees, sampled with exp(product of coordinates) on every pair, have on
 average the products that were measured: the graphs of largest entropy that do.
 """
 

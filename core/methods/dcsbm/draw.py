@@ -26,8 +26,8 @@ BANDS = 0.0005, 0.02
 
 
 def resized(columns: Columns, origins: np.ndarray) -> Columns:
-    """Give nodes their origins' labels and degrees. Edges between labels, triangles and the sum of clustering
-    grow with the nodes, as does the noise that the last was told with."""
+    """Give nodes their origins' labels and degrees. Edges between labels, triangles and the sum of
+    clustering grow with the nodes, as does the noise that the last was measured with."""
     factor = len(origins) / max(len(columns["degrees"]), 1)
     clustering = columns["clustering"]
     if len(clustering):

@@ -23,9 +23,8 @@ def law_of(columns: Columns, order: np.ndarray, rng: Rng, shard_edges: int = STR
     It paid for neither triangles nor degree products.
 
     ``order`` (n,): which original index each node of the law has, a permutation. ``shard_edges``: about how
-    many edges a shard shall have: a strip has no more. A node's expected degree is
-    the fitted one, but for pairs that are drawn twice; ``draw`` meets it exactly, with the same block counts.
-    O(n log n).
+    many edges a shard shall have: a strip has no more. A node's expected degree is the fitted one, but for
+    pairs that are sampled twice; ``draw`` meets it exactly, with the same block counts. O(n log n).
     """
     if len(columns["triangles"]):
         raise ValueError("a graph that is rewired to its triangles is drawn as a whole")

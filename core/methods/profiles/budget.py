@@ -152,7 +152,7 @@ def planned(method: str, public: PublicFacts, params: ProfilesParams) -> Privacy
     divided by the roots of shares. With one: Gaussian.
 
     Gaussian events of multipliers m_k cost together what one of multiplier m costs, 1/m^2 being the sum of
-    the 1/m_k^2; m is the least that keeps to epsilon and delta, what is spent beside counted in.
+    the 1/m_k^2; m is the least that keeps to epsilon and delta, what is spent on other reads counted in.
     """
     reads = [
         each
@@ -226,7 +226,7 @@ def planned_reads(plan: PrivacyPlan) -> list[PlannedRead]:
     """List the counting reads under Gaussian noise.
 
     Each has the most that its deviation can be. One person replaced moves a count of persons by sqrt(2) in
-    L2, and a sum that clips persons at D edges by sqrt(2 D), told here for D = 1.
+    L2, and a sum that clips persons at D edges by sqrt(2 D), given here for D = 1.
     """
     found = []
     for purpose, multiplier in noises(plan).items():

@@ -144,7 +144,7 @@ class Drawing:
             )
 
     def edges(self) -> Edges:
-        """Return the drawn edges as persons have them."""
+        """Return the sampled edges as persons have them."""
         person, thing = self.frame.ends(np.concatenate(self.keys))
         step = np.repeat(np.arange(self.frame.steps), [len(keys) for keys in self.keys])
         return Edges(person, thing, step, self.frame.persons, self.frame.things)

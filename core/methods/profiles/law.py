@@ -39,7 +39,7 @@ def gaussian_law(noisy: np.ndarray, deviation: float, mean: float, most: int) ->
 
     They are in 0..``most`` under Gaussian noise; O(values * grid). Starts from negative binomial laws and
     powers of that ``mean``, and leaves them by a few rounds of expectation-maximisation where the noise is
-    small beside the law's own spread.
+    small compared with the law's own spread.
     """
     grid = grid_up_to(min(most, max(int(noisy.max(initial=0)), 1)))
     values, counts = histogram(noisy)

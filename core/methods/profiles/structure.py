@@ -4,7 +4,7 @@ Columns of the things, and random tastes of persons along them. Columns are what
 one for each of the things that have the most edges by paid numbers, as many of them as the persons let be
 seen through the noise. The paid second moments of persons' profiles say along which directions of the columns
 persons differ, and by how much more than chance makes them. In a draw every person has a random coordinate in
-each such direction; how much it counts is set so that drawn persons' profiles have the paid moments.
+each such direction; how much it counts is set so that sampled persons' profiles have the paid moments.
 Post-processing.
 """
 

@@ -4,7 +4,7 @@ It is read by sums over persons that are clipped as those over things are. Of ea
 and first of the number of an edge's records where each is kept: 1. how many records have a value of each bin,
 with time in each of 8 periods; 2. of every thing, how many records have a value of each kind. Persons are
 anonymous: nothing is read of what one person's edges carry, and who gives what to whom follows from the
-things. What clipping took is undone by what it takes of a drawn graph. Reads and proofs:
+things. What clipping took is undone by what it takes of a sampled graph. Reads and proofs:
 :meth:`core.privacy.reads.people_things.PeopleAndThings.value_totals`; all else is post-processing.
 """
 

@@ -3,7 +3,7 @@
 It is sampled from noisy values. Each person gets a degree of the law for all steps together (one on each
 side, where it is directed); the ends are dealt out over steps at random, by the edges that each has, and
 matched step by step: where persons carry values whose groups were paid for, first inside each group as far as
-chance alone would leave edges out.
+mere chance would leave edges out.
 """
 
 from __future__ import annotations

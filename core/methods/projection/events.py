@@ -1,7 +1,7 @@
 """The reads of ``projection`` for directed or timed relations.
 
 Laws of both sides, steps, mutual pairs. A law of degrees is that of all steps together: events of all steps
-stand in one list. Edges are told by period: even stretches of steps, as many as their noise allows.
+stand in one list. Edges are measured by period: even stretches of steps, as many as their noise allows.
 """
 
 from __future__ import annotations

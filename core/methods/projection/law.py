@@ -1,13 +1,13 @@
 """The law of degrees from measurements of projected graphs.
 
 The projection is undone. A projection at theta takes more from nodes of many edges, and something from their
-neighbours. On a graph whose edges join ends at random that loss can be computed: an edge finds its other end
+neighbours. On a graph whose edges join ends at random that loss can be computed: an edge has its other end
 open with a probability that sinks as edges are taken, and a node of degree d keeps min(theta, X) of its
 edges, where X is binomial of d and the share of ends that were open on average. So noisy tail counts at a
 small theta, where noise is small, tell of true degrees; noisy numbers of edges at larger ones tell of the
 tail. The law is the mode of a posterior: normal errors of all noisy numbers, and a prior under which the
-density is smooth in the logarithm of the degree, so that beyond what is told it goes on as a power law. Reads
-noisy values only: all of it is post-processing.
+density is smooth in the logarithm of the degree, so that beyond what is measured it goes on as a power law.
+Reads noisy values only: all of it is post-processing.
 """
 
 from __future__ import annotations

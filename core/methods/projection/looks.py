@@ -72,8 +72,8 @@ def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedE
 
     Returned are their numbers, the law, its mean, and the nano-epsilon that was left. Every theta that public
     facts allow has an equal share. The look ends where few edges were cut off and a larger theta kept hardly
-    more (of a few hubs the first alone would say that), or where the next noise would hide the last number.
-    The law explains all counts: one may be nothing but noise.
+    more (of a few hubs the first by itself would say that), or where the next noise would hide the last
+    number. The law explains all counts: one may be nothing but noise.
     """
     limit = min(most, int(LONGEST * np.sqrt(people.count)))
     ends, thetas = ends_of(people), [min(FIRST_THETA, most)]

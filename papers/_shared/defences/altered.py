@@ -74,7 +74,7 @@ class AlteredModel(StoredCells, FittedModel):
         """Sample one graph, pairs independent by their weights.
 
         Every pair is a link with its weight for probability; ids are left out. Where weights are published,
-        every pair is drawn. The same ``rng`` state gives the same graph. Weights of one give the same links
+        every pair is sampled. The same ``rng`` state gives the same graph. Weights of one give the same links
         in every sample.
         """
 

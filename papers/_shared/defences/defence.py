@@ -2,9 +2,9 @@
 
 They are methods that publish an altered graph so that named links are hard to infer. They read the raw graph,
 so the guarantee is ``none``. The sensitive links come from the curator's list; where there is none, a share
-of every relation's links is drawn at random and treated as such, for evaluation (the service lets that happen
-on datasets marked public only). The sensitive links are taken out first, in both directions, and no method
-puts one back.
+of every relation's links is sampled at random and treated as such, for evaluation (the service lets that
+happen on datasets marked public only). The sensitive links are taken out first, in both directions, and no
+method puts one back.
 """
 
 from __future__ import annotations

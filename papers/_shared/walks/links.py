@@ -1,9 +1,9 @@
 """A raw graph as labelled directed links, and its walks.
 
 They are random walks along the links. An edge is two links, one a way. A link's label is what a walk says of
-it beside its two nodes: its step, and in ``typed`` walks its relation and direction too, so that labels in a
-row are a meta-path. In walks without types a label has a direction only where the edge has one and its ends'
-types do not tell it.
+it in addition to its two nodes: its step, and in ``typed`` walks its relation and direction too, so that
+labels in a row are a meta-path. In walks without types a label has a direction only where the edge has one
+and its ends' types do not tell it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Partial:
 
     ``degrees`` (n,): of the whole graph; ``matrix``: the (n, n) symmetric 0/1 matrix of what is left;
     ``inputs`` (n, d) float32: what else is known of nodes; ``groups`` (n,): their communities, each its own
-    where none are told.
+    where none are given.
     """
 
     degrees: np.ndarray
@@ -55,7 +55,7 @@ def adjacency(low: np.ndarray, high: np.ndarray, nodes: int) -> sp.csr_array:
 
 
 class Denoiser(nn.Module):
-    """``inputs``: columns that are known of nodes beside FACTS."""
+    """``inputs``: columns that are known of nodes in addition to FACTS."""
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()

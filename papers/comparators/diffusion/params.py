@@ -47,5 +47,5 @@ class DiffusionParams(Parameters):
 
     @property
     def told(self) -> bool:
-        """Whether communities are found, and told to the denoiser."""
+        """Whether communities are detected, and given to the denoiser."""
         return not self.node_attributes if self.communities is None else self.communities

@@ -91,9 +91,9 @@ def totals(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def draw(columns: Columns, nodes: int, params: LDPGenParams, rng: Rng) -> np.ndarray:
     """Sample each pair of groups its number of distinct pairs.
 
-    Returned are sorted keys ``low * nodes + high``. The end in group i of an edge to group j is drawn by the
-    nodes' reported edges to j. The layout holds an entry for every node and group; entries of group i towards
-    j are one community, i * k + j. O(n k log(n k) + m log m).
+    Returned are sorted keys ``low * nodes + high``. The end in group i of an edge to group j is sampled by
+    the nodes' reported edges to j. The layout holds an entry for every node and group; entries of group i
+    towards j are one community, i * k + j. O(n k log(n k) + m log m).
     """
     labels = columns["labels"].astype(np.int64)
     count = len(columns["weights"]) // nodes

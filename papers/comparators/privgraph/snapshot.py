@@ -53,8 +53,8 @@ def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: PrivGraphParam
 def draw(columns: Columns, nodes: int, params: PrivGraphParams, rng: Rng) -> np.ndarray:
     """Sample each block its noisy number of distinct pairs.
 
-    Returned are sorted keys ``low * nodes + high``. Ends are drawn by degree inside a community and uniformly
-    between two. O(m log m + n log n + k^2).
+    Returned are sorted keys ``low * nodes + high``. Ends are sampled by degree inside a community and
+    uniformly between two. O(m log m + n log n + k^2).
     """
     labels = columns["labels"].astype(np.int64)
     inside = columns["inside"].astype(np.float64)

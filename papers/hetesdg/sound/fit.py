@@ -55,9 +55,9 @@ def fit_sound(
 ) -> HeteModel:
     """Fit variant sound, at the plan's cost at most.
 
-    Read are: protected rows, if asked for; of each relation its degree sequences and every counted node's
+    Read are: protected rows, if requested; of each relation its degree sequences and every counted node's
     neighbours by cluster; along a meta-path the neighbours by part of the type in between; or, instead of
-    both, sums of neighbours' rows; links by DP-SGD, if asked for. All else follows from these answers, from
+    both, sums of neighbours' rows; links by DP-SGD, if requested. All else follows from these answers, from
     public columns and from public facts.
     """
     grants = granted(plan)

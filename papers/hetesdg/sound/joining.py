@@ -22,7 +22,7 @@ def joined(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Join (grouped node, counted node) by distinct links. Expected O(m log m).
 
-    ``grouped_degrees``: ascending, for nodes that are told apart by their cluster ``label`` alone; ``stubs``:
+    ``grouped_degrees``: ascending, for nodes that are told apart by their cluster ``label`` only; ``stubs``:
     (node, cluster) of the counted side. Ends are paired within clusters, those in excess at random, those of
     the longer side are left over. ``loops``: False where both sides are one universe.
     """

@@ -3,9 +3,9 @@
 Post-processing: reads noisy tables only. At small epsilon a row of few neighbours is mostly noise, and its
 entries say more of one another than of themselves: how many neighbours a node has, and in which clusters they
 stand together. So the prior is over whole rows. Its support is every row of a small sum; its weights are
-those under which the noisy rows are likeliest, found by expectation-maximisation (the nonparametric maximum
-likelihood of Kiefer and Wolfowitz, Annals of Mathematical Statistics 27, 1956), from a geometric law of sums,
-shared out by Dirichlet laws.
+those under which the noisy rows are likeliest, computed by expectation-maximisation (the nonparametric
+maximum likelihood of Kiefer and Wolfowitz, Annals of Mathematical Statistics 27, 1956), from a geometric law
+of sums, shared out by Dirichlet laws.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ascending whole degrees from noisy ones.
 
-Post-processing. For every degree d it is asked how many nodes reach it. Each noisy value is a vote by its
+Post-processing. For every degree d it is counted how many nodes reach it. Each noisy value is a vote by its
 sign about d, worth epsilon over the sensitivity in log-likelihood, so the number of nodes has a posterior
 that one cumulative sum gives; its median is taken. The prior of a number c of n nodes is 1 / ((c + 1) (n - c
 + 1)): few, or all but a few, are as likely as anything else. After the isotonic fit of Hay et al. (VLDB

@@ -9,7 +9,7 @@ Sensitivity: an edge adds one row to one sum: 1 in L2 (sqrt 2 for an undirected 
 Proof: :func:`core.privacy.mechanisms.aggregation.noisy_sums`; the reads of a relation are composed, and
 the noise is solved for all of them together. Unit: one edge.
 
-A sum cannot be taken apart again: there is no attention over neighbours, and no graph is drawn from it.
+A sum cannot be taken apart again: there is no attention over neighbours, and no graph is sampled from it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def row_of(place: np.ndarray) -> np.ndarray:
     """Make rows of length 1 from leading coordinates.
 
     They are those of ``place`` (n, d), and the constant; (n, DIRECTIONS + 1) at most. A node at the origin
-    has the constant alone. Without coordinates the constant is 1.
+    has only the constant. Without coordinates the constant is 1.
     """
     leading = place[:, :DIRECTIONS]
     if not leading.shape[1]:

@@ -1,12 +1,12 @@
 """TopoGDP: a variational encoder and a link predictor.
 
 The encoder is of a relation's two ends; both are by DP-SGD over links. The encoder sees noisy tables and
-public columns alone: a node's own coordinates, those of its expected neighbours, and those of theirs: two
+public columns only: a node's own coordinates, those of its expected neighbours, and those of theirs: two
 rounds of relational mean aggregation over the noisy tables, carried out beforehand, then two layers (Eq. 16,
 17, 19). A pair's logit is a bilinear form of two latent vectors (Eq. 20, with a matrix between them, as the
 ends are of different types). A link's loss is its cross entropy, the KL term and the semantic regulariser
 L_C, which draws a node to what the encoder makes of its mean neighbour (Eq. 21, 22). Absent pairs are uniform
-ones, drawn without a look at links: free, under the same clip.
+ones, sampled without a look at links: free, under the same clip.
 
 Sensitivity, proof: :class:`core.privacy.mechanisms.gradients.DpSgdSession`; a link's gradient depends on the
 parameters and on its two nodes' rows, which follow from what was paid for. Unit: one edge.

@@ -1,7 +1,7 @@
 """The 29 connected graphs on 3 to 5 nodes.
 
 Also how their counts depend on each other. Nothing here is typed by hand but the edges: both linear systems
-and the look-up tables are found by trying every permutation or map of at most five nodes.
+and the look-up tables are computed by trying every permutation or map of at most five nodes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Random subtrees, each copy with the same known probability.
 
-Each function draws ``count`` copies and returns their nodes, (count, size) int64, and the weight W: each copy
-is drawn with probability 1/W. A draw that meets itself has a node twice: a miss, whose probability is what
-the copies leave of 1. Rows are empty where the graph has no such tree. Weights are float64, exact to 1e-12.
+Each function samples ``count`` copies and returns their nodes, (count, size) int64, and the weight W: each
+copy is sampled with probability 1/W. A sample that meets itself has a node twice: a miss, whose probability
+is what the copies leave of 1. Rows are empty where the graph has no such tree. Weights are float64, exact to
+1e-12.
 """
 
 from __future__ import annotations

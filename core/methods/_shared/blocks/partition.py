@@ -1,7 +1,7 @@
 """A private partition into communities, as in PrivGraph.
 
 Source: Yuan et al., USENIX Security 2023. Nodes are merged at random into super-nodes, the noisy super-graph
-is clustered with Louvain, and one pass of the exponential mechanism reassigns every node. Or, beside the
+is clustered with Louvain, and one pass of the exponential mechanism reassigns every node. Or, not in the
 paper: labels from one noisy pass in the order of noisy degrees, as ``dcsbm`` makes them.
 """
 

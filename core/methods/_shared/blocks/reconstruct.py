@@ -90,8 +90,8 @@ def reconstruct(
 
     The result is sorted int64 keys ``low * n + high``. A block that asks for more pairs than carry weight
     receives them all, and no more. Nearly full blocks are enumerated (weighted sampling without replacement
-    by exponential keys, Efraimidis and Spirakis 2006), the others drawn in rounds with rejection of repeats:
-    the same law. O(m log m + n log n + k^2).
+    by exponential keys, Efraimidis and Spirakis 2006), the others sampled in rounds with rejection of
+    repeats: the same law. O(m log m + n log n + k^2).
     """
     communities = int(labels.max(initial=-1)) + 1
     inner, outer = Layout.of(labels, communities, d_in), Layout.of(labels, communities, d_out)

@@ -1,6 +1,6 @@
 """The fitted model of a composition.
 
-A model for each relation, and graphs drawn from them one by one. A folder holds ``composed.json`` and the
+A model for each relation, and graphs sampled from them one by one. A folder holds ``composed.json`` and the
 folder of each relation's own model.
 """
 

@@ -56,8 +56,8 @@ def facts_of(public: PublicFacts, relations: tuple[str, ...]) -> PublicFacts:
 
     Their cells keep the epsilon that they have under the whole schema. EDGE and EVENT: all of it. W_EVENT:
     what each of their steps has of a window that all relations share, times the steps of a window. PAIR: the
-    parts of their cells. NODE: a part by :func:`weight`; the others' is what is spent beside. Where they are
-    all relations, the facts are the same. Raises NotAccepted where too little is left to divide.
+    parts of their cells. NODE: a part by :func:`weight`; the others' is what is spent on other reads. Where
+    they are all relations, the facts are the same. Raises NotAccepted where too little is left to divide.
     """
     if public.edge_types == relations:
         return public
@@ -78,7 +78,7 @@ def facts_of(public: PublicFacts, relations: tuple[str, ...]) -> PublicFacts:
 def weight(schema: GraphSchema, edge_types: Collection[str], relation: str) -> float:
     """Return a relation's share of epsilon under unit node.
 
-    Noise beside what is read is 1 / (persons * epsilon), whatever the degree: relations of persons weigh
+    Noise relative to what is read is 1 / (persons * epsilon), whatever the degree: relations of persons weigh
     alike.
     """
     declared = schema.edge_type(relation)

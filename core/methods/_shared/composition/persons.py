@@ -9,7 +9,7 @@ share.
    attribute's values, and across, a projection for each (L1 twice the theta inside, and that across).
 Proofs: :meth:`core.privacy.reads.node_values.NodeValueReads.table`,
 :func:`core.privacy.mechanisms.projection.pair_counts`. All else is post-processing: persons of a release are
-nobody in particular, so that they are dealt values by 1, and relations of 2 are drawn by their groups. What
+nobody in particular, so that they are dealt values by 1, and relations of 2 are sampled by their groups. What
 persons of a value have of things is not read. Vectors have half of the share, and are read by the groups of
 the first attribute (:mod:`core.methods._shared.node_values.vectors`; a row replaced: L1 2 k).
 """

@@ -1,10 +1,10 @@
 """Activity by node and step, from noisy degrees of all steps.
 
 By its own noisy degree an idle node looks active in some step or other, the more so the more steps there are.
-So the law of the number of steps in which a node is active is found first, by expectation-maximisation; a
+So the law of the number of steps in which a node is active is estimated first, by expectation-maximisation; a
 node's steps are independent coins but for that number. Then each step's degrees, whose law stays as it was
-fitted, go to nodes drawn by their chance to be active there, given what was read of all steps.
-Reads noisy values and degrees that were fitted to them: all of it is post-processing.
+fitted, go to nodes sampled by their chance to be active there, given what was read of all steps. Reads noisy
+values and degrees that were fitted to them: all of it is post-processing.
 """
 
 from __future__ import annotations

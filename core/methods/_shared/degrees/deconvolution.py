@@ -42,7 +42,7 @@ def deconvolved(
     ``counts``: how often each noisy value was seen, ``zero`` the place of value 0 among them; they reach to
     the largest degree at least. ``smooth``: each round draws the mass of degrees from 2 on towards the mean
     of their neighbours': a little, as more would level the law. For low degrees that is the geometric mean,
-    which leaves a steep law as it is. Idle nodes and those of one edge are left alone.
+    which leaves a steep law as it is. Idle nodes and those of one edge are left as they are.
     """
     mass = mass.copy()
     last = mass.size - 1

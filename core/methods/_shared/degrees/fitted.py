@@ -1,7 +1,7 @@
 """Degrees fitted to noisy degrees.
 
 Their law by deconvolution, its quantiles, and which node gets which. Noisy degrees spread: the smallest are
-too small, the largest too large. The degrees' common law is found first, by expectation-maximisation for
+too small, the largest too large. The degrees' common law is estimated first, by expectation-maximisation for
 "noisy = degree + discrete Laplace noise" from a parametric start, then its quantiles are given to the nodes
 in the order of their posterior means. Reads noisy values only: all of it is post-processing.
 """
@@ -95,9 +95,9 @@ def fitted_degrees(
     The result is float64 (n,); ties of rank fall at random.
 
     ``noisy``: the query ``degrees`` (L1 sensitivity 2) at ``nano_epsilon``; ``mean``, ``shapes``: see
-    :func:`degree_law`; ``law``: the degrees' law, where more was told of it than ``noisy`` does: nodes that
-    stand alone under it, as hubs do, then keep what their own numbers say. With next to no noise degrees come
-    back as they are. O(n log n + n * grid), memory O(n).
+    :func:`degree_law`; ``law``: the degrees' law, where more was measured of it than ``noisy`` does: nodes
+    that stand by themselves under it, as hubs do, then keep what their own numbers say. With next to no noise
+    degrees come back as they are. O(n log n + n * grid), memory O(n).
     """
     scale, nodes = 2e9 / nano_epsilon, len(noisy)
     if not nodes:
@@ -125,8 +125,8 @@ def degree_law(
 
     ``mean``: a better guess of the mean degree than the noisy degrees give, if one was paid for; ``shapes``
     (laws,): how likely :func:`reference`'s laws are to begin with, if other graphs tell. Starts from
-    :func:`reference`, to which it stays close where the noise is wide beside the degrees' own spread (as if
-    so many nodes more had been seen that follow it), and leaves it by a few rounds of
+    :func:`reference`, to which it stays close where the noise is wide compared with the degrees' own spread
+    (as if so many nodes more had been seen that follow it), and leaves it by a few rounds of
     expectation-maximisation, each smoothed relative to it: deconvolution by itself gathers the mass in
     spikes. The grid ends at the largest noisy degree, which is paid for; nothing is cut at a true one.
     O(rounds * distinct noisy values * grid). After Silverman, Jones, Wilson, Nychka, "A smoothed EM

@@ -1,10 +1,10 @@
 """Pooled estimates of a collection's graphs.
 
 They are mean degrees, and shapes of degree laws. A small graph's own noisy values say little; those of all
-graphs together say how such graphs are. Both steps are empirical Bayes: a law over the graphs is found first,
-then each graph's value given its own noisy one. Reads noisy values only, of disjoint relations: all of it is
-post-processing. Where noise is small beside what the graphs differ by, nothing moves. Source: Robbins, "An
-empirical Bayes approach to statistics", 1956; Morris, JASA 78 (1983).
+graphs together say how such graphs are. Both steps are empirical Bayes: a law over the graphs is estimated
+first, then each graph's value given its own noisy one. Reads noisy values only, of disjoint relations: all of
+it is post-processing. Where noise is small compared with what the graphs differ by, nothing moves. Source:
+Robbins, "An empirical Bayes approach to statistics", 1956; Morris, JASA 78 (1983).
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def pooled_counts(graphs: Sequence[NoisyGraph]) -> np.ndarray:
     """Estimate a number of edges for each graph.
 
     The result is int64 (graphs,), in 1..n(n-1)/2. The noisy count and half the sum of the noisy degrees by
-    their variances; then the edges a node drawn towards the graphs' mean, by the noise beside the spread that
-    the graphs show beyond it.
+    their variances; then the edges a node shrunk towards the graphs' mean, by the noise relative to the
+    spread that the graphs show beyond it.
     """
     nodes = np.array([graph.nodes for graph in graphs], dtype=np.float64)
     told = np.array([(graph.edges, graph.degrees.sum() / 2) for graph in graphs], dtype=np.float64)

@@ -24,7 +24,7 @@ def means(
 
     The entries are ``noisy``'s; float64. Log weight of degree d: prior, -|noisy - d| / scale, and where
     ``variance`` is finite the normal log density of ``seen`` around share * d with variance + d share (1 -
-    share) + (spread (1 - share) d)^2. ``share`` has few distinct values: what depends on it and d alone is
+    share) + (spread (1 - share) d)^2. ``share`` has few distinct values: what depends only on it and d is
     computed once for each in a row.
     """
     found = np.empty(noisy.size)

@@ -1,7 +1,7 @@
 """Degrees of one side over all steps, from noisy degrees.
 
 Their sum is put right. Noise makes idle nodes look active and the active ones more so. The law of the degrees
-is found first, by expectation-maximisation for "noisy = degree + discrete Laplace noise": for all steps
+is estimated first, by expectation-maximisation for "noisy = degree + discrete Laplace noise": for all steps
 together, where many values leave little room for chance, and then in a few rounds for each step by itself.
 The nodes of a step get the quantiles of its law in the order of their posterior means. All of it is
 post-processing.

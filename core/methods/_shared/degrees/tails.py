@@ -1,12 +1,12 @@
 """The law of degrees from noisy degrees and tail counts.
 
 Noisy degrees say little about a sparse graph's law: the noise is as wide as the law. How many nodes have at
-least so many edges is told far better by the query ``tail_counts``, whose L1 sensitivity is 2 whatever the
-thresholds, so that a counter stands at every point of the law's grid. The law is the mode of a posterior: the
-multinomial likelihood of the noisy degrees, normal errors of the counters and of the number of edge ends, and
-a prior under which the density is smooth in the logarithm of the degree. Hubs are left out of it and kept as
-they were told: a smooth density would spread a handful of nodes over the whole tail, or lose them, and the
-sum of degrees would be made up by nodes of middling degree. Reads noisy values only: all of it is
+least so many edges is measured far better by the query ``tail_counts``, whose L1 sensitivity is 2 whatever
+the thresholds, so that a counter stands at every point of the law's grid. The law is the mode of a posterior:
+the multinomial likelihood of the noisy degrees, normal errors of the counters and of the number of edge ends,
+and a prior under which the density is smooth in the logarithm of the degree. Hubs are left out of it and kept
+as they were measured: a smooth density would spread a handful of nodes over the whole tail, or lose them, and
+the sum of degrees would be made up by nodes of middling degree. Reads noisy values only: all of it is
 post-processing.
 """
 
@@ -119,9 +119,8 @@ def law_with_tails(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | N
     It explains ``noisy`` degrees (noise of ``scale``), the counters and the sum of degrees.
 
     ``tails`` stand at :func:`thresholds` of the same noisy degrees, or at :func:`public_thresholds`. Hubs
-    each stand in the law where they were told: nodes beyond HUB times the noise's reach, MOST_HUBS at most,
-    and those beyond its reach alone where they are few.
-    O(STEPS * grid^3 + CELLS * grid^2).
+    each stand in the law where they were measured: nodes beyond HUB times the noise's reach, MOST_HUBS at
+    most, and only those beyond its reach where they are few. O(STEPS * grid^3 + CELLS * grid^2).
     """
     nodes = len(noisy)
     reach = reach_of(nodes, scale)

@@ -41,7 +41,8 @@ def balanced(cell: PrivateCell, nano_epsilon: int, count_share: float) -> Flippe
 def balanced_about(cell: PrivateCell, edges: int, nano_epsilon: int) -> Flipped:
     """Flip the cell about ``edges``, which are public or paid for.
 
-    It costs ``nano_epsilon`` at most. About no more than MOST_ABOUT, whatever was told: no more may appear.
+    It costs ``nano_epsilon`` at most. About no more than MOST_ABOUT, whatever was measured: no more may
+    appear.
     """
     about = min(edges, MOST_ABOUT)
     flips = Flips.balanced(nano_epsilon // cell.multiplicity, about, slot_count(cell.shape))

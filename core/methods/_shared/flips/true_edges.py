@@ -43,9 +43,9 @@ def true_share(shape: Shape, nano_epsilon: int, edges: int | None = None) -> Tru
     It is sampled from its posterior.
 
     ``nano_epsilon``: of the symmetric flips of one slot; 0: none. ``edges``: the number of edges; the
-    declared bound or a guess unless given. A function of its arguments: nothing of the graph is read. A
-    slot of prior probability r that comes out as y is drawn with its posterior P(edge | y), so that the share
-    is the sum of P(y) P(edge | y)^2 over slots and answers, over that of r.
+    declared bound or a guess unless given. A function of its arguments: nothing of the graph is read. A slot
+    of prior probability r that comes out as y is sampled with its posterior P(edge | y), so that the share is
+    the sum of P(y) P(edge | y)^2 over slots and answers, over that of r.
     """
     slots = slot_count(shape)
     if edges is None:
@@ -84,8 +84,8 @@ def weighted_share(flips: Flips, edges: int, slots: int) -> float:
     """Compute the expected share of true edges under weighted sampling.
 
     As many slots as there are edges are sampled one by one, without replacement, a slot that came out present
-    with weight w = (1 - p_drop) (1 - p_add) / (p_add p_drop). Each slot is drawn once its exponential clock
-    has rung: with probability 1 - e^(-w t) or 1 - e^-t, for the t at which m are drawn in all. So the share
+    with weight w = (1 - p_drop) (1 - p_add) / (p_add p_drop). Each slot is sampled once its exponential clock
+    has rung: with probability 1 - e^(-w t) or 1 - e^-t, for the t at which m are sampled in all. So the share
     is (1 - p_drop) (1 - e^(-w t)) + p_drop (1 - e^-t).
     """
     add, drop = chances(flips)

@@ -1,8 +1,8 @@
 """Sampled graphs that keep declared facts.
 
-These are ``functional``, ``once`` and ``edge_bound``. What is drawn from noisy numbers breaks declared facts
-by chance. Edges in surplus are left out by a uniformly random choice. Post-processing: read are the drawn
-edges and the public schema, nothing else.
+These are ``functional``, ``once`` and ``edge_bound``. What is sampled from noisy numbers breaks declared
+facts by chance. Edges in surplus are left out by a uniformly random choice. Post-processing: read are the
+sampled edges and the public schema, nothing else.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def require_heeded(params: Parameters, idle: Iterable[Idle]) -> None:
     """Raise NotAccepted where an ``idle`` parameter was set.
 
     It names the field to mend. A value that is the default, or that of the chosen preset, counts as not set.
-    Of public facts alone: what is idle is said by the other parameters and by the request.
+    Of public facts only: what is idle is said by the other parameters and by the request.
     """
     untouched = defaults_of(params)
     for names, why in idle:

@@ -78,10 +78,10 @@ def besides(public: PublicFacts, *own: Event) -> tuple[Event, ...]:
 
     It is ``own`` events, and other reads' epsilon. With noise that keeps all of this to
     ``public.whole_nano_epsilon`` and delta, the job is (epsilon, delta) however that pure epsilon is split
-    up, and whatever is asked with it once the rest is known: pure epsilons of a cell are added before they
-    are composed, and composition is adaptive (:mod:`core.privacy.accounting.accountant`). Were it left out,
-    the cell could cost a little more in all than the sum of both: a pure event adds no more than its epsilon
-    to a guarantee, but to a bound on one it may.
+    up, and whatever is requested with it once the rest is known: pure epsilons of a cell are added before
+    they are composed, and composition is adaptive (:mod:`core.privacy.accounting.accountant`). Were it left
+    out, the cell could cost a little more in all than the sum of both: a pure event adds no more than its
+    epsilon to a guarantee, but to a bound on one it may.
     """
     return (*own, Pure(public.beside_nano_epsilon, "beside")) if public.beside_nano_epsilon else own
 

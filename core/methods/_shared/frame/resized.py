@@ -2,7 +2,7 @@
 
 Every node of the larger or smaller universe repeats one of the model's: its degree, its label. Counts over
 edges and triangles grow with the nodes, so that degrees, their mean, clustering and communities' shares stay
-as they were told, and the density falls as nodes are added.
+as they were measured, and the density falls as nodes are added.
 """
 
 from __future__ import annotations

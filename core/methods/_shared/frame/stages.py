@@ -53,10 +53,10 @@ class Share(Protocol):
 
 
 class Stage(ABC):
-    """What is paid for beside edges.
+    """What is paid for in addition to edges.
 
     ``share``: what it spends. ``folder``: where a model keeps what it paid for. ``subject``: what it
-    synthesises, in words. ``beside_delta``: whether it stands beside structures that spend a delta.
+    synthesises, in words. ``beside_delta``: whether it goes with structures that spend a delta.
     """
 
     share: ClassVar[Share]
@@ -150,7 +150,7 @@ class Stage(ABC):
         (:func:`core.methods._shared.frame.plan.besides`), so that the accountant's conversion of both
         together keeps to the job's epsilon and delta: under EDGE and EVENT, where that is one cell's, and
         under NODE, where it is the whole graph's. Raises NotAccepted where the share could change nothing, or
-        for a structure that it cannot stand beside.
+        for a structure that it cannot go with.
         """
         idle = self.share.why_idle(public)
         require_heeded(params, [Idle((self.field,), idle)] if idle else [])
@@ -287,8 +287,8 @@ class Staged:
 
         It costs what the plan does at most.
 
-        ``checkpoint``, of a method that trains, keeps what ``resume`` goes on from. NotAccepted beside
-        stages: they pay after the training, and going on reads nothing.
+        ``checkpoint``, of a method that trains, keeps what ``resume`` goes on from. NotAccepted with stages:
+        they pay after the training, and going on reads nothing.
         """
         asked = self.asked(params)
         if checkpoint is not None:

@@ -35,7 +35,7 @@ def distinct(wanted: np.ndarray, room: np.ndarray, rng: Rng) -> tuple[np.ndarray
     """Sample ``wanted[i]`` distinct ranks below ``room[i]`` for every block.
 
     They are uniform: (block, rank), by block. In blocks more than half full, the ranks that are left out are
-    drawn. O(wanted log wanted).
+    sampled. O(wanted log wanted).
     """
     crowded = 2 * wanted > room
     few = np.where(crowded, room - wanted, wanted)

@@ -2,8 +2,8 @@
 
 It is of :mod:`core.methods._shared.matching.exact`. The graph as it stands is ``base``, sorted keys, less
 those ``gone``, and those ``added``; both are sets of :mod:`core.methods._shared.matching.keyset` and small
-beside it. ``taken``: sorted keys that no edge may have. ``edges``: (left ends, right ends, number of nodes),
-block after block; ``blocks``: (where each begins and the last one ends, row, column).
+compared with it. ``taken``: sorted keys that no edge may have. ``edges``: (left ends, right ends, number of
+nodes), block after block; ``blocks``: (where each begins and the last one ends, row, column).
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def joined(
 
     Returned are (gone, added), keys that leave and join ``base``, in no order. One that is a loop or a repeat
     changes ends with a random edge that stands; all edges are of one label. ``base`` is not unpacked: an edge
-    of it that changed ends once is left alone from then on. ``chances``: (tries in a sweep, sweeps), at most.
-    Changes all ends of ``edges``.
+    of it that changed ends once is left as it is from then on. ``chances``: (tries in a sweep, sweeps), at
+    most. Changes all ends of ``edges``.
     """
     left, right, nodes = edges
     tries, sweeps = chances

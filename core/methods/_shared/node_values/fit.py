@@ -10,9 +10,9 @@ The reads of one type, each of which may use what was read before and the paid d
    node that has values as many edges count as a cap says, that follows from paid degrees (a row replaced: L1
    2 cap; an edge: L1 3). Between two types the other end's first values are those of its own.
 Proofs: :mod:`core.privacy.reads.node_values`, :mod:`core.privacy.reads.mixing_between`. Every node is then
-dealt values by its class and its degrees, so that groups have as many edge ends as read 3 tells
-(:mod:`core.methods._shared.node_values.ends`), and edges are drawn with what it says: homophily is inside
-the draw.
+dealt values by its class and its degrees, so that groups have as many edge ends as read 3 measures
+(:mod:`core.methods._shared.node_values.ends`), and edges are sampled with what it says: homophily is
+inside the sampling.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ def cap_for(
 ) -> int:
     """Choose how many edges of a node count.
 
-    More tell more, and make more noise. From paid degrees alone. Nothing is gained below the cap at which the
+    More tell more, and make more noise. From paid degrees only. Nothing is gained below the cap at which the
     edges' budget decides how much noise there is. ``multiplicity``: edges that a cell is charged for.
     """
     moved = EDGE_MOVES * multiplicity

@@ -1,12 +1,12 @@
 """Shares of a relation's edges between groups.
 
-They are noisy counts shrunk to what is likely. Post-processing of noisy counts and of paid or drawn numbers.
-What is likely: groups meet by chance, by the ends that each has; but inside one node type some share of the
-edges, the same for all groups, is between nodes of one group. How far true counts are from that is told by
-the counts themselves: what is left of their squared distances once the noise's variance is taken off, in
-proportion to the counts that are likely, on the diagonal and off it. Each count then moves back by as much as
-noise weighs beside that: all the way where nothing stands out from the noise, and hardly where there is
-little noise (empirical Bayes; Efron and Morris, JASA 68, 1973).
+They are noisy counts shrunk to what is likely. Post-processing of noisy counts and of paid or sampled
+numbers. What is likely: groups meet by chance, by the ends that each has; but inside one node type some share
+of the edges, the same for all groups, is between nodes of one group. How far true counts are from that is
+estimated from the counts themselves: what is left of their squared distances once the noise's variance is
+taken off, in proportion to the counts that are likely, on the diagonal and off it. Each count then moves back
+by as much as noise weighs against that: all the way where nothing stands out from the noise, and hardly where
+there is little noise (empirical Bayes; Efron and Morris, JASA 68, 1973).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def shares_met(
     k,), or ``between`` two types, (groups of sources * groups of targets,).
     * groups of targets,).
 
-    ``scale``: of the noise. ``ends``, ``targets``: of the drawn edges, by group.
+    ``scale``: of the noise. ``ends``, ``targets``: of the sampled edges, by group.
     """
     one = ends / max(float(ends.sum()), SMALLEST)
     other = one if targets is None else targets / max(float(targets.sum()), SMALLEST)

@@ -125,10 +125,10 @@ def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
 
     Under EDGE and EVENT a plan costs what its dearest cell does, as neighbours differ in one edge or in one
     row: every cell of the relations of a type that has some pays all of it, and the type's rows may cost all
-    of epsilon. Under W_EVENT and PAIR a plan adds the rows' cells to those of edges: rows have
-    ROWS_SHARE of ``nano_epsilon`` (each type a part of it under PAIR, which adds up theirs too), and what is
-    left is divided over the steps of a window or over all cells of a pair, whose parts of one relation are
-    charged to its first cell, as one event. Vectors have their part of what a row may spend: beside the rest
+    of epsilon. Under W_EVENT and PAIR a plan adds the rows' cells to those of edges: rows have ROWS_SHARE of
+    ``nano_epsilon`` (each type a part of it under PAIR, which adds up theirs too), and what is left is
+    divided over the steps of a window or over all cells of a pair, whose parts of one relation are charged to
+    its first cell, as one event. Vectors have their part of what a row may spend: in addition to the rest
     under EDGE and EVENT, where a delta is given and Gaussian noise is less, else inside it.
     """
     if public.unit is Unit.NODE:

@@ -2,7 +2,7 @@
 
 The method spends what the share leaves of an edge's epsilon. The stage then pays for nodes by value and for
 who meets whom, deals every node values, and hands the method's model the nodes' groups and what share of the
-edges is to lie between each two of them. How edges are drawn by that is the method's own: see
+edges is to lie between each two of them. How edges are sampled by that is the method's own: see
 :class:`core.methods.base.Mixing`.
 """
 
@@ -122,7 +122,7 @@ def with_values(
 ) -> Graph:
     """Give nodes values by their bins.
 
-    By node type and attribute; those of numbers are drawn inside them.
+    By node type and attribute; those of numbers are sampled inside them.
 
     ``laws``: of vectors, as :func:`core.methods._shared.node_values.vectors.paid_vectors` gives them.
     """

@@ -2,7 +2,7 @@
 
 How often each number lies in which bin, by group of the first other attribute. One read a vector
 (:meth:`core.privacy.reads.node_values.NodeValueReads.vectors`). Of a group's noisy counts that which adds up
-is kept, so that of many rare numbers the noise does not become numbers; then each group is drawn towards all
+is kept, so that of many rare numbers the noise does not become numbers; then each group is shrunk towards all
 groups together, by as much of what sets it apart as noise explains (James and Stein). How a vector's numbers
 go together is kept as far as groups tell.
 """
@@ -90,8 +90,8 @@ def _kept(counts: np.ndarray, nodes: int, vector: Attribute) -> np.ndarray:
 def drawn(vector: Attribute, columns: Mapping[str, Any], rng: Rng) -> np.ndarray:
     """Deal every node its group's numbers.
 
-    The result is float32 (n, length). Those in the bin of 0 are 0 where ``nonzero`` is declared, others drawn
-    inside their bins. O(length n log n).
+    The result is float32 (n, length). Those in the bin of 0 are 0 where ``nonzero`` is declared, others
+    sampled inside their bins. O(length n log n).
     """
     bins, groups = node_bins(vector), columns["bins"].astype(np.int64)
     shares = np.asarray(columns["shares"], dtype=np.float64).reshape(-1, vector.length or 0, bins.count)

@@ -28,9 +28,9 @@ FULL_EDGES = 2**15
 class Shares:
     """A cell's budget by read, in nano-epsilon.
 
-    They sum to what it may spend. 0: not asked.
+    They sum to what it may spend. 0: not requested.
 
-    ``source`` and ``target``: degrees of each side, the first alone for an undirected cell. ``tail``: degree
+    ``source`` and ``target``: degrees of each side, only the first for an undirected cell. ``tail``: degree
     tails of an undirected cell, or more for its degrees. ``evidence``: randomised response on all slots.
     """
 
@@ -45,8 +45,8 @@ class Shares:
 class StaticShares:
     """A cell's budget under the static recipe, in nano-epsilon.
 
-    They sum to what it may spend. 0: not asked. ``columns``: degrees of one side; ``sizes``: how many nodes
-    of the other have which degree.
+    They sum to what it may spend. 0: not requested. ``columns``: degrees of one side; ``sizes``: how many
+    nodes of the other have which degree.
     """
 
     columns: int

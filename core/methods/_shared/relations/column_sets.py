@@ -2,7 +2,7 @@
 
 A part of :mod:`core.methods._shared.relations.static`. A row's set S has log weight sum of (offset[column] +
 ratio where the row marks the column) over S, plus ``weights[size of S]``. With independent coins of these
-odds, the number of chosen columns has a law that is found column by column (Poisson-binomial); given the
+odds, the number of chosen columns has a law that is computed column by column (Poisson-binomial); given the
 number, columns are decided from the last to the first.
 """
 

@@ -63,7 +63,7 @@ class Relation:
         return self._kept(keys)
 
     def base(self, columns: Columns, rng: Rng) -> np.ndarray:
-        """Draw as :meth:`draw`, by the step's degrees alone. Not for cells of the static recipe."""
+        """Sample as :meth:`draw`, by the step's degrees only. Not for cells of the static recipe."""
         return self._kept(self._matched(columns, rng))
 
     def _kept(self, keys: np.ndarray) -> np.ndarray:

@@ -38,9 +38,9 @@ def fit_relation(
     """Pay for the columns of every step of one relation.
 
     Each costs ``nano_epsilon`` at most. By the static recipe: its own columns. Otherwise ``count`` int64
-    (1,); ``source_degrees`` and ``target_degrees`` int64, which sum to the count (undirected: the first
-    alone, to twice the count); and the columns of :mod:`core.methods._shared.slots.evidence` where evidence
-    is paid for. ``steps_together``: which nodes are active in a step is told from all steps
+    (1,); ``source_degrees`` and ``target_degrees`` int64, which sum to the count (undirected: only the first,
+    to twice the count); and the columns of :mod:`core.methods._shared.slots.evidence` where evidence is paid
+    for. ``steps_together``: which nodes are active in a step is estimated from all steps
     (:mod:`core.methods._shared.degrees.active_steps`).
     """
     shape = cells[0].shape

@@ -1,4 +1,4 @@
-"""How relations are read and drawn: the parameters of ``anchored``. Public facts only."""
+"""How relations are read and sampled: the parameters of ``anchored``. Public facts only."""
 
 from __future__ import annotations
 

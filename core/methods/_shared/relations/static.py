@@ -3,7 +3,7 @@
 It is for a relation without time whose every slot can be looked at. Rows are the nodes of one side (the
 source of a functional relation, else the larger side), columns those of the other. Paid for: the columns'
 degrees, how many rows have how many columns, and, where it could tell true pairs from false ones, symmetric
-randomised response on all slots. A row's set of columns is drawn from its posterior: a law of its size, and
+randomised response on all slots. A row's set of columns is sampled from its posterior: a law of its size, and
 the evidence on every slot. Offsets of the columns are fitted so that the expected column degrees are the paid
 ones; what chance leaves is put right by single moves, and where there is evidence a degree-preserving chain
 has the last word.

@@ -60,7 +60,7 @@ def completed(
 
     ``keys`` and ``taken``: sorted, apart from one another; more than ``wanted`` are cut at random. First the
     ends that the degrees leave open are paired, changing ends with standing edges where a pair collides; then
-    pairs are drawn by degree, and evenly at last. Fewer than ``wanted`` come back only where every slot is
+    pairs are sampled by degree, and evenly at last. Fewer than ``wanted`` come back only where every slot is
     used or taken. Expected O(m log m).
     """
     keys = np.asarray(keys, dtype=np.int64)

@@ -5,11 +5,11 @@ BTER (Seshadhri, Kolda and Pinar, "Community structure and scale-free collection
 Physical Review E 85, 2012), put into a graph that has its degrees and block totals already: two edges are
 given up for one in a group, as :mod:`core.methods._shared.rewiring.triangles` moves them. Which share of its
 edges a node of degree d has in its group follows from a law of clustering coefficients, A d^-b: A brings the
-triangles and b the damped sum of clustering. Both grow with the groups by formula; what the graph has beside
-is estimated from random paths of length two, between rounds of groups.
+triangles and b the damped sum of clustering. Both grow with the groups by formula; what the graph has in
+addition is estimated from random paths of length two, between rounds of groups.
 
-Groups alone leave a graph with fewer communities than moves do, which link nodes of a circle one by one. So
-edges are gathered into circles first, in proportion to those that groups will have.
+Groups by themselves leave a graph with fewer communities than moves do, which link nodes of a circle one by
+one. So edges are gathered into circles first, in proportion to those that groups will have.
 
 Its time is linear in edges. All of it reads noisy values only, so it is post-processing.
 """

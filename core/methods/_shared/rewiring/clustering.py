@@ -1,8 +1,8 @@
 """The damped sum of clustering coefficients, and its aim.
 
-It is paid for; the aim is a sampled graph's. A sparse graph's ladder tells next to nothing of it, so what was
-told is weighed against what a graph has that was rewired to its triangles alone; how far the noise reaches is
-judged from that graph too, as the private graph's own rungs are never put out. But for
+It is paid for; the aim is a sampled graph's. A sparse graph's ladder says next to nothing of it, so what was
+measured is weighed against what a graph has that was rewired only to its triangles; how far the noise reaches
+is judged from that graph too, as the private graph's own rungs are never put out. But for
 :func:`told_clustering`, all of it is post-processing.
 """
 

@@ -77,7 +77,7 @@ def close_triangles(
     Returned are triangles, clustering, product sum and the proposals made. x and y have a common neighbour
     and one label, and are not linked: (x, a) and (y, b) become (x, y) and (a, b). Where clustering runs ahead
     of the triangles on the way to both aims, only light triangles are closed, those of nodes of many edges;
-    where it lags, nodes of few edges have their turn too. An aim of clustering below 0: it is left alone;
+    where it lags, nodes of few edges have their turn too. An aim of clustering below 0: it is left as it is;
     triangles are closed at all nodes alike first, then at hubs.
     """
     start, others = rows[0], rows[1]

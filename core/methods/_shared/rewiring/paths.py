@@ -2,8 +2,8 @@
 
 These have length two; compiled.
 
-``rows``: what ``Rows.arrays`` gives. Paths are drawn node by node, each node as often as a sum ``until`` (n,)
-over the nodes up to each says, evenly spaced along it: rows are read in order, and estimates vary less.
+``rows``: what ``Rows.arrays`` gives. Paths are sampled node by node, each node as often as a sum ``until``
+(n,) over the nodes up to each says, evenly spaced along it: rows are read in order, and estimates vary less.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Degree product sums: from a noisy sum to an aim.
 
 The noisy one is over edges; the aim is what a sampled graph should have. What carries over is the covariance
-of the degrees at an edge's two ends: a drawn graph's degrees are not the noisy ones, so the sum itself would
-be off. Reads noisy values only.
+of the degrees at an edge's two ends: a sampled graph's degrees are not the noisy ones, so the sum itself
+would be off. Reads noisy values only.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def product_goal(
     The sum is that over edges to aim at, its standard deviation a share of that sum. The noisy
     ``covariance``, whose noise has the deviation ``spread``, is one estimate; that of the graph ``keys`` is a
     second; the two are weighed by their precision. ``model_spread``: the standard deviation of the
-    assortativity that a drawn graph gets wrong by itself. The sum is then taken at this graph's own degrees,
-    and is at least LEAST_KEPT of this graph's: where few hubs hold most edges, a covariance that is taken at
-    other degrees asks for a sum below 0. O(n + m).
+    assortativity that a sampled graph gets wrong by itself. The sum is then taken at this graph's own
+    degrees, and is at least LEAST_KEPT of this graph's: where few hubs hold most edges, a covariance that is
+    taken at other degrees asks for a sum below 0. O(n + m).
     """
     from core.methods._shared.matching.ends import degrees_in, products_in
 

@@ -3,7 +3,7 @@
 How many triangles each of its edges is in stays true while it changes. ``others[start[v]:start[v + 1]]`` are
 v's neighbours, in any order. Every edge has two entries, one in the row of each of its ends; ``back`` tells
 each entry where the other one is. Every node keeps its degree, so that rows keep their places. In whose row
-an entry stands is told by the entry's other one, ``others[back[i]]``.
+an entry stands is given by the entry's other one, ``others[back[i]]``.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ nearly their number first (the other way round some stay out of reach), then bot
 their aims. Every edge knows how many triangles it is in, so that edges in none are given up first.
 
 Triangles that are closed anywhere leave a graph with fewer communities than graphs have that are this
-clustered. So every node is of one of a few circles, drawn at random, and x and y are of one or both are hubs.
+clustered. So every node is of one of a few circles, chosen at random, and x and y are of one or both are
+hubs.
 
-A graph of MANY_EDGES drawn edges or more, a paid count, is brought to its aims by groups of nodes instead
+A graph of MANY_EDGES sampled edges or more, a paid count, is brought to its aims by groups of nodes instead
 (:mod:`core.methods._shared.rewiring.affinity`), and by moves only where these do not reach.
 
 All of it reads noisy values only, so it is post-processing, and it may stop when its targets are met.
@@ -45,8 +46,9 @@ STEERED = 1 / 3  # of the proposals, at most, to bring degree products near thei
 
 @dataclass(frozen=True)
 class Targets:
-    """What is aimed at, paid for or public. ``product_sum``: over edges, of degree times degree; None: left
-    alone. ``band``: the relative distance from it at which moves no longer have to lead towards it."""
+    """What is aimed at, paid for or public. ``product_sum``: over edges, of degree times degree; None:
+    left as it is. ``band``: the relative distance from it at which moves no longer have to lead towards
+    it."""
 
     triangles: int
     product_sum: int | None = None

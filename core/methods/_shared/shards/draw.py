@@ -18,8 +18,8 @@ GUIDE_BITS = 26  # the guide has so many places at most, four bytes each
 def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Sample the strips of these numbers.
 
-    They are (source, target) of each, source < target, sorted, each pair once. A strip is a function of the
-    law and its number alone. O(p) once and O(copies) each, in integers.
+    They are (source, target) of each, source < target, sorted, each pair once. A strip is a function of only
+    the law and its number. O(p) once and O(copies) each, in integers.
     """
     from core.methods._shared.shards.kernels import SPARE, guide_of, strip
 
@@ -43,8 +43,8 @@ def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, 
 def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:
     """Sample one of so many shards, and write it to ``folder``.
 
-    It has the same bytes each time. ValueError where there is no such shard. One strip is in memory, beside
-    the law.
+    It has the same bytes each time. ValueError where there is no such shard. One strip is in memory, and the
+    law.
     """
     chosen = law.shard(number, shards)
     return write_part(strips(law, chosen), folder / part_name(number, shards), law.nodes)

@@ -83,7 +83,7 @@ def strip(
 
     ``table``: order and cumulative weights of the law, the guide to them and its shift. ``first`` (3, k):
     where each label's nodes of this strip begin, where they end, and where the label's nodes end. ``low``:
-    the strip's first node. ``copies`` (k, k): pairs that are drawn with the smaller end in label i of the
+    the strip's first node. ``copies`` (k, k): pairs that are sampled with the smaller end in label i of the
     strip and the other in label j, from ``low`` on. ``tally``: zeros (rows, k). ``words``: two random words
     for each copy, SPARE, and the number SPARE + 1, by which the spare ones are counted down.
     """

@@ -3,23 +3,23 @@
 It is a degree-corrected block model of independent pairs.
 
 **Law.** Nodes u have weights w(u), whole numbers, and labels. For every two labels there is a rate; the pair
-{u, v} is drawn a Poisson number of times, of mean rate * w(u) * w(v), and is an edge where that is not zero.
-All pairs are independent, so the edges of some pairs say nothing of the others': drawing them apart, in any
-number of shards, is the same law. The rates are such that the expected number of draws between two labels is
-what the fit says.
+{u, v} is sampled a Poisson number of times, of mean rate * w(u) * w(v), and is an edge where that is not
+zero. All pairs are independent, so the edges of some pairs say nothing of the others': drawing them apart, in
+any number of shards, is the same law. The rates are such that the expected number of draws between two labels
+is what the fit says.
 
 **Strips.** The nodes are cut into strips of consecutive ones. A pair belongs to the strip of its smaller end,
-which draws it: a Poisson number of pairs for every label of the strip's nodes and every label of the nodes
+which samples it: a Poisson number of pairs for every label of the strip's nodes and every label of the nodes
 from its first one on, each with ends in proportion to the weights, those dropped whose second end is not the
 larger. Loops are dropped so, and repeats as well, inside the strip: no other draws the same pair. Dropping
 keeps the law, as thinned Poisson numbers are Poisson and independent.
 
 **Bytes.** How many pairs a strip draws is settled here, once, and kept; the rest of a strip is whole numbers
-from a stream of random bits that is keyed by the model's key and the strip's number. So a strip that is drawn
-again is the same, on any machine, and a shard is a range of strips: the edges do not depend on how many
-shards there are.
+from a stream of random bits that is keyed by the model's key and the strip's number. So a strip that is
+sampled again is the same, on any machine, and a shard is a range of strips: the edges do not depend on how
+many shards there are.
 
-All of it is post-processing of noisy values. The key stands beside them and is as private as they are.
+All of it is post-processing of noisy values. The key stands with them and is as private as they are.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Paid:
 
 
 def read(cell: PrivateCell, nano_epsilon: int, params: TriangleParameters) -> Paid:
-    """What a cell is asked, at ``nano_epsilon`` in all."""
+    """What is read of a cell, at ``nano_epsilon`` in all."""
     budget = shares(params, nano_epsilon)
     edges = noisy_count(cell, budget["count"])
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")

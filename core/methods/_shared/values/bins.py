@@ -1,7 +1,7 @@
 """Which bins are kept apart.
 
 For nodes they are fewer than for the whole relation, for pairs of classes fewer still. From public
-declarations and a noisy histogram alone.
+declarations and a noisy histogram only.
 """
 
 from __future__ import annotations

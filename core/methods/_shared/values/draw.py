@@ -1,8 +1,8 @@
 """Values for sampled edges, raked to paid totals.
 
 Nodes, classes, periods and the whole have what was paid for; values are sampled so that nodes have nearly
-what they are expected to, with less chance than samples edge by edge. Post-processing: paid tables and drawn
-edges, nothing else.
+what they are expected to, with less chance than samples edge by edge. Post-processing: paid tables and
+sampled edges, nothing else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a node's edges tend to carry.
 
-Noisy sums are shrunk towards what nodes of like degree have. Post-processing of noisy sums and drawn degrees.
+Noisy sums are shrunk towards what nodes of like degree have. Post-processing of noisy sums and sampled
+degrees.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _parts(keys: np.ndarray, mass: np.ndarray, size: np.ndarray, parts: int) -> 
 def node_rates(own: Nodes, ends: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Estimate every node's mean of each column; float64 (n, columns).
 
-    ``ends`` (n,): of its edges, as far as they count, which may be known better than of drawn ones alone.
+    ``ends`` (n,): of its edges, as far as they count, which may be known better than only from sampled ones.
     ``mean``, ``spread`` (columns,): of one edge, and its variance. The best linear estimate, where nodes
     differ by one share of that variance, which the sums tell. O(n columns).
     """

@@ -4,8 +4,8 @@ The reads, each of which may use what was read before and the edges of a graph t
 1. a histogram of the values' bins (L1 1).
 2. for every node, of values with an order the sum of their scores, of others how many of its edges have each
    (L1 the largest score, or 1; twice where both ends are counted).
-3. how many edges have which kind of value, between classes of nodes (L1 1). Classes are by drawn degree, and
-   by what a node's edges tend to carry.
+3. how many edges have which kind of value, between classes of nodes (L1 1). Classes are by sampled degree,
+   and by what a node's edges tend to carry.
 4. of a relation with time, bins by period (L1 1).
 Sensitivities and proofs: :mod:`core.privacy.reads.edge_values`. Their epsilons add up to the attribute's.
 """
@@ -45,7 +45,7 @@ def paid(reads: EdgeValueReads, drawn: EdgeTable, steps: int, nano_epsilon: int)
 
     That is each cell of the relation.
 
-    ``drawn``: the relation's edges in a graph that the structure's model drew. ``steps``: of the relation.
+    ``drawn``: the relation's edges in a graph sampled from the structure's model. ``steps``: of the relation.
     Columns: ``histogram`` (fine,) shares; ``bins``, ``kinds``, ``score``: a :class:`Division`;
     ``source_rates``, ``target_rates`` (nodes * columns,): mean score, or share of each bin;
     ``source_classes``, ``target_classes`` (nodes,); ``pairs`` (classes * classes * kinds,) and ``steps``
@@ -61,8 +61,8 @@ def paid_step(
     """Pay for a live snapshot's tables, added to earlier ones.
 
     Earlier ones are what steps before have measured. Columns as of :func:`paid`, and what the next step may
-    know. Values of the snapshot itself are told by its own histogram, drawn towards that of all steps by as
-    much as its noise weighs.
+    know. Values of the snapshot itself are measured by its own histogram, shrunk towards that of all steps by
+    as much as its noise weighs.
     """
     return _paid(reads, drawn, 1, nano_epsilon, before, step)
 
@@ -139,8 +139,8 @@ def columns_of(
     pairs: np.ndarray,
     periods: tuple[np.ndarray, np.ndarray],
 ) -> Columns:
-    """Name the tables as :func:`paid` does. ``nodes``: rates and classes, of sources, then of targets; of an
-    undirected relation of the first alone. ``periods``: their shares, and that of every step."""
+    """Name the tables as :func:`paid` does. ``nodes``: rates and classes, of sources, then of targets; of
+    an undirected relation of the first only. ``periods``: their shares, and that of every step."""
     columns = {
         "histogram": histogram,
         "bins": division.bins.astype(np.int32),

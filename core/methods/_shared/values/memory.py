@@ -1,7 +1,7 @@
 """A live stream's accumulated tables of one attribute.
 
 They are noisy tables of its steps added up, older ones less. Output already paid for, and degrees of graphs
-drawn from it; nothing else. A table that is added to one of another division of values, or of other classes
+sampled from it; nothing else. A table that is added to one of another division of values, or of other classes
 of nodes, is first divided anew, as far as shares tell.
 """
 
@@ -25,12 +25,12 @@ _ENDS = ("source", "target")
 
 
 class Nodes(NamedTuple):
-    """What is told of the nodes of one side.
+    """What is measured of the nodes of one side.
 
     ``sums`` (nodes, columns) float64: noisy sums of scores, or counts of each bin. All others (nodes,)
-    float64. ``noise``: the variance of the noise in each entry of a row. ``ends``: edges drawn, to match.
+    float64. ``noise``: the variance of the noise in each entry of a row. ``ends``: edges sampled, to match.
     ``chance``: the variance of a row where nodes are alike, as a multiple of a single edge's. ``drawn``:
-    edges drawn, each step's by its age alone.
+    edges sampled, each step's only by its age.
     """
 
     sums: np.ndarray
@@ -69,7 +69,7 @@ class Nodes(NamedTuple):
         )
 
     def with_more(self, other: Nodes) -> Nodes:
-        """Add what another step told."""
+        """Add what another step measured."""
         return Nodes(*(one + more for one, more in zip(self, other, strict=True)))
 
 
@@ -100,7 +100,7 @@ class Memory:
     pairs: Pairs
 
     def renews(self) -> bool:
-        """Tell whether the step after this one divides anew. Depends on the number of steps alone."""
+        """Tell whether the step after this one divides anew. Depends only on the number of steps."""
         coming = self.told + 1
         return coming & self.told == 0 or coming % OFTEN == 0
 

@@ -1,8 +1,8 @@
 """The stage that gives sampled edges their values.
 
 Any method that can sample a graph may have it. It has a share of the job's epsilon, which the method does
-without. It draws one graph from the fitted model (free: the model is paid for), reads the attributes' tables
-by the degrees of that graph, and gives values to the edges of every graph that is drawn later.
+without. It samples one graph from the fitted model (free: the model is paid for), reads the attributes'
+tables by the degrees of that graph, and gives values to the edges of every graph that is sampled later.
 
 Proof, beside any structure: its reads look at edges alone, and those of values follow on its answers. Under
 EDGE and EVENT an edge lies in one cell, whose pure epsilons, the values' among them, and Gaussian events,
@@ -97,7 +97,7 @@ class EdgeValueStage(Stage):
     ) -> tuple[ValuedModel, StoredCells]:
         """Pay for a live snapshot's tables, added to earlier ones.
 
-        Every step is charged its own reads, which see its edges alone. What the next one may know are noisy
+        Every step is charged its own reads, which see only its edges. What the next one may know are noisy
         tables added up, and degrees of graphs that paid models drew: post-processing.
         """
         from core.methods._shared.frame.model import load_stored
@@ -172,7 +172,7 @@ def paid_cells(
 
     Returned are its cells of a :class:`ValuedModel`. ``paid(place, records)``: the tables of the attribute of
     that place; the one after the last is the number of an edge's records. ``drawn``: the relation's edges in
-    a graph that the structure's model drew, as are the records.
+    a graph sampled from the structure's model, as are the records.
     """
     from core.graphs.views.records import with_numbers
     from core.methods._shared.values.draw import drawn_numbers
