@@ -9,20 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.reports import blocks
-from core.reports.blocks import (
-    Block,
-    Cell,
-    Facts,
-    Fold,
-    Group,
-    Items,
-    Listing,
-    Paragraph,
-    Rating,
-    Section,
-    Table,
-    Terms,
-)
 from core.reports.html import wording
 from core.reports.model import Report
 from core.reports.sections import sections_of
@@ -57,7 +43,7 @@ def markdown(report: Report, *, evaluation: str | None = None) -> str:
     return "\n".join([*lines, f"Report schema {report.schema_version}."]) + "\n"
 
 
-def written(sections: Iterable[Section]) -> list[str]:
+def written(sections: Iterable[blocks.Section]) -> list[str]:
     """Write sections, a heading each; those that have nothing but pictures are left out."""
     lines: list[str] = []
     for section in sections:
@@ -66,39 +52,39 @@ def written(sections: Iterable[Section]) -> list[str]:
     return lines
 
 
-def _blocks(found: Iterable[Block]) -> list[str]:
+def _blocks(found: Iterable[blocks.Block]) -> list[str]:
     return [line for block in found for line in _block(block)]
 
 
-def _block(block: Block) -> list[str]:
+def _block(block: blocks.Block) -> list[str]:
     match block:
-        case Paragraph(text, lead, style, code):
+        case blocks.Paragraph(text, lead, style, code):
             text = text if code else escape(text)
             told = f"**{escape(lead)}** {text}" if lead else text
             bold = style == "heading" or style.startswith("big")
             return [f"**{told}**" if bold else f"> {told}" if style in ("alert", "quote") else told, ""]
-        case Items(texts, lead):
+        case blocks.Items(texts, lead):
             return [*([escape(lead), ""] if lead and texts else []), *items(texts)]
-        case Terms(rows):
+        case blocks.Terms(rows):
             return items(f"{_text(term)}: {text}" for term, text in rows)
-        case Facts(rows):
+        case blocks.Facts(rows):
             return table(("", ""), [(name, _text(text)) for name, text in rows])
-        case Table(_, columns, rows):
+        case blocks.Table(_, columns, rows):
             return table(columns, [[_cell(cell) for cell in row] for row in rows])
-        case Listing(command):
+        case blocks.Listing(command):
             return fenced(command, "sh")
-        case Rating():
+        case blocks.Rating():
             return _rating(block)
-        case Group(inner, _, title):
+        case blocks.Group(inner, _, title):
             body = _blocks(inner)
             return [f"### {escape(title)}", "", *body] if title and body else body
-        case Fold(title, inner):
+        case blocks.Fold(title, inner):
             body = _blocks(inner)
             return [f"**{escape(title.text)}** {escape(title.small)}".rstrip(), "", *body] if body else []
     return []
 
 
-def _rating(found: Rating) -> list[str]:
+def _rating(found: blocks.Rating) -> list[str]:
     score = found.score
     if score is None:
         return [
@@ -116,7 +102,7 @@ def _text(found: blocks.Text) -> str:
     return f"{found.text} ({found.small})" if found.small else found.text
 
 
-def _cell(cell: Cell) -> object:
+def _cell(cell: blocks.Cell) -> object:
     """Write a cell as what :func:`core.reports.text.table` takes: texts, numbers, None for a dash."""
     match cell:
         case blocks.Text():

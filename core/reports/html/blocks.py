@@ -10,22 +10,6 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from core.reports import blocks
-from core.reports.blocks import (
-    Block,
-    Cell,
-    Drawn,
-    Facts,
-    Fold,
-    Group,
-    Items,
-    Listing,
-    Paragraph,
-    Pictures,
-    Rating,
-    Section,
-    Table,
-    Terms,
-)
 from core.reports.html import wording
 from graphveil.pages import numbers
 from graphveil.pages.render import environment
@@ -44,13 +28,13 @@ MAX_TOGETHER = 32
 """So many letters of a name stay on one line."""
 
 
-def written(sections: Iterable[Section]) -> Markup:
+def written(sections: Iterable[blocks.Section]) -> Markup:
     """Write each section under its title."""
     made = Markup('<section id="{}">\n<h2>{}</h2>\n{}</section>\n')
     return _joined(made.format(each.id, each.heading, shown(each.blocks)) for each in sections)
 
 
-def shown(found: Iterable[Block]) -> Markup:
+def shown(found: Iterable[blocks.Block]) -> Markup:
     """Write blocks one after the other."""
     return _joined(_block(block) for block in found)
 
@@ -59,41 +43,41 @@ def _joined(parts: Iterable[Markup]) -> Markup:
     return Markup("").join(parts)
 
 
-def _block(block: Block) -> Markup:
+def _block(block: blocks.Block) -> Markup:
     match block:
-        case Paragraph():
+        case blocks.Paragraph():
             return _paragraph(block)
-        case Items(texts, lead):
+        case blocks.Items(texts, lead):
             rows = _joined(Markup("<li><p>{}</p></li>").format(text) for text in texts)
             told = Markup("<p>{}</p>\n").format(lead) if lead and texts else Markup("")
             return told + Markup('<ul class="notices">{}</ul>\n').format(rows) if rows else Markup("")
-        case Terms(rows):
+        case blocks.Terms(rows):
             told = _joined(_term(term, text) for term, text in rows)
             return Markup('<dl class="explained two">\n{}</dl>\n').format(told)
-        case Facts(rows):
+        case blocks.Facts(rows):
             told = _joined(_fact(name, text) for name, text in rows)
             return Markup('<dl class="facts">\n{}</dl>\n').format(told)
-        case Table():
+        case blocks.Table():
             return _table(block)
-        case Listing(_, lines):
+        case blocks.Listing(_, lines):
             return Markup("<pre>{}</pre>\n").format(lines)
-        case Pictures(figures, title, wide):
+        case blocks.Pictures(figures, title, wide):
             made = _joined(_macros().figure(figure) for figure in figures)
             style = "figures two" if wide else "figures"
             head = Markup("<h3>{}</h3>\n").format(title) if title else Markup("")
             return head + Markup('<div class="{}">{}</div>\n').format(style, made) if figures else made
-        case Drawn(svg, keys, style):
+        case blocks.Drawn(svg, keys, style):
             legend = _joined(Markup('<span class="key {}">{}</span> ').format(*key) for key in keys)
             told = Markup('<p class="legend">{}</p>').format(legend) if keys else legend
             return Markup('<div class="{}">{}{}</div>\n').format(style, svg, told)
-        case Rating():
+        case blocks.Rating():
             return _rating(block)
-        case Group(inner, style, title, name):
+        case blocks.Group(inner, style, title, name):
             head = Markup("<h3>{}</h3>\n").format(title) if title else Markup("")
             body = head + shown(inner)
             opened = Markup('<div class="{}" id="{}">' if name else '<div class="{}">')
             return opened.format(style, name) + body + Markup("</div>\n") if style else body
-        case Fold(title, inner, opened_first):
+        case blocks.Fold(title, inner, opened_first):
             start = Markup('<details class="keep relation"{}><summary>{}</summary>\n').format(
                 Markup(" open") if opened_first else "", _text(title)
             )
@@ -105,7 +89,7 @@ def _macros() -> Any:
     return environment().get_template("figures.html").make_module({"names": NAMES})
 
 
-def _paragraph(found: Paragraph) -> Markup:
+def _paragraph(found: blocks.Paragraph) -> Markup:
     text = escape(found.text)
     if found.code:
         text = Markup(TICKED.sub(r"<code>\1</code>", text))
@@ -130,7 +114,7 @@ def _fact(name: str, text: blocks.Text) -> Markup:
     return Markup("<div><dt>{}</dt><dd{}>{}{}</dd></div>\n").format(name, words, text.text, small)
 
 
-def _table(found: Table) -> Markup:
+def _table(found: blocks.Table) -> Markup:
     if not found.rows:
         return Markup("")
     numeric = [all(map(_numeric, column)) for column in zip(*found.rows, strict=True)]
@@ -160,7 +144,7 @@ def _table(found: Table) -> Markup:
     )
 
 
-def _numeric(cell: Cell) -> bool:
+def _numeric(cell: blocks.Cell) -> bool:
     """Tell numbers, also as texts, from words: they stand at the right of a column."""
     if isinstance(cell, bool | blocks.Text):
         return False
@@ -171,7 +155,7 @@ def _num(numeric: bool) -> Markup:
     return Markup(' class="num"' if numeric else "")
 
 
-def _cell(cell: Cell) -> Markup:
+def _cell(cell: blocks.Cell) -> Markup:
     match cell:
         case bool():
             return Markup("yes" if cell else "no")
@@ -207,7 +191,7 @@ def _text(found: blocks.Text) -> Markup:
     return text + (SMALL.format(found.small) if found.small else "")
 
 
-def _rating(found: Rating) -> Markup:
+def _rating(found: blocks.Rating) -> Markup:
     score = found.score
     if score is None:
         return Markup(
@@ -235,13 +219,13 @@ def _rating(found: Rating) -> Markup:
         for part in score.parts
     ]
     said = [
-        Paragraph(f"{found.basis}."),
-        *([Paragraph(score.expects, style="small")] if score.expects else []),
+        blocks.Paragraph(f"{found.basis}."),
+        *([blocks.Paragraph(score.expects, style="small")] if score.expects else []),
     ]
     how = Markup('<details class="keep"><summary>How the {} score is computed</summary>\n{}</details>\n')
     return Markup('<div class="scored">{}<div>{}<ul class="parts">\n{}</ul></div></div>\n{}').format(
         found.dial,
         shown(said),
         parts,
-        how.format(found.name.lower(), shown([Paragraph(score.formula), Terms(made)])),
+        how.format(found.name.lower(), shown([blocks.Paragraph(score.formula), blocks.Terms(made)])),
     )
