@@ -106,7 +106,8 @@ def _attacks(found: Attacks) -> Iterator[Block]:
     yield _missing(shown)
     if (every := len(found.inference)) > len(shown):
         yield Paragraph(f"{len(shown)} of {every} attacks; the report's JSON holds all.", style="small")
-    yield from _signature(found.degree_signature)
+    if found.degree_signature is not None:
+        yield from _signature(found.degree_signature)
 
 
 def _attack(attack: Attack, bounded: bool) -> Sequence[Text | str | float | Span | None]:

@@ -81,6 +81,7 @@ def _provenance(found: Provenance) -> Iterator[Block]:
     name = "" if found.dataset_name is None else f"{found.dataset_name}, "
     chosen = "" if found.chosen_because is None else f", chosen by auto: {found.chosen_because}"
     libraries = "".join(f", {library} {version}" for library, version in found.libraries.items())
+    size = found.size
     drawn = "All draws are from the operating system."
     if found.randomness == "seeded":
         seed = "" if found.seed is None else f" with {found.seed}"
@@ -89,6 +90,11 @@ def _provenance(found: Provenance) -> Iterator[Block]:
         [
             (Text("Job"), found.job_id),
             *([] if found.sample_of is None else [(Text("Further sample of job"), found.sample_of)]),
+            *(
+                []
+                if size is None
+                else [(Text("Drawn at"), f"{plain(size.nodes)} nodes, fitted to {plain(size.of)}")]
+            ),
             (Text("Dataset and version"), f"{name}{found.dataset_id}, {found.dataset_version}"),
             (Text("Method"), f"{found.method_title} ({found.method}){chosen}"),
             (Text("Digest of the plan"), found.plan_digest),
