@@ -47,12 +47,13 @@ def written(sections: Iterable[blocks.Section]) -> list[str]:
     """Write sections, a heading each; those that have nothing but pictures are left out."""
     lines: list[str] = []
     for section in sections:
-        if body := _blocks(section.blocks):
+        if body := shown(section.blocks):
             lines += [f"## {escape(section.heading)}", "", *body]
     return lines
 
 
-def _blocks(found: Iterable[blocks.Block]) -> list[str]:
+def shown(found: Iterable[blocks.Block]) -> list[str]:
+    """Write blocks one after the other."""
     return [line for block in found for line in _block(block)]
 
 
@@ -76,10 +77,10 @@ def _block(block: blocks.Block) -> list[str]:
         case blocks.Rating():
             return _rating(block)
         case blocks.Group(inner, _, title):
-            body = _blocks(inner)
+            body = shown(inner)
             return [f"### {escape(title)}", "", *body] if title and body else body
         case blocks.Fold(title, inner):
-            body = _blocks(inner)
+            body = shown(inner)
             return [f"**{escape(title.text)}** {escape(title.small)}".rstrip(), "", *body] if body else []
     return []
 

@@ -24,7 +24,7 @@ from core.reports.evidence import CuratorPart
 from core.reports.html import figures
 from core.reports.html.carried import carried_figures
 from core.reports.model import PublicPart
-from core.reports.statistics import EdgeTypeStatistics, MetricInfo
+from core.reports.statistics import EdgeTypeStatistics, MetricInfo, PublicStatistics
 from core.reports.totals import Total
 from graphveil.pages.figure import Figure
 from graphveil.pages.numbers import ends, plain
@@ -112,13 +112,8 @@ def _graph(
     else:
         yield Paragraph(f"The synthetic graph beside the original{means}.")
     yield Pictures(figures.drawing_figures(statistics, comparison), wide=True)
-    yield Table("Nodes", ("Node type", "Nodes"), [*statistics.nodes.items()])
+    yield from counts(statistics)
     kinds = statistics.edge_types
-    yield Table(
-        "Relations",
-        ("Relation", "From", "To", "Directed", "Copied as it is", "Edges"),
-        [(k.name, k.source, k.target, k.directed, k.copied, k.edges) for k in kinds],
-    )
     if comparison is not None and (whole := figures.whole_figures("whole", comparison.whole, metrics)):
         yield Pictures(whole, "All relations together")
     for index, relation in enumerate(each for each in relations if each.figures):
@@ -138,6 +133,17 @@ def _graph(
         yield Group(list(_every_carried(public.carried)), "carried", "What edges and nodes carry", "carried")
     if not any(relation.edges for relation in kinds):
         yield Paragraph("The synthetic graph has no edges.", style="empty")
+
+
+def counts(statistics: PublicStatistics) -> Iterator[Table]:
+    """Count nodes and edges by type."""
+    kinds = statistics.edge_types
+    yield Table("Nodes", ("Node type", "Nodes"), [*statistics.nodes.items()])
+    yield Table(
+        "Relations",
+        ("Relation", "From", "To", "Directed", "Copied as it is", "Edges"),
+        [(k.name, k.source, k.target, k.directed, k.copied, k.edges) for k in kinds],
+    )
 
 
 def _every_carried(carried: Sequence[Carried]) -> Iterator[Block]:

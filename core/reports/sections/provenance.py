@@ -102,12 +102,10 @@ def _provenance(found: Provenance) -> Iterator[Block]:
             (Text("Randomness"), drawn),
         ]
     )
-    yield Table(
-        "Files",
-        ("File", "Type", "Size", "SHA-256"),
-        [
-            (file.name, file.media_type, Size(file.size_bytes), Text(file.sha256, code=True))
-            for file in found.artifacts
-        ],
-        most=64,
-    )
+    yield files(found)
+
+
+def files(found: Provenance) -> Table:
+    """Name the released files with their digests."""
+    rows = [(f.name, f.media_type, Size(f.size_bytes), Text(f.sha256, code=True)) for f in found.artifacts]
+    return Table("Files", ("File", "Type", "Bytes", "SHA-256"), rows, most=64)
