@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import PrivateParts
 
+    Resize = Callable[[Any, Mapping[str, np.ndarray]], "FittedModel"]
+
 Assurance = Literal["proven", "reviewed", "experimental"]
 
 NODE_METHODS = (
@@ -305,6 +307,8 @@ class Method:
     saved to; None for the first. Snapshots may be missing. None: it publishes no live streams.
     ``resume(checkpoint, progress)`` goes on with a fit that was given ``checkpoint``; None: it cannot.
     ``sharding``: None where edges are read together.
+    ``resize(model, origins)``: the model of bare edges over other nodes, each of which repeats one of the
+    model's: ``origins`` (n,) by node type, their indices. None: it draws over the fitted nodes only.
     ``mixing()``: how its model takes groups of nodes; None where it does not draw by groups.
     ``meets_by_rows``: under unit node its model takes groups of persons, and pays itself for how they meet
     (:class:`core.methods._shared.composition.persons.Meeting`).
@@ -344,6 +348,7 @@ class Method:
     step: Callable[..., tuple[Any, StreamState | None]] | None = None
     resume: Callable[[Path, Progress], Any] | None = None
     sharding: Sharding | None = None
+    resize: Resize | None = None
     mixing: Callable[[], Mixing] | None = None
 
     def accelerated(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:

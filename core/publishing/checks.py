@@ -14,10 +14,10 @@ from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs import formats
-from core.graphs.schema import Attribute, GraphSchema, Protection
+from core.graphs.schema import Attribute, GraphSchema, NodeIds, Protection
 from core.graphs.schema.node_bins import synthesised_in
 from core.methods import registry
-from core.methods._shared.composition.params import SHARES
+from core.methods._shared.composition.params import SHARES, methods_of
 from core.methods.base import Method, Sharding
 from core.methods.shares import spread
 from core.privacy.accounting import persons
@@ -196,6 +196,35 @@ def sharded(generator: Method, params: BaseModel | None = None) -> Sharding:
             field = f"parameters.{refusal.members.get('field')}"
             raise NotAccepted(f"{refusal.message}: {those}", field=field) from None
     return generator.sharding
+
+
+def check_size(method: str, params: Mapping[str, Any], schema: GraphSchema, released: GraphSchema) -> None:
+    """Raise NotAccepted, naming ``size``, unless the release can be drawn at another number of nodes.
+
+    ``released`` is what it declares: nothing in it may belong to single nodes of the original.
+    """
+    relations = tuple(each.name for each in released.edge_types)
+    for name in methods_of(method, params, relations):
+        if registry.get(name).resize is None:
+            able = [each.name for each in registry.generators().values() if each.resize is not None]
+            raise NotAccepted(
+                f"{name} draws over the nodes that it was fitted to; at another number of them draw "
+                f"{', '.join(able)}.",
+                field="size",
+            )
+    carried = any(each.attributes for each in released.node_types) or any(
+        each.attributes for each in released.edge_types
+    )
+    refused = (
+        (schema.collection is not None, "a collection of graphs"),
+        (len(released.node_types) > 1, "graphs of several node types"),
+        (any(each.public for each in released.edge_types), "graphs with public relations, which are copied"),
+        (released.node_ids is NodeIds.PUBLIC, "nodes whose ids are public"),
+        (carried, "what nodes or edges carry; leave it out with the parameter carry=false"),
+    )
+    for found, what in refused:
+        if found:
+            raise NotAccepted(f"Another number of nodes is not drawn of {what}.", field="size")
 
 
 def checked_formats(wanted: Sequence[str], released: GraphSchema) -> tuple[str, ...]:

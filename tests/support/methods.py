@@ -18,7 +18,7 @@ class MadeUp:
     module: ClassVar[str] = __name__
     needs: tuple[str, ...] = ()
     hides_links = False
-    accelerator = step = resume = sharding = mixing = None
+    accelerator = step = resume = sharding = mixing = resize = None
     claim: Any = staticmethod(base.no_claim)
     planned_reads: Any = staticmethod(base.no_reads)
     require_room: Any = staticmethod(base.no_more)
