@@ -26,9 +26,7 @@ from tests.support.neighbours import compared, fit_of
 
 TOWN = Attribute(name="town", protection="protected", categories=("x", "y"))
 AGE = Attribute(name="age", kind="number", protection="protected", bounds=(0, 9), cuts=(5,))
-PLACE = Attribute(
-    name="place", kind="vector", protection="protected", bounds=(-9, 9), cuts=(-4, 4), length=2
-)
+PLACE = Attribute(name="place", kind="vector", protection="protected", bounds=(-9, 9), cuts=(-4, 4), length=2)
 TEAM = Attribute(name="team", protection="public", categories=("r", "b"), label=True)
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3))
 MERGED = STARS.model_copy(update={"aggregate": "max"})
