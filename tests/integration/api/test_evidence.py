@@ -8,7 +8,7 @@ import re
 import secrets
 import zipfile
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +198,9 @@ def test_audits_of_the_method_are_in_it(tenant: Tenant):
     assert audit["result"]["lower_bound"]
     assert audit["result"]["control"]["lower_bound"]
     assert audit["id"] in files["index.html"]
+    # Exact times would tell what else the service did then: the day is told, and no moment.
+    assert audit["finished_on"] == datetime.now(UTC).date().isoformat()
+    assert not re.search(r"\d{2}:\d{2}:\d{2}", json.dumps(audit))
 
 
 @pytest.mark.parametrize(
