@@ -176,6 +176,12 @@ def test_who_approved_is_answered_first(tenant: Tenant):
         for each in ("Who approved", "What was spent", "What was read", "What is pro")
     ]
     assert at == sorted(at)
+    assert at[0] == page.index("<h2")  # nothing stands before them
+    named = [re.findall(r'href="([^"#]+)"', page[place : page.index("</h2>", place)]) for place in at]
+    assert named == [
+        ["governance.json"], ["charge.json"], ["transcript.json", "plan.json"], ["promise.md", "report.html"],
+    ]  # fmt: skip
+    assert {name for each in named for name in each} <= files.keys()
     first = page[at[0] : at[1]]
     assert "ada" in first
     assert "agreed in the board" in first
