@@ -343,6 +343,7 @@ class Method:
     carries: Callable[[Any], bool] = never
     values_plan: Callable[[PrivacyPlan], PrivacyPlan] = nothing_of
     carries_nodes: Callable[[Any], bool] = never
+    carries_vectors: Callable[[Any], bool] = never
     node_values_plan: Callable[[PrivacyPlan], PrivacyPlan] = nothing_of
     step: Callable[..., tuple[Any, StreamState | None]] | None = None
     resume: Callable[[Path, Progress], Any] | None = None
@@ -355,8 +356,13 @@ class Method:
         return Accelerator.NONE if self.accelerator is None else self.accelerator(params, public, nodes)
 
     def synthesised(self, params: Any) -> dict[str, bool]:
-        """Tell what a release has beside bare edges: ``values`` of edges, ``node_values``."""
-        return {"values": self.carries(params), "node_values": self.carries_nodes(params)}
+        """Tell what a release has beside bare edges: ``values`` of edges, ``node_values``, and of those
+        ``vectors`` too."""
+        return {
+            "values": self.carries(params),
+            "node_values": self.carries_nodes(params),
+            "vectors": self.carries_vectors(params),
+        }
 
 
 def checked(

@@ -26,6 +26,7 @@ class MadeUp:
     carries: Any = staticmethod(base.never)
     values_plan: Any = staticmethod(base.nothing_of)
     carries_nodes: Any = staticmethod(base.never)
+    carries_vectors: Any = staticmethod(base.never)
     node_values_plan: Any = staticmethod(base.nothing_of)
     accelerated: Any = Method.accelerated
     synthesised: Any = Method.synthesised
