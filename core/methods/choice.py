@@ -30,6 +30,7 @@ from core.methods._shared.preferences import (
     KEYFRAME,
     MIXING,
     SETTINGS,
+    WHO,
     flips_of,
     preferred,
     two_sided,
@@ -53,6 +54,11 @@ CARRIED = {value_share.FIELD: "edges without what they carry", node_share.FIELD:
 NO_ROWS = "Protected attributes of nodes are left out: in a live stream none are released."
 ANYTHING = (
     "no noise hides a value that may be any number or any text; declare bounds or categories, or withhold it."
+)
+SHAPE, HUBS = "shape", "who"
+WHO_TOLD = (
+    "For who has many edges: three quarters of epsilon are for degrees, by node, and clustering, communities "
+    "and triangles are told worse."
 )
 MOST_TOLD = 6
 """So many relations are named in a reason."""
@@ -78,7 +84,8 @@ class Request:
     ``allowed``: the methods that may be chosen, ``had``: those that can be run; None: every one. A method
     that is not had is passed over as one that is not registered. ``named``: relations whose structure is
     named, ``*`` for all others; AUTO leaves one to the rules. ``values``, ``rows``: the shares of epsilon for
-    what edges carry and for protected attributes of nodes; None leaves them to the rules.
+    what edges carry and for protected attributes of nodes; None leaves them to the rules. ``objective``:
+    SHAPE or HUBS.
     """
 
     allowed: Collection[str] | None = None
@@ -86,6 +93,7 @@ class Request:
     values: float | None = None
     rows: float | None = None
     had: Container[str] | None = None
+    objective: str = SHAPE
 
     def may(self, name: str) -> bool:
         """Tell whether the method may be chosen."""
@@ -118,6 +126,12 @@ class Carry(Parameters):
         description="Share of epsilon for protected attributes of nodes; 0: without.",
     )
 
+    objective: Literal["shape", "who"] = Field(
+        default="shape",
+        description="What a static graph is to be right in: 'shape', its degree law, clustering and "
+        "communities; or 'who', that the right nodes have many edges.",
+    )
+
     @property
     def values(self) -> float | None:
         """The share for what edges carry; None leaves it to the rules."""
@@ -146,9 +160,22 @@ def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY
         else:
             left = f" {_left_out(refusals[0])}" if refusals else ""
             rows = f" {NO_ROWS}" if request.rows is None and _rows_left(public) else ""
+            _require_known(request.objective, found)
             told = f"{_told(shares)}{left}{rows}{_without_bounds(public)}"
             return replace(found, reason=f"{found.reason}{told}")
     raise refusals[-1]
+
+
+def _require_known(objective: str, found: Choice) -> None:
+    """Refuse an objective that no chosen structure knows."""
+    structures = found.params.get("structures", {})
+    methods = {found.method, *(each["method"] for each in structures.values())}
+    if objective == HUBS and not methods & WHO.keys():
+        raise errors.NotAccepted(
+            f"objective {HUBS!r} is for static undirected relations, under unit edge or event; "
+            f"{found.method}, which was chosen here, knows none: leave objective out",
+            field="parameters.objective",
+        )
 
 
 Shares = Mapping[str, float]
@@ -360,7 +387,8 @@ def _pick(
     for name in dict.fromkeys(order):
         if name in without or not _can(name, request.had):
             continue
-        params = {**settings.get(name, {}), **shares}
+        aimed = WHO.get(name, {}) if request.objective == HUBS else {}
+        params = {**settings.get(name, {}), **aimed, **shares}
         planned: Choice | errors.NotAccepted
         if not request.may(name):
             planned = errors.NotAccepted("the dataset's policy does not allow it", field="method")
@@ -368,7 +396,8 @@ def _pick(
             planned = _whole(name, params, reason, public, nodes)
         if isinstance(planned, Choice):
             passed = "" if first is None else f" {first[0]} comes first, but it says: {first[1].message}."
-            return replace(planned, reason=reason + passed)
+            told = f" {WHO_TOLD}" if aimed else ""
+            return replace(planned, reason=reason + passed + told)
         first = first or (name, planned)
     if first is None:
         raise errors.NotAccepted("no method is installed that could be chosen", field="method")

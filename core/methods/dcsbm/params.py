@@ -47,6 +47,14 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
         "band": 0.02,
         "proposals": 150,
     },
+    "who": {
+        "groups": 1,
+        "degree_share": 0.73,
+        "tail_share": 0.05,
+        "block_share": 0.02,
+        "triangle_share": 0.06,
+        "clustering_share": 0.06,
+    },
 }
 """What a preset sets apart from the parameters' own defaults, which are the preset ``default``."""
 
@@ -58,11 +66,12 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
     RETIRED = RETIRED
     READS = ("count", "degree", "tail", "block", "triangle", "clustering", "product", "label")
 
-    preset: Literal["default", "small"] = Field(
+    preset: Literal["default", "small", "who"] = Field(
         default="default",
         description=(
             "Values for all that is not set. 'small' is for graphs of few edges: one label, no clustering, "
-            "and triangles that lean on a public guess."
+            "and triangles that lean on a public guess. 'who' is for who has many edges: three quarters of "
+            "epsilon for degrees, one label, at the cost of clustering."
         ),
     )
     degree_share: float = Field(
