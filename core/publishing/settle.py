@@ -162,7 +162,7 @@ def method_of(
             choice = choose_in_parts(facts, nodes, allowed=allowed, had=had)
         else:
             named = {} if isinstance(name, str) else structures_of(name, facts)
-            request = Request(allowed, named, shares.values, shares.rows, had, shares.objective)
+            request = Request(allowed, named, shares.values, shares.rows, had, shares.aim)
             choice = choose(facts, nodes, request)
         name, parameters = choice.method, choice.params
     generator = registry.get(name)

@@ -55,6 +55,15 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
         "triangle_share": 0.06,
         "clustering_share": 0.06,
     },
+    "plane": {
+        "geometry": "plane",
+        "groups": 1,
+        "degree_share": 0.3,
+        "tail_share": 0.42,
+        "triangle_share": 0.2,
+        "clustering_share": 0,
+        "product_share": 0,
+    },
 }
 """What a preset sets apart from the parameters' own defaults, which are the preset ``default``."""
 
@@ -66,12 +75,12 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
     RETIRED = RETIRED
     READS = ("count", "degree", "tail", "block", "triangle", "clustering", "product", "label")
 
-    preset: Literal["default", "small", "who"] = Field(
+    preset: Literal["default", "small", "who", "plane"] = Field(
         default="default",
         description=(
             "Values for all that is not set. 'small' is for graphs of few edges: one label, no clustering, "
             "and triangles that lean on a public guess. 'who' is for who has many edges: three quarters of "
-            "epsilon for degrees, one label, at the cost of clustering."
+            "epsilon for degrees, one label, at the cost of clustering. 'plane' is for roads and grids."
         ),
     )
     degree_share: float = Field(
@@ -159,6 +168,12 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
         le=100,
         description="Weight of the neighbours that a label's size lets expect; more makes labels even.",
     )
+    geometry: Literal["plane"] | None = Field(
+        default=None,
+        description=(
+            "A public hint: 'plane' says that nodes are places and edges join near ones. Places are random."
+        ),
+    )
     spread: float = Field(
         default=0.03,
         gt=0,
@@ -205,4 +220,10 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
             raise ValueError("product_share goes with triangle_share: both are met by one rewiring")
         if self.clustering_share and not self.triangle_share:
             raise ValueError("clustering_share goes with triangle_share: both are met by one rewiring")
+        if self.geometry and (self.groups != 1 or self.clustering_share or self.product_share):
+            raise ValueError(
+                "geometry leaves groups, clustering and degree products to chance: take the preset plane"
+            )
+        if self.geometry and self.node_attribute_share:
+            raise ValueError("geometry says which nodes are linked, not node_attribute_share: leave one out")
         return self
