@@ -32,6 +32,7 @@ DISTANCES = (
         "communities",
         Suite.STANDARD,
         "higher",
+        same_nodes=True,
     ),
     Metric(
         "partition_nmi_above_chance",

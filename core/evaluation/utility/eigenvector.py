@@ -24,6 +24,7 @@ DISTANCES = (
         "Share of the top floor(0.01 n) nodes by eigenvector centrality that both graphs have (PSGraph).",
         "centrality",
         better="higher",
+        same_nodes=True,
     ),
     Metric(
         "eigenvector_mae",
@@ -33,6 +34,7 @@ DISTANCES = (
         "centrality",
         Suite.STANDARD,
         "lower",
+        same_nodes=True,
     ),
 )
 
