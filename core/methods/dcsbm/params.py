@@ -34,7 +34,7 @@ RETIRED: Mapping[str, Mapping[str, float]] = {
 }
 """The method's first version and its variants, which are no longer presets."""
 
-PRESETS: Mapping[str, Mapping[str, float]] = {
+PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "default": {},
     "small": {
         "groups": 1,

@@ -58,7 +58,8 @@ def _near_pairs(places: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     kept = np.flatnonzero(low < high)
     keys, first = np.unique(low[kept] * len(chosen) + high[kept], return_index=True)
     order = np.argsort(apart.ravel()[kept][first], kind="stable")
-    return chosen[np.stack(np.divmod(keys[order], len(chosen)), axis=1)]
+    pairs: np.ndarray = chosen[np.stack(np.divmod(keys[order], len(chosen)), axis=1)]
+    return pairs
 
 
 @kernel
