@@ -101,6 +101,8 @@ def idle(params: DCSBMParams) -> Iterable[Idle]:
     """The parameters that the others leave without effect."""
     if not params.triangle_share:
         yield Idle(("proposals", "transitivity"), "nothing is rewired; a triangle_share above 0 asks for it")
+    elif params.geometry:
+        yield Idle(("proposals",), "nothing is rewired in a plane; geometry left out asks for it")
     if not params.product_share:
         yield Idle(
             ("band", "spread"), "degree products are not aimed at; a product_share above 0 asks for them"

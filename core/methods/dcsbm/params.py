@@ -34,7 +34,7 @@ RETIRED: Mapping[str, Mapping[str, float]] = {
 }
 """The method's first version and its variants, which are no longer presets."""
 
-PRESETS: Mapping[str, Mapping[str, float]] = {
+PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "default": {},
     "small": {
         "groups": 1,
@@ -47,6 +47,23 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
         "band": 0.02,
         "proposals": 150,
     },
+    "who": {
+        "groups": 1,
+        "degree_share": 0.73,
+        "tail_share": 0.05,
+        "block_share": 0.02,
+        "triangle_share": 0.06,
+        "clustering_share": 0.06,
+    },
+    "plane": {
+        "geometry": "plane",
+        "groups": 1,
+        "degree_share": 0.3,
+        "tail_share": 0.42,
+        "triangle_share": 0.2,
+        "clustering_share": 0,
+        "product_share": 0,
+    },
 }
 """What a preset sets apart from the parameters' own defaults, which are the preset ``default``."""
 
@@ -58,11 +75,12 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
     RETIRED = RETIRED
     READS = ("count", "degree", "tail", "block", "triangle", "clustering", "product", "label")
 
-    preset: Literal["default", "small"] = Field(
+    preset: Literal["default", "small", "who", "plane"] = Field(
         default="default",
         description=(
             "Values for all that is not set. 'small' is for graphs of few edges: one label, no clustering, "
-            "and triangles that lean on a public guess."
+            "and triangles that lean on a public guess. 'who' is for who has many edges: three quarters of "
+            "epsilon for degrees, one label, at the cost of clustering. 'plane' is for roads and grids."
         ),
     )
     degree_share: float = Field(
@@ -150,6 +168,12 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
         le=100,
         description="Weight of the neighbours that a label's size lets expect; more makes labels even.",
     )
+    geometry: Literal["plane"] | None = Field(
+        default=None,
+        description=(
+            "A public hint: 'plane' says that nodes are places and edges join near ones. Places are random."
+        ),
+    )
     spread: float = Field(
         default=0.03,
         gt=0,
@@ -196,4 +220,10 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
             raise ValueError("product_share goes with triangle_share: both are met by one rewiring")
         if self.clustering_share and not self.triangle_share:
             raise ValueError("clustering_share goes with triangle_share: both are met by one rewiring")
+        if self.geometry and (self.groups != 1 or self.clustering_share or self.product_share):
+            raise ValueError(
+                "geometry leaves groups, clustering and degree products to chance: take the preset plane"
+            )
+        if self.geometry and self.node_attribute_share:
+            raise ValueError("geometry says which nodes are linked, not node_attribute_share: leave one out")
         return self
