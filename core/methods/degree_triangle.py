@@ -34,22 +34,13 @@ and .06), and of the most central 1 % of nodes about half (.46 and .55).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell
-from core.methods._shared.triangles.params import NO_PRODUCTS, TriangleParameters, shares
+from core.methods._shared.triangles.params import TriangleParameters, shares
 from core.methods._shared.values.share import ValueParameters
 
 
 class DegreeTriangleParams(TriangleParameters, ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
-
-
-def idle(params: DegreeTriangleParams) -> Iterable[Idle]:
-    """The parameters that the others leave without effect."""
-    if not params.product_share:
-        yield Idle(("band",), NO_PRODUCTS)
 
 
 def cell_reads(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
@@ -81,7 +72,6 @@ GENERATOR = PerCell(
     ),
     mechanism="laplace and ladder",
     Params=DegreeTriangleParams,
-    idle=idle,
     cell_reads=cell_reads,
     parts=parts,
 ).method()

@@ -85,7 +85,7 @@ def plan(params: PSGraphParams, public: PublicFacts) -> PrivacyPlan:
     """
     require_accepted(EDGES, public)
     require_heeded(params, idle(params, public))
-    mechanisms = "laplace, exponential and ladder" if params.triangle_share else "laplace and exponential"
+    mechanisms = "laplace, exponential and ladder" if params.way.triangle_share else "laplace and exponential"
     return cell_plan(NAME, public, mechanisms, "psgraph step")
 
 
@@ -100,9 +100,9 @@ def require_room(
     params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
     """Check the counts between super-nodes, which communities do not exceed; see :class:`Method`."""
-    for name in {each.edge_type for each in plan.allotments if params.partition == "super_graph"}:
+    for name in {each.edge_type for each in plan.allotments if params.way.partition == "super_graph"}:
         count = nodes[schema.edge_type(name).source]
-        require_groups(name, min(-(-count // params.super_node_size), params.max_super_nodes))
+        require_groups(name, min(-(-count // params.super_node_size), params.way.max_super_nodes))
 
 
 def fit(graph: PrivateGraph, plan: PrivacyPlan, params: PSGraphParams, progress: Progress) -> PSGraphModel:
