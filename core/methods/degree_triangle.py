@@ -34,9 +34,14 @@ and .06), and of the most central 1 % of nodes about half (.46 and .55).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.triangles.params import TriangleParameters, shares
 from core.methods._shared.values.share import ValueParameters
+
+if TYPE_CHECKING:
+    from core.methods._shared.frame.resized import Law
 
 
 class DegreeTriangleParams(TriangleParameters, ValueParameters):
@@ -62,6 +67,13 @@ def parts() -> Parts:
     return Parts(fit, draw)
 
 
+def law() -> Law:
+    """Degrees go to the nodes that repeat others, and triangles grow with them."""
+    from core.methods._shared.triangles.draw import resized
+
+    return resized
+
+
 GENERATOR = PerCell(
     module=__name__,
     name="degree_triangle",
@@ -74,4 +86,5 @@ GENERATOR = PerCell(
     Params=DegreeTriangleParams,
     cell_reads=cell_reads,
     parts=parts,
+    law=law,
 ).method()

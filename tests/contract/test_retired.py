@@ -52,12 +52,10 @@ def another(value: Any) -> Any:
 @pytest.mark.parametrize(("method", "given"), STORED)
 def test_a_stored_job_of_before_reads_as_it_was(method: str, given: dict[str, Any]) -> None:
     model = registry.get(method).Params
-    params = model.model_validate(given)
-    named = {"preset": given["preset"]} if "preset" in given else {}
-    assert params == model.model_validate(named)
-    written = params.model_dump(mode="json")
-    assert set(given) - set(written) == set(model.retired(given))
-    assert json.dumps(model.in_full(written), sort_keys=True) == json.dumps(given, sort_keys=True)
+    written = model.model_validate(given).model_dump(mode="json")
+    assert not set(model.retired(given)) & set(written)
+    kept = {name: value for name, value in model.in_full(written).items() if name in given}
+    assert json.dumps(kept, sort_keys=True) == json.dumps(given, sort_keys=True)
 
 
 @pytest.mark.parametrize(("method", "given", "name"), RETIRED)
