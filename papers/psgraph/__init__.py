@@ -17,8 +17,8 @@ replaces what measured better (:class:`papers.psgraph.budget.Way`):
   step also buys how many nodes have at least so many edges, and the law explains both (``dcsbm``'s law);
   elsewhere a heavy-tailed curve with two parameters is bent;
 - reconstruction: edge ends are matched to whole degrees, where the paper draws pairs by weight;
-- a noisy number of triangles could be bought and rewired to; at a stream's budgets it did not pay, and neither
-  preset does.
+- a noisy number of triangles could be bought and rewired to; at a stream's budgets it did not pay, and
+  neither preset does.
 
 What is read, for each step: the number of edges, sensitivity 1; where a partition is made, the super-graph's
 cells (1) and one exponential pass over the nodes, or degrees (2 in L1) and one label stream; degrees inside
