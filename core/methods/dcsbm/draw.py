@@ -63,8 +63,8 @@ def draw(columns: Columns, nodes: int, params: DCSBMParams, rng: Rng) -> np.ndar
         return keys
     known, aim, band = columns["covariance"], None, 0.0
     if len(known):
-        aim, deviation = product_goal(keys, nodes, known[0], known[1], params.spread)
-        band = float(np.clip(BAND * deviation, *BANDS)) if params.band is None else params.band
+        aim, deviation = product_goal(keys, nodes, known[0], known[1], params.way.spread)
+        band = float(np.clip(BAND * deviation, *BANDS)) if params.way.band is None else params.way.band
     told = ToldClustering.of(columns.get("clustering", ()))
     targets = Targets(int(columns["triangles"][0]), aim, band, told)
-    return rewired(keys, nodes, labels, targets, proposals_for(edges, params.proposals), rng)
+    return rewired(keys, nodes, labels, targets, proposals_for(edges, params.way.proposals), rng)
