@@ -1,4 +1,6 @@
-"""What somebody can learn of one unit, from what they held before: a bound by the guarantee alone.
+"""What somebody can learn of one unit.
+
+It is from what they held before: a bound by the guarantee only.
 
 No attack is run and no graph is read. It holds for whoever knows everything else, and for each belief.
 """
@@ -21,7 +23,10 @@ THIS, SPENT, WHOLE = "This release", "All that was paid for until now", "Once th
 
 @dataclass(frozen=True)
 class Learned:
-    """What releases of (epsilon, delta) together leave: how likely a claim can become, for each prior."""
+    """What releases of (epsilon, delta) leave together.
+
+    It is how likely a claim can become, for each prior.
+    """
 
     title: str
     epsilon: str
@@ -30,7 +35,9 @@ class Learned:
 
 
 def posterior_at_most(prior: float, epsilon: float, delta: float) -> float:
-    """Bound how likely a claim about one unit can become that was ``prior`` likely before.
+    """Bound the posterior of a claim about one unit.
+
+    It was ``prior`` likely before.
 
     A claim is made on a set S of releases, and P[S] <= e^eps P'[S] + delta: the odds grow by at most
     e^eps + delta / P'[S], with P'[S] at least ``RAREST`` unless delta is 0, where it does not matter.
@@ -43,7 +50,7 @@ def posterior_at_most(prior: float, epsilon: float, delta: float) -> float:
 
 
 def rows(costs: Iterable[tuple[str, str | None, str | None]]) -> list[Learned]:
-    """Bound it for each title with its epsilon and delta, exact decimals; no row without an epsilon."""
+    """Bound it for each title, by epsilon and delta. They are exact decimals; no row without an epsilon."""
     return [
         Learned(title, epsilon, delta or "0", at(PRIORS, epsilon, delta or "0"))
         for title, epsilon, delta in costs
@@ -52,5 +59,5 @@ def rows(costs: Iterable[tuple[str, str | None, str | None]]) -> list[Learned]:
 
 
 def at(priors: Sequence[float], epsilon: str, delta: str) -> tuple[float, ...]:
-    """Bound it for each of the priors; epsilon and delta as exact decimals."""
+    """Bound it for each of the priors. Epsilon and delta are exact decimals."""
     return tuple(posterior_at_most(each, float(Decimal(epsilon)), float(Decimal(delta))) for each in priors)

@@ -69,17 +69,17 @@ class Parameters(BaseModel):
 
     @classmethod
     def retired(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what is retired, and what the method has in its place beside the other parameters."""
+        """Return retired parameters, by name, with what replaces them."""
         return cls.RETIRED
 
     @classmethod
     def in_full(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the parameters as before any was retired, so that what hashes them hashes them alike."""
+        """Write the parameters as before any was retired. So what hashes them hashes them alike."""
         return {**cls.retired(given), **given}
 
     @classmethod
     def varied(cls, **given: Any) -> Self:
-        """Make parameters of which retired ones may be set too: for experiments, never for a request."""
+        """Make parameters of which retired ones may be set. For experiments, never for a request."""
         own = {name: given.pop(name) for name in cls.RETIRED if name in given}
         return cls._with(own).model_validate(given) if own else cls.model_validate(given)
 
@@ -177,10 +177,7 @@ class GraphKinds:
 
 
 class Progress(Protocol):
-    """A progress callback, called with public numbers only.
-
-    They are a stage name and how many of its public steps are done.
-    """
+    """A progress callback: a stage's name, and how many of its public steps are done. Public numbers only."""
 
     def __call__(self, stage: str, done: int, total: int) -> None: ...
 
@@ -208,10 +205,7 @@ class FittedModel(ABC):
         return Training()
 
     def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
-        """Return paid-for vectors by name and node type.
-
-        They are (n, d) numbers, rows in the universe's order.
-        """
+        """Return paid-for vectors by name and node type. (n, d) numbers, rows in the universe's order."""
         return {}
 
     def edge_weights(self) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
@@ -236,10 +230,7 @@ class StreamState(Protocol):
 
 
 class ShardLaw(Protocol):
-    """The law that shards are sampled from.
-
-    All of them together are one graph. Post-processing of a fitted model.
-    """
+    """The law that shards are sampled from. All are one graph. Post-processing of a fitted model."""
 
     @property
     def edges(self) -> int:
@@ -275,7 +266,7 @@ class Mixing(Protocol):
     ) -> FittedModel:
         """Return the model that samples edges by groups.
 
-        They are ``groups`` (n,) of node types, and ``shares`` of relations: see
+        ``groups`` (n,) are of node types, ``shares`` of relations: see
         :class:`core.methods._shared.node_values.fit.Labelled`.
         """
         ...
@@ -419,10 +410,7 @@ class Method:
         return Accelerator.NONE if self.accelerator is None else self.accelerator(params, public, nodes)
 
     def synthesised(self, params: Any) -> dict[str, bool]:
-        """Tell what a release has in addition to bare edges.
-
-        That is ``values`` of edges, ``node_values``, and of those ``vectors`` too.
-        """
+        """Tell which of ``values`` of edges, ``node_values`` and their ``vectors`` a release has."""
         return {
             "values": self.carries(params),
             "node_values": self.carries_nodes(params),

@@ -90,7 +90,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Request:
-    """What a choice may be made of, in addition to public facts.
+    """What a choice may use, in addition to public facts.
 
     ``allowed``: the methods that may be chosen, ``had``: those that can be run; None: every one. A method
     that is not had is passed over as one that is not registered. ``named``: relations whose structure is

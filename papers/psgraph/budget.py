@@ -25,7 +25,9 @@ paper names no value, PrivGraph's is taken: thirds for the shares, super-nodes o
 
 @dataclass(frozen=True)
 class Way:
-    """How a preset goes, which nobody sets by itself; the defaults are the preset ``default``.
+    """A preset's choices, which nobody sets singly.
+
+    The defaults are the preset ``default``.
 
     ``partition``: how nodes are put into communities. super_graph: clustering of a noisy super-graph, then
     one pass of the exponential mechanism (paper). label_stream: noisy degrees, then one noisy pass in their
@@ -67,7 +69,7 @@ class Way:
 
     @property
     def partition_shares(self) -> tuple[float, float]:
-        """The shares for the partition's start and for its pass, as set or as the partition has them."""
+        """Return the partition's shares, for start and pass. They are as set or as the partition has them."""
         first, second = SHARES.get(self.partition, OTHER_SHARES)
         return (
             first if self.initialise_share is None else self.initialise_share,

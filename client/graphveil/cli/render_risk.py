@@ -10,7 +10,7 @@ from graphveil.risk import PRIORS, Learned
 
 
 def learned(found: Sequence[Learned]) -> None:
-    """Print how likely a claim about one unit can become, for who held it so likely before."""
+    """Print how likely claims about one unit can become. It is for who held them so likely before."""
     if not found:
         return
     made = table(None, "held likely before", *(percent_text(prior) for prior in PRIORS))

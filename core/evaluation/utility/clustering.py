@@ -83,7 +83,7 @@ def by_degree(view: UndirectedView) -> tuple[np.ndarray, np.ndarray]:
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute ``clustering_by_degree``; None for a bipartite relation, or without degrees of 2."""
+    """Compute ``clustering_by_degree``. None for a bipartite relation, or without degrees of 2."""
     if original.bipartite or not (original.degrees >= 2).any():
         return {"clustering_by_degree": None}
     (nodes, ours), (_, theirs) = (view.once(by_degree) for view in (original, synthetic))

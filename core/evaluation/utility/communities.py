@@ -121,14 +121,14 @@ def _entropy(shares: np.ndarray) -> float:
 
 
 def above_chance(a: np.ndarray, b: np.ndarray) -> float | None:
-    """Scale :func:`mutual_information` so that shuffled labels give 0 and equal ones 1; None if all do."""
+    """Scale :func:`mutual_information` to 0 for shuffled labels. Equal ones give 1; None if all do."""
     rng = public_generator(SEED)
     chance = float(np.mean([mutual_information(a, rng.permutation(b)) for _ in range(SHUFFLES)]))
     return (mutual_information(a, b) - chance) / (1 - chance) if chance < 1 else None
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute ``partition_nmi``, and what of it is above chance; None where a graph has no edge."""
+    """Compute ``partition_nmi``, and what exceeds chance. None where a graph has no edge."""
     if not original.edge_count or not synthetic.edge_count:
         return {"partition_nmi": None, "partition_nmi_above_chance": None}
     a, b = (view.once(partition).labels for view in (original, synthetic))

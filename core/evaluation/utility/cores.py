@@ -1,4 +1,4 @@
-"""The k-cores of both graphs: how deep nodes lie in what holds together."""
+"""The k-cores of both graphs. How deep nodes lie in what holds together."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def core_numbers(view: UndirectedView) -> np.ndarray:
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute the total variation of both distributions of core numbers; None without nodes."""
+    """Compute total variation of both core number distributions. None without nodes."""
     if not original.node_count or not synthetic.node_count:
         return {"core_total_variation": None}
     numbers = (view.once(core_numbers) for view in (original, synthetic))

@@ -144,7 +144,9 @@ def _edges(last: int) -> list[int]:
 
 
 def doubling_bins(counts: np.ndarray) -> list[dict[str, float]]:
-    """Bin a degree histogram as 0, 1, 2-3, 4-7, and so on.
+    """Bin a degree histogram by doubling.
+
+    Bins are 0, 1, 2-3, 4-7, and so on.
 
     There are at most about 30 rows whatever the graph. ``counts[d]`` is the (mean) number of nodes of degree
     d.

@@ -105,7 +105,7 @@ def size(node_count: int) -> int:
 
 
 def overlap(ours: np.ndarray | None, theirs: np.ndarray | None) -> float | None:
-    """Compute the share of the top nodes by both scores; None where one is, or where no node scores."""
+    """Compute the share of the top nodes by both scores. None where one is, or where no node scores."""
     if ours is None or theirs is None:
         return None
     a, b = top(ours), top(theirs)

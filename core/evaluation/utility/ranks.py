@@ -1,4 +1,7 @@
-"""Whether the same nodes have many edges, and are central, in both graphs."""
+"""Rank agreement of degrees and centrality.
+
+It measures whether the same nodes have many edges, and are central, in both graphs.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,10 @@ def pagerank(view: UndirectedView) -> np.ndarray:
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute the rank correlation of degrees and the overlap of the top 1 % by PageRank."""
+    """Compute rank correlation and PageRank overlap.
+
+    The correlation is of degrees, the overlap of the top 1 % by PageRank.
+    """
     pairs = [(ours, synthetic.sides[name]) for name, ours in original.sides.items()]
     return {
         "degree_spearman": relative.mean([spearman(*pair) for pair in pairs]),

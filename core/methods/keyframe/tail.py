@@ -60,7 +60,7 @@ def longest(counters: Counters, largest_known: float, nodes: int) -> int:
 
 
 def curve(counters: Counters, cap: int, nodes: int) -> np.ndarray:
-    """Compute the number of nodes of degree at least j = 1..cap.
+    """Count the nodes of degree at least j = 1..cap.
 
     They are float64, non-increasing, within 0..nodes.
     """

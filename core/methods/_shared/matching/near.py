@@ -1,4 +1,6 @@
-"""Graphs whose edges join near nodes of a plane: for roads and grids, where that is declared.
+"""Graphs whose edges join near nodes of a plane.
+
+They are for roads and grids, where that is declared.
 
 Every node is given a random place in a square, which says nothing of the original. Of each node's nearest
 ones, the nearest pairs come first: those that join two parts, as long as the joined part can grow on; then
@@ -25,7 +27,9 @@ Joined = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def near_keys(degrees: np.ndarray, triangles: int, rng: Rng) -> np.ndarray:
-    """Join near nodes; sorted int64 keys ``low * n + high`` of a simple graph.
+    """Join near nodes to a simple graph.
+
+    The result is sorted int64 keys ``low * n + high``.
 
     ``degrees``: integers (n,), upper bounds on the new degrees, nearly all met. ``triangles``: about so many
     are closed. O(n log n) time, O(n) memory.
@@ -64,7 +68,7 @@ def _near_pairs(places: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 @kernel
 def join(pairs: np.ndarray, stage: int, triangles: int, state: Joined) -> int:
-    """Link the pairs that ``stage`` takes while both have free ends; the triangles still to close."""
+    """Link the pairs that ``stage`` takes. Both ends are free; returned are the triangles still to close."""
     start, others, sizes, roots, spare = state
     for number in range(len(pairs)):
         x, y = pairs[number, 0], pairs[number, 1]

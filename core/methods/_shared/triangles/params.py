@@ -12,7 +12,7 @@ from core.methods.base import Parameters
 
 
 class Triangled(Protocol):
-    """How a cell's epsilon is divided, and how its graph is rewired; see :class:`TriangleParameters`."""
+    """A cell's shares of epsilon, and its graph's rewiring. See :class:`TriangleParameters`."""
 
     @property
     def count_share(self) -> float: ...
