@@ -5,7 +5,9 @@ w / epsilon, so that its mean over the window has sd sqrt(2 w) / epsilon; asked 
 epsilon. So what must follow the present is read at every step, and what changes slowly in one burst a window.
 
 1. Every step: the number of edges, and how many nodes have at least j edges, for public j (1 to 6, then about
-   two for every doubling). Each number is followed by a bank of Kalman filters.
+   two for every doubling). The edges are followed by Bayes' rule on a grid, where they drift, jump or stop
+   (:mod:`core.methods.keyframe.counts`); every counter by a bank of Kalman filters, which starts anew where
+   the edges changed more than fivefold: nights and mornings are followed at once.
 2. A key frame, every w steps by the clock: the degrees of all nodes, filtered over the frames; then the
    number of edges inside and between two classes of nodes of equal degree volume, which those define.
 3. Free: a degree curve with a cap is fitted to the counters and to the number of edges; the nodes get its
@@ -33,8 +35,8 @@ every node is dealt values for all steps, by its degrees in all of them, and the
 by the groups of both ends beside the degree classes, as the mixing matrix says that was read of all steps
 together. Not in live streams.
 
-What a frame tells of a node is scaled by the number of edges until the next frame, which takes it over scaled
-down but never up: a stream that empties loses the hubs of its full days, one that fills finds its own.
+What a frame tells of a node is its degree over the mean degree of the step: what is remembered is a node's
+part of the stream, whether that fills or empties, and a frame on a nearly empty step weighs next to nothing.
 
 A missing step is passed over by the filters. A key frame whose step is missing is not made up for: until the
 next one, the last frame's degrees stand. Before the first, nodes are ordered at random. Between steps only
