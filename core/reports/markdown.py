@@ -234,6 +234,11 @@ def _statistics(statistics: PublicStatistics, totals: Iterable[Total]) -> list[s
             for name in names
         ),
     )
+    lasting = {} if statistics.over_time is None else statistics.over_time.means
+    lines += table(
+        ("From step to step", "Value"),
+        ((metric_title(statistics.metrics, name), value) for name, value in lasting.items()),
+    )
     lines += table(
         ("Determined by paid numbers", "Metric", "True value, 95 %"),
         (
@@ -250,7 +255,7 @@ def _statistics(statistics: PublicStatistics, totals: Iterable[Total]) -> list[s
             for side in kind.degrees
         ),
     )
-    return lines + definitions(statistics.metrics, names)
+    return lines + definitions(statistics.metrics, [*names, *lasting])
 
 
 def _carried(public: PublicPart) -> list[str]:

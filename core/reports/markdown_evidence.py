@@ -113,6 +113,8 @@ def _distances(found: dict[str, float | None], metrics: dict[str, MetricInfo]) -
 def _whole(found: WholeComparison, metrics: dict[str, MetricInfo]) -> list[str]:
     lines = ["### All relations as one graph", "", *_row(found.means, metrics)]
     lines += _distances(found.sequences, metrics)
+    if found.over_time is not None:
+        lines += ["### From step to step", "", *_row(found.over_time.means, metrics)]
     for kind in found.node_types:
         lines += [f"### Node type {escape(kind.name)}", "", *_distances(kind.distances, metrics)]
     paths = table(

@@ -150,6 +150,9 @@ def content_of(
         "relations": relations,
         "uncharted": max(0, len(relations) - MAX_CHARTED),
         "whole_figures": figures.whole_figures("whole", comparison.whole, metrics) if comparison else [],
+        "lasting_figures": figures.lasting_figures(
+            "lasting", public.statistics, comparison.whole if comparison else None, metrics
+        ),
         "carried": [
             (found, carried_figures(f"carried-{index}", found))
             for index, found in enumerate(public.carried[:MAX_CARRIED_SHOWN])
