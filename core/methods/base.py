@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import PrivateParts
 
+    Resize = Callable[[Any, Mapping[str, np.ndarray]], "FittedModel"]
+
 Assurance = Literal["proven", "reviewed", "experimental"]
 
 NODE_METHODS = (
@@ -305,6 +307,8 @@ class Method:
     saved to; None for the first. Snapshots may be missing. None: it publishes no live streams.
     ``resume(checkpoint, progress)`` goes on with a fit that was given ``checkpoint``; None: it cannot.
     ``sharding``: None where edges are read together.
+    ``resize(model, origins)``: the model of bare edges over other nodes, each of which repeats one of the
+    model's: ``origins`` (n,) by node type, their indices. None: it draws over the fitted nodes only.
     ``mixing()``: how its model takes groups of nodes; None where it does not draw by groups.
     ``meets_by_rows``: under unit node its model takes groups of persons, and pays itself for how they meet
     (:class:`core.methods._shared.composition.persons.Meeting`).
@@ -339,10 +343,12 @@ class Method:
     carries: Callable[[Any], bool] = never
     values_plan: Callable[[PrivacyPlan], PrivacyPlan] = nothing_of
     carries_nodes: Callable[[Any], bool] = never
+    carries_vectors: Callable[[Any], bool] = never
     node_values_plan: Callable[[PrivacyPlan], PrivacyPlan] = nothing_of
     step: Callable[..., tuple[Any, StreamState | None]] | None = None
     resume: Callable[[Path, Progress], Any] | None = None
     sharding: Sharding | None = None
+    resize: Resize | None = None
     mixing: Callable[[], Mixing] | None = None
 
     def accelerated(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
@@ -350,8 +356,13 @@ class Method:
         return Accelerator.NONE if self.accelerator is None else self.accelerator(params, public, nodes)
 
     def synthesised(self, params: Any) -> dict[str, bool]:
-        """Tell what a release has beside bare edges: ``values`` of edges, ``node_values``."""
-        return {"values": self.carries(params), "node_values": self.carries_nodes(params)}
+        """Tell what a release has beside bare edges: ``values`` of edges, ``node_values``, and of those
+        ``vectors`` too."""
+        return {
+            "values": self.carries(params),
+            "node_values": self.carries_nodes(params),
+            "vectors": self.carries_vectors(params),
+        }
 
 
 def checked(

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from core import errors
 from core.graphs.schema import Protection
-from core.graphs.schema.node_bins import synthesised
+from core.graphs.schema.node_bins import synthesised_in
 from core.methods import registry
 from core.methods._shared.composition.params import NAME as COMPOSED
 from core.methods._shared.composition.params import REST, SHARES, StructureChoice
@@ -52,7 +52,8 @@ polblogs, lastfm and cora; looked at again on polblogs alone."""
 CARRIED = {value_share.FIELD: "edges without what they carry", node_share.FIELD: "no attributes of nodes"}
 NO_ROWS = "Protected attributes of nodes are left out: in a live stream none are released."
 ANYTHING = (
-    "no noise hides a value that may be any number or any text; declare bounds or categories, or withhold it."
+    "no noise hides a value that may be any number or any text; declare bounds (of a vector its length too) "
+    "or categories, or withhold it."
 )
 MOST_TOLD = 6
 """So many relations are named in a reason."""
@@ -180,14 +181,13 @@ def _rows_left(public: PublicFacts) -> bool:
 def _without_bounds(public: PublicFacts) -> str:
     """Say which protected attributes of nodes no method carries, as they may be anything."""
     ends = [public.schema.edge_type(name) for name in public.edge_types]
-    kinds = [
-        kind for kind in public.schema.node_types if any(kind.name in (e.source, e.target) for e in ends)
-    ]
+    carried = synthesised_in(public.schema, public.edge_types)
     left = [
         each.name
-        for kind in kinds
+        for kind in public.schema.node_types
+        if any(kind.name in (end.source, end.target) for end in ends)
         for each in kind.attributes
-        if each.protection is Protection.PROTECTED and each not in synthesised(kind)
+        if each.protection is Protection.PROTECTED and each not in carried.get(kind.name, ())
     ]
     if not left:
         return ""

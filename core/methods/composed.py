@@ -74,6 +74,8 @@ from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from core.methods._shared.composition.model import ComposedModel, ComposedState, Fitted
     from core.methods._shared.node_values.stage import LabelledModel
     from core.privacy.session.private_graph import PrivateGraph
@@ -171,6 +173,13 @@ def true_shares(
         own = plan_of_part(plan, schema, part)
         found |= part.generator.true_shares(part.params, own, schema, nodes)
     return found
+
+
+def resize(model: ComposedModel, origins: Mapping[str, np.ndarray]) -> ComposedModel:
+    """Return the model whose parts all draw over the same other nodes; see :class:`Method`."""
+    from core.methods._shared.composition.model import resized
+
+    return resized(model, origins)
 
 
 def load(folder: Path) -> ComposedModel:
@@ -368,6 +377,7 @@ EDGES = Method(
     require_room=require_room,
     true_shares=true_shares,
     load=load,
+    resize=resize,
 )
 
 

@@ -35,11 +35,15 @@ and .06), and of the most central 1 % of nodes about half (.46 and .55).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.triangles.params import NO_PRODUCTS, TriangleParameters, shares
 from core.methods._shared.values.share import ValueParameters
+
+if TYPE_CHECKING:
+    from core.methods._shared.frame.resized import Law
 
 
 class DegreeTriangleParams(TriangleParameters, ValueParameters):
@@ -71,6 +75,13 @@ def parts() -> Parts:
     return Parts(fit, draw)
 
 
+def law() -> Law:
+    """Degrees go to the nodes that repeat others, and triangles grow with them."""
+    from core.methods._shared.triangles.draw import resized
+
+    return resized
+
+
 GENERATOR = PerCell(
     module=__name__,
     name="degree_triangle",
@@ -84,4 +95,5 @@ GENERATOR = PerCell(
     idle=idle,
     cell_reads=cell_reads,
     parts=parts,
+    law=law,
 ).method()

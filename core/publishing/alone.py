@@ -31,7 +31,7 @@ from core.privacy.units import Unit
 from core.publishing import checks
 from core.publishing.release import run_release
 from core.publishing.settle import AskedMethod, Settled, settle, usual_delta
-from core.publishing.spec import Plain, ReleaseTask
+from core.publishing.spec import Plain, ReleaseTask, Size
 
 HERE = "local"
 """What a release that no service made says of its dataset."""
@@ -41,7 +41,8 @@ HERE = "local"
 class Asked:
     """What is asked of a release, as a job of the service asks it. Amounts are exact as decimal strings.
 
-    ``public``: the graph is known to all: a seed is taken, and a method without a guarantee.
+    ``public``: the graph is known to all: a seed is taken, and a method without a guarantee. ``nodes``: so
+    many are drawn; None: the original's.
     """
 
     epsilon: str | int | float
@@ -54,6 +55,7 @@ class Asked:
     formats: Sequence[str] = ()
     seed: int | None = None
     public: bool = False
+    nodes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -114,13 +116,17 @@ def plan_alone(
         )
     if settled.generator.hides_links and not asked.public:
         raise InvalidInput("a list of sensitive links is kept by the service only", field="method")
+    params, size = settled.params.model_dump(mode="json"), None
+    if asked.nodes is not None:
+        checks.check_size(settled.generator.name, params, schema, settled.released)
+        size = Size(nodes=asked.nodes, of=sum(nodes.values()))
     release = Plain(
         job_id=ids.new_id(ids.JOB),
         dataset_id=HERE,
         dataset_version=HERE,
         method=settled.generator.name,
         chosen_because=settled.chosen_because,
-        params=settled.params.model_dump(mode="json"),
+        params=params,
         unit=facts.unit,
         window=facts.window,
         nano_epsilon=nano_epsilon,
@@ -129,6 +135,7 @@ def plan_alone(
         formats=settled.formats,
         seed=asked.seed,
         derived=tuple(derived),
+        size=size,
     )
     return Task(ReleaseTask(release=release, plan=settled.plan.to_json()), settled, facts)
 

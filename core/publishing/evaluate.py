@@ -23,6 +23,7 @@ from core.publishing.paid_errors import paid_errors
 from core.publishing.shadows import shadow_releases
 from core.publishing.spec import EvaluationSpec
 from core.reports.build import curator_part
+from core.reports.evidence import CuratorPart
 from core.reports.stored import public_of
 from core.reports.training import training_part
 
@@ -34,7 +35,8 @@ def run_evaluation(
 
     ``release_folder`` is what ``run_release`` wrote: ``release/`` and ``private/alignment.parquet``, which
     puts every released node back at its original's index. The result is a function of the private graph: for
-    the dataset's curators only. Time is that of the suite on both graphs.
+    the dataset's curators only. Time is that of the suite on both graphs. Of a release at another size no
+    node is one of the original: counts are compared in proportion, and nobody is looked for.
     """
     progress("load", 0, 2)
     public = public_of((release_folder / "release" / "public.json").read_bytes())
@@ -49,6 +51,10 @@ def run_evaluation(
     original = read_original(graph_folder, snapshot=snapshot, protected_values=carried)
     original = restricted(original, synthetic.schema)
     progress("load", 2, 2)
+    if spec.release.size is not None:
+        comparison = suite.compare(original, synthetic, spec.suite, progress, spec.release.size.factor)
+        _write(curator_part(public, comparison, {}, reduced_from=spec.reduced_from), out)
+        return
     comparison = suite.compare(original, synthetic, spec.suite, progress)
     shadows = shadow_releases(synthetic, spec, progress)
     pairs = [(each.held, each.released) for each in shadows]
@@ -58,7 +64,10 @@ def run_evaluation(
     tasks = run_tasks(original, synthetic, spec.suite, progress)
     order = bundle.read_alignment(release_folder / "private" / "alignment.parquet")
     paid = paid_errors(original, synthetic, release_folder / "release", order, spec.release.step or 0)
-    part = curator_part(public, comparison, attacks, tasks, paid=paid, reduced_from=spec.reduced_from)
+    _write(curator_part(public, comparison, attacks, tasks, paid=paid, reduced_from=spec.reduced_from), out)
+
+
+def _write(part: CuratorPart, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     bundle.write_json(out / "curator.json", part.model_dump(mode="json"))
 

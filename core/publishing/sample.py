@@ -24,8 +24,9 @@ from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.accounting.plan import PrivacyPlan
 from core.publishing import bundle
-from core.publishing.checks import released_schema
+from core.publishing.checks import check_size, released_schema
 from core.publishing.release import write_release
+from core.publishing.resized import empty
 from core.publishing.spec import ReleaseTask, Sample
 from core.publishing.write import Agreed, Paid
 
@@ -57,10 +58,14 @@ def draw(generator: Method, source: Path, task: ReleaseTask, out: Path, progress
         plan,
         released_schema(schema, spec.edge_types, **generator.synthesised(params)),
     )
-    copied = public_side(source / "release", source / "private" / "alignment.parquet", agreed.released)
+    if spec.size is None:
+        around = public_side(source / "release", source / "private" / "alignment.parquet", agreed.released)
+    else:
+        check_size(spec.method, spec.params, schema, agreed.released)
+        around = empty(agreed.released, {kind.name: spec.size.of for kind in agreed.released.node_types})
     model = generator.load(source / "private" / "model")
     progress("load", 1, 1)
-    write_release(model, Paid(generator, spec, agreed, guarantee, transcript), copied, out, progress)
+    write_release(model, Paid(generator, spec, agreed, guarantee, transcript), around, out, progress)
 
 
 def read_transcript(path: Path) -> tuple[TranscriptEntry, ...]:

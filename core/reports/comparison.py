@@ -127,6 +127,11 @@ class Comparison(ReportModel):
     overall: ComparedRow | None = Field(description="Mean over relations; null when none was synthesised.")
     whole: WholeComparison | None = Field(default=None, description="Null for one relation without time.")
     drawing: Drawing | None = Field(default=None, description="The original, where it is small.")
+    scaled: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="Of a release with so many times the original's nodes: the original's counts were "
+        "multiplied by it, its density divided, and what needs the same nodes in both is left out.",
+    )
     anchors: Anchors | None = Field(
         default=None, description="What the utility score is read against; null: not measured (before 3.0)."
     )

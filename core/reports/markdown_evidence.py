@@ -129,7 +129,7 @@ def _attacks(found: Attacks) -> list[str]:
         "Each attack stands beside the same attack had the original been published. A weak attack is "
         "evidence, not a guarantee.",
         "",
-        *_signature(found.degree_signature),
+        *([] if found.degree_signature is None else _signature(found.degree_signature)),
     ]
     run = [attack for attack in found.inference if attack.not_run is None]
     bounded = any(attack.bound is not None for attack in run)

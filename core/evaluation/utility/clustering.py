@@ -8,7 +8,9 @@ from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.view import UndirectedView
 
 SCALARS = (
-    Metric("triangles", "Triangles", "Number of triangles (THEPUFF's and DPGGAN's TC).", "clustering"),
+    Metric(
+        "triangles", "Triangles", "Number of triangles (THEPUFF's and DPGGAN's TC).", "clustering", grows=1
+    ),
     Metric(
         "transitivity", "Transitivity", "3 triangles / connected triples; 0 without triples.", "clustering"
     ),

@@ -31,6 +31,7 @@ DISTANCES = (
         "communities",
         Suite.STANDARD,
         "higher",
+        same_nodes=True,
     ),
 )
 

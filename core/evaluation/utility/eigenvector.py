@@ -15,6 +15,7 @@ DISTANCES = (
         "Share of the top floor(0.01 n) nodes by eigenvector centrality that both graphs have (PSGraph).",
         "centrality",
         better="higher",
+        same_nodes=True,
     ),
     Metric(
         "eigenvector_mae",
@@ -24,6 +25,7 @@ DISTANCES = (
         "centrality",
         Suite.STANDARD,
         "lower",
+        same_nodes=True,
     ),
 )
 

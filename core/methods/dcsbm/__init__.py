@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from core.graphs.schema.partable import Part
     from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel
+    from core.methods._shared.frame.resized import Law
     from core.methods._shared.shards.law import StripLaw
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import CountedSession, PrivateParts
@@ -181,6 +182,13 @@ def parts() -> Parts:
     return Parts(fit, draw)
 
 
+def law() -> Law:
+    """Labels and degrees go to the nodes that repeat others, and counts grow with them."""
+    from core.methods.dcsbm.draw import resized
+
+    return resized
+
+
 CELLS = PerCell(
     module=__name__,
     name="dcsbm",
@@ -195,6 +203,7 @@ CELLS = PerCell(
     idle=idle,
     cell_reads=cell_reads,
     parts=parts,
+    law=law,
 )
 GENERATOR = CELLS.method(
     NodeValueStage(mixing),

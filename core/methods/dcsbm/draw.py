@@ -10,6 +10,7 @@ from core.methods._shared.blocks.reconstruct import top_up
 from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import scaled_to
+from core.methods._shared.frame.resized import degrees_of
 from core.methods._shared.matching.exact import completed, matched
 from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.products import product_goal
@@ -22,6 +23,25 @@ if TYPE_CHECKING:
 
 BAND = 0.5  # of the standard deviation of the aim: nearer means no better
 BANDS = 0.0005, 0.02
+
+
+def resized(columns: Columns, origins: np.ndarray) -> Columns:
+    """Give nodes their origins' labels and degrees. Edges between labels, triangles and the sum of clustering
+    grow with the nodes, as does the noise that the last was told with."""
+    factor = len(origins) / max(len(columns["degrees"]), 1)
+    clustering = columns["clustering"]
+    if len(clustering):
+        told = ToldClustering(*clustering)
+        cost = max(1, round(told.nano_epsilon / factor))
+        clustering = ToldClustering(told.total * factor, int(told.damping), cost).column()
+    return {
+        **columns,
+        "labels": columns["labels"][origins],
+        "degrees": degrees_of(columns["degrees"], origins),
+        "blocks": columns["blocks"] * factor,
+        "triangles": np.rint(columns["triangles"] * factor).astype(np.int64),
+        "clustering": clustering,
+    }
 
 
 def draw(columns: Columns, nodes: int, params: DCSBMParams, rng: Rng) -> np.ndarray:

@@ -26,7 +26,7 @@ from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
-from core.publishing.checks import ALWAYS_WRITTEN, protected_relations
+from core.publishing.checks import ALWAYS_WRITTEN, check_size, protected_relations
 from core.publishing.settle import Settled, check_known, usual_delta
 from core.publishing.spec import InParts, JobSpec, Plain
 from core.settings import Settings
@@ -147,6 +147,9 @@ def _choose(
         nano_epsilon, solved = solve(search, _limit(session, principal, request, ground.dataset))
         facts = replace(facts, nano_epsilon=nano_epsilon)
     settled = ground.settle(request.method, request.parameters, request.formats, facts)
+    if request.size is not None:
+        params = settled.params.model_dump(mode="json")
+        check_size(settled.generator.name, params, facts.schema, settled.released)
     check_unit(settled.plan, ground.account)
     return facts, settled, solved
 
@@ -184,6 +187,7 @@ def _price(
             named_links=settled.generator.hides_links and not dataset.public,
             measurements=policy_of(dataset).measurements,
             derived=stored_marks(session, version),
+            size=None if request.size is None else request.size.of(ground.nodes, settings),
         ),
         # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the
         # graph.
@@ -219,6 +223,8 @@ def _check_in_parts(request: JobRequest) -> None:
     """Refuse what needs a graph as a whole, of a dataset whose edges stay in parts."""
     if request.seed is not None:
         raise NotAccepted("A graph that is drawn in shards takes no seed.", field="seed")
+    if request.size is not None:
+        raise NotAccepted("A graph that is drawn in shards has the original's nodes.", field="size")
     if set(request.formats) != {ALWAYS_WRITTEN}:
         raise NotAccepted(
             f"A graph that is drawn in shards is written as {ALWAYS_WRITTEN}, and in no other format.",

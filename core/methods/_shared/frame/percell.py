@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from core.methods._shared.frame.columns import Columns, Draw
     from core.methods._shared.frame.model import CellsModel
+    from core.methods._shared.frame.resized import Law
     from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import CountedSession
     from core.privacy.session.private_graph import PrivateCell, PrivateGraph
@@ -122,6 +123,7 @@ class PerCell:
     name, in nano-epsilon.
     ``most_groups(params, nodes)``: between how many groups of nodes edges are counted at most, as parameters
     and sizes say.
+    ``law()``: how a cell's columns go to other nodes; None: they belong to the nodes that were fitted.
     """
 
     module: str
@@ -139,6 +141,7 @@ class PerCell:
     idle: Callable[[Any], Iterable[Idle]] = nothing_idle
     cell_reads: Callable[[Any, int], Mapping[str, int]] = no_query
     most_groups: Callable[[Any, int], int] = one_group
+    law: Callable[[], Law] | None = None
 
     def method(self, *stages: Stage, **answers: Any) -> Method:
         """Make the method: its edges with other ``answers``, what edges carry, and further stages."""
@@ -164,7 +167,15 @@ class PerCell:
             planned_reads=self.planned_reads,
             require_room=self.require_room,
             step=each_alone(self.fit),
+            resize=None if self.law is None else self.resized,
         )
+
+    def resized(self, model: CellsModel, origins: Mapping[str, np.ndarray]) -> CellsModel:
+        """Return the model over other nodes; see :class:`Method`."""
+        from core.methods._shared.frame.resized import cells_resized
+
+        assert self.law is not None
+        return cells_resized(model, origins, self.law())
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Grant every cell (relation and step) the same epsilon; nothing else is read of edges.

@@ -12,6 +12,7 @@ from core.methods._shared.degrees.counts import integers, noisy_count
 from core.methods._shared.degrees.fitted import fitted_degrees, scaled_to
 from core.methods._shared.degrees.pooling import Hint, NoisyGraph
 from core.methods._shared.degrees.tails import Ends, Tails, counted_tails, law_with_tails, thresholds
+from core.methods._shared.frame.resized import degrees_of
 from core.methods._shared.matching.exact import matched, one_block
 from core.methods._shared.rewiring.products import degree_covariance, product_aim
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
@@ -105,6 +106,18 @@ def triangle_aim(told: int | None, nano_epsilon: int, degrees: np.ndarray, trans
     noise = (2 * float(degrees.max(initial=0)) * NANO / nano_epsilon) ** 2
     known = (guess + 1) ** 2
     return float(np.clip((known * told + noise * guess) / (known + noise), 0, paths / 3))
+
+
+def resized(columns: Mapping[str, np.ndarray], origins: np.ndarray) -> Mapping[str, np.ndarray]:
+    """Give nodes their origins' degrees; triangles grow with them, the law at edges' ends stays."""
+    factor = len(origins) / max(len(columns["degrees"]), 1)
+    return {
+        **columns,
+        "degrees": scaled_to(
+            degrees_of(columns["degrees"], origins), round(float(columns["degrees"].sum()) * factor)
+        ),
+        "triangles": columns["triangles"] * factor,
+    }
 
 
 def draw(columns: Mapping[str, np.ndarray], nodes: int, params: TriangleParameters, rng: Rng) -> np.ndarray:
