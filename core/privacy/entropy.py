@@ -13,7 +13,6 @@ import sys
 from hashlib import blake2b
 
 import numpy as np
-from randomgen import ChaCha
 
 Generator = np.random.Generator
 CHUNK_BYTES = 1 << 18  # of a keyed stream, at once
@@ -24,6 +23,8 @@ def noise_generator() -> np.random.Generator:
 
     It cannot be seeded: a known seed voids every guarantee. About 50 microseconds to make.
     """
+    from randomgen import ChaCha  # what only plans makes no noise, and need not have it
+
     key = np.frombuffer(os.urandom(32), dtype=np.uint64)
     return np.random.Generator(ChaCha(key=key, rounds=20))
 

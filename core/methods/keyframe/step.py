@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.methods._shared.frame.columns import Columns
 from core.methods.keyframe.budget import StepBudget
 from core.methods.keyframe.filters import Bank
 from core.methods.keyframe.tail import Counters, curve, longest, sequence, thresholds, to_total
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import slot_count
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.privacy.session.private_graph import PrivateCell
+from core.privacy.session.private_graph import PrivateCell
 
 FEWEST_EDGES = 5.0  # a floor for the number of edges, unless its noise is smaller
 SMALLEST_EDGES = 1.0  # what a ratio of numbers of edges may have below the line

@@ -31,6 +31,7 @@ from core.privacy.accounting.events import (
     check_nano_epsilon,
     positive_fraction,
 )
+from core.privacy.accounting.flips import Flips, check_size
 from core.privacy.accounting.measurements import Part
 from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.plan import WHOLE_GRAPH, CellKey
@@ -45,7 +46,6 @@ from core.privacy.mechanisms import (
 from core.privacy.mechanisms.gradients import DpSgdSession
 from core.privacy.mechanisms.label_stream import LabelRule, LabelStream
 from core.privacy.mechanisms.lazy_response import LazyResponse
-from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.reads.mixing_between import MixingBetween
 from core.privacy.reads.node_values import NodeValueReads
@@ -249,7 +249,7 @@ class PrivateCell(CountedCell, UndirectedReads):
         cost = chosen.nano_epsilon * self.multiplicity
         if cost > nano_epsilon:
             raise InvalidInput("the flip probabilities cost more than nano_epsilon", field="flips")
-        randomised_response.check_size(self.shape, chosen)
+        check_size(self.shape, chosen)
         self._charge(Pure(cost, "randomised_response"), purpose)
         cell = self._read()
         return randomised_response.flip(cell.source, cell.target, self.shape, chosen)
