@@ -139,7 +139,7 @@ def shares_of_hat(
     itself. The number of edges is the declared bound or a guess. ``nodes``: the sizes of the universes.
     """
     from core.methods._shared.flips.true_edges import posterior_share, weighted_share
-    from core.privacy.mechanisms.randomised_response import Flips
+    from core.privacy.accounting.flips import Flips
 
     grants = granted(plan)
     found = {}

@@ -18,6 +18,7 @@ from core.evaluation.attacks.heuristics import proximity
 from core.evaluation.attacks.negatives import uniform
 from core.evaluation.attacks.pairs import Pairs, contains, pair_keys
 from core.evaluation.learning.limits import unlearnable
+from core.evaluation.learning.pairs import cosine
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
 from core.privacy.entropy import public_generator
@@ -117,7 +118,6 @@ def described(
     The columns are the same of every graph, with features or without.
     """
     from core.evaluation.learning.gcn import Autoencoder
-    from core.evaluation.learning.pairs import cosine
 
     low, high = np.sort(np.log1p(np.stack([view.degrees[u], view.degrees[v]])), axis=0)
     columns = [low, high]

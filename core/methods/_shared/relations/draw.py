@@ -5,10 +5,9 @@ It takes its columns, and what the relation's earlier steps took.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.relations import static
 from core.methods._shared.relations.affinity import score
 from core.methods._shared.relations.budget import proposals_for
@@ -17,9 +16,6 @@ from core.methods._shared.relations.stubs import completed, joined, matched
 from core.methods._shared.slots import markov_chain
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 
 class Relation:
