@@ -176,7 +176,10 @@ class GraphKinds:
 
 
 class Progress(Protocol):
-    """A progress callback: a stage's name, and how many of its public steps are done. Public numbers only."""
+    """A progress callback.
+
+    It is given a stage's name, and how many of its public steps are done. Public numbers only.
+    """
 
     def __call__(self, stage: str, done: int, total: int) -> None: ...
 
@@ -409,7 +412,10 @@ class Method:
         return Accelerator.NONE if self.accelerator is None else self.accelerator(params, public, nodes)
 
     def synthesised(self, params: Any) -> dict[str, bool]:
-        """Tell which of ``values`` of edges, ``node_values`` and their ``vectors`` a release has."""
+        """Tell what a release has: values of edges and nodes.
+
+        They are ``values`` of edges, ``node_values``, and of those ``vectors`` too.
+        """
         return {
             "values": self.carries(params),
             "node_values": self.carries_nodes(params),

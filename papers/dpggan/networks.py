@@ -22,7 +22,10 @@ WIDEST, START = 2.0, -3.0
 
 
 class Smoothed:
-    """D^-1/2 (A + I) D^-1/2 of an undirected graph. It is ready to be multiplied; symmetric."""
+    """A GCN's smoothing matrix.
+
+    It is D^-1/2 (A + I) D^-1/2 of an undirected graph. It is ready to be multiplied; symmetric.
+    """
 
     def __init__(self, u: torch.Tensor, v: torch.Tensor, nodes: int) -> None:
         place, loops = u.device, torch.arange(nodes, device=u.device)

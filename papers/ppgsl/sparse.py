@@ -60,7 +60,10 @@ class Pattern:
         return found
 
     def sampled(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        """Compute left[u].right[v] and left[v].right[u] of the pairs. Also left[u].right[u] of the nodes."""
+        """Compute a product's entries at pairs and nodes.
+
+        They are left[u].right[v] and left[v].right[u] of the pairs. Also left[u].right[u] of the nodes.
+        """
         products: torch.Tensor = torch.sparse.sampled_addmm(self._empty, left, right.t(), beta=0.0).values()[
             self.places
         ]

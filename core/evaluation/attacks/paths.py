@@ -11,7 +11,9 @@ from core.kernels.decorator import kernel
 def weighted_paths(
     start: np.ndarray, neighbour: np.ndarray, source: np.ndarray, target: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """Sum weight(b) weight(a) over each pair's paths of three links.
+    """Sum weighted paths of three links between each pair.
+
+    A path source - b - a - target weighs weight(b) weight(a); float64.
 
     They are paths source - b - a - target; float64.
 

@@ -14,7 +14,9 @@ SPARSE_BELOW = 0.1
 
 
 def propagation(view: UndirectedView) -> sp.csr_array:
-    """Compute D^(-1/2) (A + I) D^(-1/2), D the degrees plus one.
+    """Compute a GCN's propagation matrix.
+
+    It is D^(-1/2) (A + I) D^(-1/2), D the degrees plus one.
 
     It is a step of a GCN (Kipf and Welling, 2017).
     """

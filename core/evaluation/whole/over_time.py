@@ -1,4 +1,6 @@
-"""What a graph remembers from step to step: edges that stay, who is active and when, and how fast it fills.
+"""Figures of a graph's memory from step to step.
+
+Edges that stay, who is active and when, and how fast it fills.
 
 All protected relations with time together, over every step of the grid; an edge is a relation and its two
 ends as stored. Kept edges per node are the temporal correlation of Tang et al. (2010) and Nicosia et al.
@@ -24,7 +26,7 @@ from core.graphs.schema import EdgeType
 
 @dataclass(frozen=True)
 class Presence:
-    """Which things are there in which steps: distinct pairs, sorted by thing, then step; int64."""
+    """Which things are there in which steps. They are distinct pairs, sorted by thing, then step; int64."""
 
     thing: np.ndarray
     step: np.ndarray
@@ -51,12 +53,15 @@ class Presence:
 
     @cached_property
     def gaps(self) -> np.ndarray:
-        """Steps from one presence of a thing to its next, int64, thing after thing."""
+        """Compute the steps between successive presences of things. They are int64, thing after thing."""
         gaps: np.ndarray = np.diff(self.step)[self._again[:-1]]
         return gaps
 
     def persistence(self) -> list[float | None]:
-        """Compute the share of every step's things that the next step has; None unless both have some."""
+        """Compute the share of things that the next step keeps.
+
+        It is of every step's; None unless both have some.
+        """
         stay = self._again.copy()
         stay[:-1] &= np.diff(self.step) == 1
         kept = np.bincount(self.step[stay], minlength=self.steps)
@@ -64,14 +69,17 @@ class Presence:
         return _shares(kept, np.where(following > 0, self.count, 0))
 
     def novelty(self) -> list[float | None]:
-        """Compute the share of every step's things that no earlier step had; None for the first step."""
+        """Compute the share of every step's new things.
+
+        No earlier step had these; None for the first step.
+        """
         first = np.ones(len(self.thing), dtype=bool)
         first[1:] = ~self._again[:-1]
         fresh = np.bincount(self.step[first], minlength=self.steps)
         return [None, *_shares(fresh, self.count)[1:]]
 
     def burstiness(self) -> float | None:
-        """Average (s - m) / (s + m) of the gaps over things that are there in enough steps."""
+        """Average (s - m) / (s + m) of the gaps. It is over things that are there in enough steps."""
         seen = np.bincount(self.thing)
         owner = self.thing[self._again]
         often = np.flatnonzero(seen >= BURSTY_STEPS)
@@ -88,7 +96,9 @@ def _shares(part: np.ndarray, whole: np.ndarray) -> list[float | None]:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The protected edges with time of one graph, and the nodes that they join.
+    """One graph's protected edges with time, and their nodes.
+
+    They join these.
 
     ``end`` and ``when`` int64 have an entry for every end of an edge, nodes numbered over all types.
     """
@@ -136,13 +146,13 @@ class Timeline:
         }
 
     def means(self, series: dict[str, list[float | None]]) -> dict[str, float | None]:
-        """Average the series over steps, and add what only the whole grid has."""
+        """Average the series over steps. What only the whole grid has is added."""
         return {name: relative.mean(found) for name, found in series.items()} | {
             "burstiness": self.active.burstiness()
         }
 
     def degrees(self, steps: Sequence[int]) -> Iterator[np.ndarray]:
-        """Yield the degrees of all nodes at each of ``steps``, int64 (nodes,). O(nodes) a step."""
+        """Yield all nodes' degrees at each of ``steps``. They are int64 (nodes,). O(nodes) a step."""
         order = np.argsort(self.when, kind="stable")
         end, when = self.end[order], self.when[order]
         for low, high in zip(
@@ -165,7 +175,7 @@ def timed(relations: Sequence[EdgeType]) -> list[EdgeType]:
 
 
 def described_over_time(graph: Graph, steps: Sequence[int]) -> dict[str, Any] | None:
-    """Describe one graph over time, rows for ``steps``; None without time or in one step only."""
+    """Describe one graph over time. It has rows for ``steps``; None without time or in one step only."""
     relations = timed(graph.schema.edge_types)
     if not relations or graph.schema.steps < 2:
         return None
@@ -178,7 +188,9 @@ def described_over_time(graph: Graph, steps: Sequence[int]) -> dict[str, Any] | 
 def compared_over_time(
     original: Graph, synthetic: Graph, relations: Sequence[EdgeType], steps: Sequence[int]
 ) -> dict[str, Any] | None:
-    """Compare both graphs over time: a row of the whole grid, and one for each of ``steps``.
+    """Compare both graphs over time.
+
+    There is a row of the whole grid, and one for each of ``steps``.
 
     Figures are of all steps, but those of degrees and the rows, which are of the chosen ones. O(m log m + n)
     a step.
@@ -222,7 +234,10 @@ def _beside(ours: dict[str, float | None], theirs: dict[str, float | None]) -> d
 
 
 def kolmogorov_smirnov(x: np.ndarray, y: np.ndarray) -> float | None:
-    """Compute the largest difference of two distributions of whole numbers; None for an empty one."""
+    """Compute the largest difference of two integer distributions.
+
+    They are of whole numbers; None for an empty one.
+    """
     if not len(x) or not len(y):
         return None
     longest = int(max(x.max(), y.max())) + 1
@@ -231,17 +246,17 @@ def kolmogorov_smirnov(x: np.ndarray, y: np.ndarray) -> float | None:
 
 
 def pooled_error(true: np.ndarray, drawn: np.ndarray) -> float | None:
-    """Divide the summed errors of all steps by the summed truth; None where that is 0."""
+    """Divide all steps' summed errors by the summed truth. None where that is 0."""
     return float(np.abs(true - drawn).sum() / true.sum()) if true.any() else None
 
 
 def step_error(true: np.ndarray, drawn: np.ndarray) -> float:
-    """Average the steps' errors, each as a share of its truth, or of ``FEWEST``."""
+    """Average the steps' relative errors. Each is a share of its truth, or of ``FEWEST``."""
     return float(np.mean(np.abs(true - drawn) / np.maximum(true, FEWEST)))
 
 
 def lost_rises(true: np.ndarray, drawn: np.ndarray) -> float | None:
-    """Compute the share of steep rises of which less than half is drawn; None without one."""
+    """Compute the share of steep rises that are lost. Less than half of these is drawn; None without one."""
     rises = np.flatnonzero((true[1:] >= RISE * np.maximum(true[:-1], 1)) & (true[1:] >= FEWEST)) + 1
     return float(np.mean(drawn[rises] < LOST * true[rises])) if len(rises) else None
 
@@ -254,7 +269,10 @@ def correlation(true: np.ndarray, drawn: np.ndarray) -> float | None:
 
 
 def top_overlap(true: np.ndarray, drawn: np.ndarray) -> float | None:
-    """Compute how many of the top tenth of active nodes both have, expected over random ties."""
+    """Compute the overlap of both tops of active nodes.
+
+    It is how many of the top tenth both have, expected over random ties.
+    """
     size = int(np.ceil(TOP * np.count_nonzero(true)))
     return float(_top(true, size) @ _top(drawn, size) / size) if size else None
 

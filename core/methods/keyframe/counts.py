@@ -1,4 +1,6 @@
-"""The number of edges over time, by Bayes' rule on a grid: it drifts, and now and then it jumps.
+"""Bayesian estimates of the number of edges over time.
+
+They are by Bayes' rule on a grid: the number drifts, and now and then it jumps.
 
 What only drifts by a share of its level never rises from a night. So at every step the number may jump as
 well: to exactly 0, or anywhere, with a density that beyond the noise falls as 1 / x. How many jumps end at 0
@@ -26,7 +28,9 @@ NIGHT = 0.5  # the chance of 0 above which 0 is the estimate
 
 @dataclass(frozen=True)
 class EdgeCount:
-    """What is known of the number of edges after its last measurement.
+    """The posterior of the number of edges.
+
+    It is that after its last measurement.
 
     ``point`` float64 (P,): 0, then the grid. ``weight`` float64 (drifts, P): chances by drift, rows sum to 1.
     ``evidence`` float64 (drifts,): log likelihood of the past. ``empty``: summed chances of 0 over the
@@ -41,14 +45,17 @@ class EdgeCount:
 
     @classmethod
     def start(cls, measured: float, scale: float, slots: int) -> EdgeCount:
-        """Start from one measurement under Laplace noise of ``scale``, of at most ``slots`` edges."""
+        """Start from one measurement under Laplace noise.
+
+        It has ``scale``, and there are at most ``slots`` edges.
+        """
         point, width = _grid(measured, scale, slots)
         chance = np.tile(_jumped(point, width, scale, slots, EMPTY), (len(DRIFTS), 1))
         return cls(point, chance, np.zeros(len(DRIFTS)))._after(measured, scale)
 
     @classmethod
     def of_bank(cls, bank: Bank) -> EdgeCount:
-        """Take over what a bank of filters knows of one number, each as a normal law cut off at 0."""
+        """Take over a filter bank's estimate of one number. The bank knows it as normal laws cut off at 0."""
         from scipy.special import ndtr
 
         level, spread = bank.level, np.sqrt(bank.variance)
@@ -84,7 +91,7 @@ class EdgeCount:
         return EdgeCount(self.point, weight, evidence, self.empty + empty, self.seen + 1)
 
     def estimate(self) -> tuple[float, float]:
-        """Estimate the number, and its variance: exactly 0 where that is likely, else the mean."""
+        """Estimate the number, and its variance. It is exactly 0 where that is likely, else the mean."""
         chance = _shares(self.evidence) @ self.weight
         mean = float(chance @ self.point)
         return (0.0 if chance[0] > NIGHT else mean), float(chance @ (self.point - mean) ** 2)

@@ -55,7 +55,10 @@ class Nodes:
         return cls(rng.random(count), 0.0, SPREAD, 0.0, label, ratio, CLASS_PRIOR * ratio, None)
 
     def expected(self) -> tuple[np.ndarray, float]:
-        """Estimate relative degrees, float64 (n,), and their variance: scores, drawn to the mean of 1."""
+        """Estimate relative degrees, float64 (n,), and their variance.
+
+        They are scores, shrunk to the mean of 1.
+        """
         trust = self.spread / (self.spread + self.variance)
         return 1 + trust * (self.score - 1), trust * self.variance
 
