@@ -89,6 +89,7 @@ class UndirectedView:
         Directions are dropped, and both sides of a bipartite relation laid end to end. A pair joined in both
         directions becomes one edge. O(m), O(m log m) for a directed relation.
         """
+        # Ends are stored in 32 bits where they fit, in which the keys below would overflow.
         source = cell.source.astype(np.int64)
         target = cell.target.astype(np.int64)
         n = cell.source_count

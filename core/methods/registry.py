@@ -144,6 +144,7 @@ def get(name: str) -> Method:
 @cache
 def installed(library: str) -> bool:
     """Tell whether the library could be imported; it is not."""
+    # Whoever only plans, as the api does, must not pay for torch: seconds and hundreds of megabytes.
     return importlib.util.find_spec(library) is not None
 
 

@@ -18,6 +18,7 @@ RETRIES = 4
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
 POLL_SECONDS = 2.0
+# These act once, however often they arrive: an answer that was lost may be of a request that was not.
 _SAFE = frozenset({"GET", "PUT", "DELETE"})
 _AGAIN = frozenset({429, 502, 503, 504})
 
@@ -185,6 +186,7 @@ def once(idempotency_key: str | None) -> dict[str, str]:
 
 
 def _retry_after(answer: httpx.Response, default_seconds: float) -> float:
+    # Bounded, and seconds only: a date or an hour, from a proxy say, would look like a call that hangs.
     asked = answer.headers.get("Retry-After", "")
     return min(float(asked), LONGEST_PAUSE_SECONDS) if asked.isdigit() else default_seconds
 

@@ -41,6 +41,7 @@ def _kept(relation: EdgeType, table: EdgeTable, rng: Rng) -> np.ndarray:
         _, first = np.unique(pair_keys(relation, table.source[rows], table.target[rows]), return_index=True)
         rows = rows[np.sort(first)]
     if relation.edge_bound is not None:
+        # Last, as the bound is on what remains: a surplus counted before would cost a step edges for nothing.
         step = np.zeros(len(rows), dtype=np.int64) if table.step is None else table.step[rows]
         order = np.argsort(step, kind="stable")
         sizes = np.bincount(step)

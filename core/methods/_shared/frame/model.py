@@ -141,6 +141,7 @@ def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> Edge
     source, target = np.empty(edges, dtype=width), np.empty(edges, dtype=width)
     done = 0
     for _, keys in drawn:
+        # In pieces: np.divmod makes two int64 arrays as long as what it is given.
         for first in range(0, len(keys), PIECE):
             piece = keys[first : first + PIECE]
             rows = slice(done, done + len(piece))
