@@ -1,66 +1,44 @@
-"""Counts again, in a page of results, on how many of the five metrics a method is ahead of each other row.
+"""Counts, in a file of results, on how many of the five metrics a method is ahead of each other row.
 
-    python -m benchmarks.stream_ahead docs/results.md
+    python -m benchmarks.stream_ahead docs/results/streams.json
 
-The columns "psgraph ahead" and "keyframe ahead" of the section's tables are written anew from the printed
-means, so that one method's rows can be replaced alone. Where two means are printed alike, neither is ahead.
+Prints the rows of each table with the columns "psgraph ahead" and "keyframe ahead" counted again from the
+printed means, so that one method's rows can be replaced alone. Where two means are printed alike, neither is
+ahead.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Iterator
+import json
 from pathlib import Path
-
-from benchmarks.leads import HIGHER
+from typing import Any
 
 METRICS = ("top-1 % overlap", "assort. RE", "degree KL", "density RE", "trans. RE")
 AHEAD = " ahead"
 
 
-def cells_of(line: str) -> list[str]:
-    """What stands between the bars of a row."""
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-def ahead(one: dict[str, str], other: dict[str, str]) -> str:
-    """On how many of the five metrics ``one`` is printed better; nothing beside itself."""
-    if one is other:
-        return ""
-    signs = {name: 1 if name in HIGHER else -1 for name in METRICS}
-    better = sum(sign * (float(one[name]) - float(other[name])) > 0 for name, sign in signs.items())
-    return f"{better} of {len(METRICS)}"
-
-
-def counted(table: list[str]) -> Iterator[str]:
-    """The lines of one table, with its last columns counted again."""
-    titles = cells_of(table[0])
-    rows = [dict(zip(titles, cells_of(line), strict=True)) for line in table[2:]]
+def counted(table: dict[str, Any], higher: list[str]) -> list[list[str]]:
+    """The rows of one table, with its last columns counted again; nothing stands beside itself."""
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     named = {row["method"]: row for row in rows}
-    yield from table[:2]
     for row in rows:
-        told = {
-            title: ahead(named[title.removesuffix(AHEAD)], row) for title in titles if title.endswith(AHEAD)
-        }
-        yield "| " + " | ".join((row | told).values()) + " |\n"
-
-
-def rewritten(page: str) -> str:
-    """The page; only tables with such columns change."""
-
-    def again(found: re.Match[str]) -> str:
-        lines = found[0].splitlines(keepends=True)
-        return "".join(counted(lines)) if cells_of(lines[0])[-1].endswith(AHEAD) else found[0]
-
-    return re.sub(r"(?:^\|.*\n)+", again, page, flags=re.MULTILINE)
+        for title in (each for each in row if each.endswith(AHEAD)):
+            one = named[title.removesuffix(AHEAD)]
+            signs = {name: 1 if name in higher else -1 for name in METRICS}
+            better = sum(sign * (float(one[name]) - float(row[name])) > 0 for name, sign in signs.items())
+            row[title] = "" if one is row else f"{better} of {len(METRICS)}"
+    return [list(row.values()) for row in rows]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("page", type=Path)
-    page = parser.parse_args().page
-    page.write_text(rewritten(page.read_text(encoding="utf-8")), encoding="utf-8")
+    parser.add_argument("results", type=Path)
+    found = json.loads(parser.parse_args().results.read_text(encoding="utf-8"))
+    for table in found["tables"].values():
+        print(f"\n{table['title']}")
+        for row in counted(table, found["compares"]["higher"]):
+            print(json.dumps(row))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""``python docs/build.py``: pages of generators, metrics and settings, and the report's schema."""
+"""``python docs/build.py``: pages of generators, metrics, settings and results, and the report's schema."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from core.evaluation.attacks.run import learned_scorers, link_attacks
 from core.evaluation.metric import Metric
 from core.evaluation.tasks.run import TASKS
 from core.evaluation.view import UndirectedView
-from core.evaluation.whole.compare import WHOLE
+from core.evaluation.whole.compare import OVER_TIME, WHOLE
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import Method, Parameters, never
 from core.methods.registry import generators
@@ -29,6 +30,9 @@ DOCS = Path(__file__).resolve().parent
 PACK_TEXTS = {"promise.md": "PRIVACY_PROMISE.md", "standards.md": "docs/standards.md"}
 """What each evidence pack holds of the pages that are written by hand: wheels and images have no others."""
 
+TABLE = re.compile(r"^(<!-- table (\S+)/(\S+) -->\n\n)(?:\*\*.+\*\*\n\n)?(?:\|.*\n)*", re.MULTILINE)
+"""A table of the results' page: the file and the name of its data in ``docs/results``, then what they say."""
+
 
 def pages() -> dict[Path, str]:
     """Every generated page, by its path."""
@@ -37,6 +41,7 @@ def pages() -> dict[Path, str]:
         **found,
         DOCS / "metrics.md": _metrics(),
         DOCS / "settings.md": _settings(),
+        DOCS / "results.md": _results(),
         DOCS / "report.schema.json": _report_schema(),
         **{
             DOCS.parent / "core/reports/pack/texts" / name: (DOCS.parent / page).read_text(encoding="utf-8")
@@ -88,7 +93,7 @@ def _metrics() -> str:
     """Every metric by family, then every attack on links, every task, and what the score reads."""
     families: dict[str, list[Metric]] = {}
     carried = (*values.SCALARS, *values.DISTANCES, *node_values.SCALARS, *node_values.DISTANCES)
-    for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *carried, *WHOLE):
+    for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *carried, *WHOLE, *OVER_TIME):
         families.setdefault(metric.family, []).append(metric)
     parts = [
         "# Metrics and attacks\n\nWhat a report measures, by family. A suite computes its own metrics and "
@@ -126,6 +131,19 @@ _NO_LINKS = UndirectedView.of_pairs(2, np.zeros(0, dtype=np.int64), np.zeros(0, 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+def _results() -> str:
+    """The page of results: its prose as it is, its tables from their data."""
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    return TABLE.sub(lambda place: place[1] + _shown(place[2], place[3]), page)
+
+
+def _shown(file: str, name: str) -> str:
+    table = json.loads((DOCS / "results" / f"{file}.json").read_text(encoding="utf-8"))["tables"][name]
+    title = f"**{table['title']}**\n\n" if "title" in table else ""
+    head, *rows = (f"| {' | '.join(cells)} |\n" for cells in (table["columns"], *table["rows"]))
+    return f"{title}{head}|{'---|' * len(table['columns'])}\n{''.join(rows)}"
 
 
 def _settings() -> str:

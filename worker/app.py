@@ -13,13 +13,14 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from celery import Celery, signals
+from celery import Celery, bootsteps, signals
 from kombu.entity import Exchange, Queue
 
 from core import logging
 from core.outbox.models import Topic
 from core.settings import get_settings
 from core.tracing import spans
+from worker import heartbeat
 
 UPLOADS, WORK, SHARDS, CHECKS = "graphveil-uploads", "graphveil", "graphveil-shards", "graphveil-checks"
 """The queues: files to validate, releases, shards of releases, and what looks at releases afterwards
@@ -125,6 +126,21 @@ def _serve_own_abilities(conf: Any, options: Mapping[str, Any] | None = None, **
     every = list(conf.task_queues)
     at = next(index for index, queue in enumerate(every) if queue.name == WORK) + 1
     conf.task_queues = [*every[:at], *map(queue_of, sorted(abilities.beyond())), *every[at:]]
+
+
+class Beat(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no types
+    """The main process's heartbeat: its loop, which gives work to the pool, comes round."""
+
+    requires = ("celery.worker.components:Timer",)
+
+    def start(self, parent: Any) -> None:
+        """Beat now, and time and again on the loop's own timer."""
+        heart = heartbeat.Heartbeat(settings.heartbeat_file)
+        heart.beat()
+        parent.timer.call_repeatedly(heartbeat.EVERY_SECONDS, heart.beat)
+
+
+app.steps["worker"].add(Beat)
 
 
 @signals.worker_init.connect

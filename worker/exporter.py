@@ -26,6 +26,7 @@ from core.settings import get_settings
 from core.workflows.common.context import Services, open_services
 from core.workflows.operations.gauges import Gauges, read_gauges
 from core.workflows.operations.gauges_totals import Totals
+from worker import heartbeat
 from worker.exported import PREFIX, constants, families
 from worker.stopping import Stopping
 
@@ -123,7 +124,7 @@ def main() -> int:
     thread = threading.Thread(target=listener.serve_forever, daemon=True)
     thread.start()
     log.info("exporter_started", host=settings.host, port=settings.exporter_port)
-    while not stopping.wait(3600.0):
+    while thread.is_alive() and not stopping.wait(heartbeat.EVERY_SECONDS):
         continue
     listener.shutdown()
     listener.server_close()

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from markupsafe import Markup
 
-from api.console import cookies, static
+from api.console import cookies, pictures, static
 from api.console.texts import catalogue, text, worded
 from api.http import problems
 from core.graphs.reading.mapping import LEFT, columns_of
@@ -104,10 +103,9 @@ def told(request: Request, error: Exception) -> dict[str, Any]:
 def environment() -> Environment:
     """The console's templates, over those of the report."""
     made = environment_of(TEMPLATES)
-    made.globals |= {"t": text, "worded": worded, "asset": static.address}
+    made.globals |= {"t": text, "worded": worded, "asset": static.address, "bar_of": pictures.bar_of}
     made.filters |= {
         "moment": moment,
-        "share": share,
         "ago": ago,
         "short": short,
         "said_of_columns": said_of_columns,
@@ -121,11 +119,6 @@ def moment(value: datetime | str | None) -> Markup:
         return Markup('<span class="none">–</span>')
     at = datetime.fromisoformat(value) if isinstance(value, str) else value
     return Markup('<time datetime="{}">{}</time>').format(at.isoformat(), at.strftime("%Y-%m-%d %H:%M UTC"))
-
-
-def share(part: str, whole: str) -> float:
-    """Compute how much of the whole the part is, from 0 to 1; amounts are exact decimal texts."""
-    return float(min(Decimal(part) / Decimal(whole), Decimal(1))) if Decimal(whole) else 0.0
 
 
 def ago(seconds: float | None) -> str:

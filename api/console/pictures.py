@@ -12,8 +12,7 @@ from markupsafe import Markup
 from api.console.texts import text
 from graphveil.models.ledger import Budget, Entry
 from graphveil.pages.figure import type_style
-from graphveil.pages.numbers import tick
-from graphveil.pages.svg import Plot, n, nice_ticks, shape
+from graphveil.pages.svg import Plot, n, shape
 
 NANO = 1_000_000_000
 MOST_DRAWN = 12
@@ -103,20 +102,29 @@ def spent_over_time(entries: Sequence[Entry], budget: Budget) -> Markup | None:
     began, ended = points[0][0], points[-1][0]
     seconds = max((ended - began).total_seconds(), 1.0)
     capacity = budget.capacity.nano_epsilon / NANO
-    ticks = [value for value in nice_ticks(0.0, max(capacity, 1e-9), 4) if value >= 0]
-    top = ticks[-1]
     plot = Plot(height=190)
-    plot.left_axis([(value / top, tick(value)) for value in ticks])
+    level = plot.left_values(0.0, max(capacity, 1e-9), 4)
     data, last = "", None
     for moment, nano in points:
-        x, y = plot.x((moment - began).total_seconds() / seconds), plot.y(nano / NANO / top)
+        x, y = plot.x((moment - began).total_seconds() / seconds), level(nano / NANO)
         data += f"M{n(x)} {n(y)}" if last is None else f"H{n(x)}V{n(y)}"
         last = y
     plot.path(data, "line original")
-    level = plot.y(capacity / top)
-    plot.path(f"M{n(plot.x(0))} {n(level)}H{n(plot.x(1))}", "guessing")
+    plot.across(level(capacity), "guessing")
     shown = "%Y-%m-%d" if seconds > 2 * 86_400 else "%H:%M"
     labels = [(0.12, began.strftime(shown)), (0.88, ended.strftime(shown))]
     plot.bottom_axis(labels, text("dataset.plot_axis"))
     description = text("dataset.plot_text", charged=budget.charged.epsilon, capacity=budget.capacity.epsilon)
     return plot.svg("spent", text("dataset.plot_title"), description)
+
+
+def bar_of(budget: Budget, description: str) -> Markup:
+    """Draw how much of a budget is charged and reserved, as one bar."""
+    plot = Plot(height=14, left=0, right=0)
+    whole, charged = budget.capacity.nano_epsilon, budget.charged.nano_epsilon
+    held = (charged, charged + budget.reserved.nano_epsilon)
+    ends = [min(each / whole, 1.0) if whole else 0.0 for each in held]
+    plot.box(0, 0, plot.width, plot.height, "rest")
+    plot.box(0, 0, plot.x(ends[0]), plot.height, "charged")
+    plot.box(plot.x(ends[0]), 0, plot.x(ends[1]) - plot.x(ends[0]), plot.height, "reserved")
+    return plot.svg(f"bar-{budget.account_id}", description, description, 'preserveAspectRatio="none" ')

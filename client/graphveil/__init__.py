@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from graphveil.local.budget import Budget
     from graphveil.local.compare import compare
+    from graphveil.local.declared import declared
     from graphveil.local.release import Release, read
     from graphveil.local.synthesis import plan, synthesize
     from graphveil.sdk.client import Graphveil
@@ -50,6 +51,7 @@ __all__ = [
     "TransportError",
     "WaitTimeout",
     "compare",
+    "declared",
     "plan",
     "read",
     "synthesize",
@@ -59,6 +61,7 @@ __all__ = [
 _ROOMS = {
     "Budget": "graphveil.local.budget",
     "compare": "graphveil.local.compare",
+    "declared": "graphveil.local.declared",
     "plan": "graphveil.local.synthesis",
     "read": "graphveil.local.release",
     "Release": "graphveil.local.release",

@@ -37,7 +37,11 @@ Value = float | int | None | Estimate
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: ``definition`` states formula, conventions and source; ``better`` is for distances only."""
+    """One metric: ``definition`` states formula, conventions and source; ``better`` is for distances only.
+
+    ``grows``: the power of the number of nodes that it goes with while degrees stay: 1 of a count of edges.
+    ``same_nodes``: it needs both graphs to have the same nodes.
+    """
 
     name: str
     title: str
@@ -45,6 +49,8 @@ class Metric:
     family: str
     suite: Suite = Suite.QUICK
     better: Literal["lower", "higher"] | None = None
+    grows: int = 0
+    same_nodes: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {

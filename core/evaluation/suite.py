@@ -22,7 +22,9 @@ from core.evaluation.steps import evaluated_steps, mean_row, steps_of
 from core.evaluation.utility import degrees, edges, inequality, relative
 from core.evaluation.values import compare_values, described
 from core.evaluation.view import DegreesView, UndirectedView
-from core.evaluation.whole.compare import WHOLE, compare_whole
+from core.evaluation.whole.compare import OVER_TIME, WHOLE, compare_whole
+from core.evaluation.whole.definitions import LASTING
+from core.evaluation.whole.over_time import described_over_time
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema
 
@@ -39,12 +41,16 @@ def public_statistics(synthetic: Graph) -> dict[str, Any]:
     memory are those of the largest cell: near-linear in m apart from triangles (m * arboricity).
     """
     scalars = of_suite(catalogue.SCALARS, PUBLISHED)
+    lasting = described_over_time(synthetic, evaluated_steps(synthetic.schema, PUBLISHED))
+    if lasting is not None:
+        scalars += LASTING
     return {
         "nodes": {name: table.count for name, table in synthetic.nodes.items()},
         "steps": synthetic.schema.steps if synthetic.schema.temporal else None,
         "steps_evaluated": len(evaluated_steps(synthetic.schema, PUBLISHED)),
         "metrics": {metric.name: metric.to_json() for metric in scalars},
         "edge_types": [_type_statistics(synthetic, edge_type) for edge_type in synthetic.schema.edge_types],
+        "over_time": lasting,
         "drawing": draw(synthetic),
     }
 
@@ -82,6 +88,7 @@ def degree_statistics(schema: GraphSchema, found: np.ndarray) -> dict[str, Any]:
                 "degrees": [{"side": "degree", **summary, "bins": bins}],
             }
         ],
+        "over_time": None,
         "drawing": None,
     }
 
@@ -117,7 +124,9 @@ def _type_statistics(graph: Graph, edge_type: EdgeType) -> dict[str, Any]:
     }
 
 
-def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress) -> dict[str, Any]:
+def compare(
+    original: Graph, synthetic: Graph, suite: Suite, progress: Progress, factor: float | None = None
+) -> dict[str, Any]:
     """Compare every metric of every protected relation, original against synthetic; curators only.
 
     Both graphs have one universe, nodes aligned by index. Per edge type: one row a step and the means over
@@ -125,6 +134,9 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
     either graph lacks, and public ones (copied as they are), are left out. ``whole`` takes all relations of a
     step as one graph; ``anchors`` says how far a random graph and a resample of the original are from it.
     Progress counts cells under the stages ``compare`` and ``anchors``, and steps under ``whole``.
+
+    ``factor``, where the synthetic graph has so many times the original's nodes: counts of the original are
+    multiplied by it, and what needs the same nodes in both, ``whole`` and ``anchors`` among it, is left out.
     """
     shared = [t for t in original.schema.edge_types if t.name in synthetic.edges and not t.public]
     plan = [(t, step) for t in shared for step in steps_of(original.schema, t, suite)]
@@ -134,11 +146,12 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
     for done, (edge_type, step) in enumerate(plan, start=1):
         name = edge_type.name
         ours, theirs = (UndirectedView.of(graph.cell(name, step)) for graph in (original, synthetic))
-        rows[name].append(compared(ours, theirs, suite, step))
+        rows[name].append(compared(ours, theirs, suite, step, factor=factor))
         histograms[name].add(ours, theirs)
         progress("compare", done, len(plan))
     means = {name: mean_row(found) for name, found in rows.items()}
-    whole = compare_whole(original, synthetic, suite, progress, rows)
+    aligned = factor is None
+    whole = compare_whole(original, synthetic, suite, progress, rows) if aligned else None
     metrics = catalogue.described(suite)
     values = {t.name: compare_values(original, synthetic, t) for t in shared}
     if any(values.values()):
@@ -147,7 +160,8 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
     if any(of_nodes.values()):
         metrics |= described_of_nodes()
     if whole is not None:
-        metrics |= {metric.name: metric.to_json() for metric in of_suite(WHOLE, suite)}
+        followed = OVER_TIME if whole["over_time"] is not None else ()
+        metrics |= {metric.name: metric.to_json() for metric in (*of_suite(WHOLE, suite), *followed)}
     return {
         "suite": suite.value,
         "steps_evaluated": len(evaluated_steps(original.schema, suite)),
@@ -157,7 +171,7 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
                 "name": name,
                 "rows": rows[name],
                 "means": means[name],
-                "degrees": histograms[name].bins(),
+                "degrees": histograms[name].bins(1.0 if factor is None else factor),
                 "values": values[name],
                 "node_values": of_nodes[name],
             }
@@ -166,5 +180,6 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
         "overall": mean_row(list(means.values())) if means else None,
         "whole": whole,
         "drawing": draw(original),
-        "anchors": anchors(original, shared, suite, progress) if shared else None,
+        "anchors": anchors(original, shared, suite, progress) if shared and aligned else None,
+        "scaled": factor,
     }

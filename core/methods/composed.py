@@ -40,6 +40,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from core import errors
 from core.graphs.schema import GraphSchema
 from core.methods import registry
@@ -56,7 +58,7 @@ from core.methods._shared.composition.parts import (
 from core.methods._shared.frame.plan import plan_of
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values import share as node_share
-from core.methods._shared.node_values.stage import NodeValueStage
+from core.methods._shared.node_values.stage import LabelledModel, NodeValueStage
 from core.methods._shared.values.share import PURPOSE as VALUES_PURPOSE
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
@@ -75,7 +77,6 @@ from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
     from core.methods._shared.composition.model import ComposedModel, ComposedState, Fitted
-    from core.methods._shared.node_values.stage import LabelledModel
     from core.privacy.session.private_graph import PrivateGraph
 
 
@@ -171,6 +172,13 @@ def true_shares(
         own = plan_of_part(plan, schema, part)
         found |= part.generator.true_shares(part.params, own, schema, nodes)
     return found
+
+
+def resize(model: ComposedModel, origins: Mapping[str, np.ndarray]) -> ComposedModel:
+    """Return the model whose parts all draw over the same other nodes; see :class:`Method`."""
+    from core.methods._shared.composition.model import resized
+
+    return resized(model, origins)
 
 
 def load(folder: Path) -> ComposedModel:
@@ -368,6 +376,7 @@ EDGES = Method(
     require_room=require_room,
     true_shares=true_shares,
     load=load,
+    resize=resize,
 )
 
 

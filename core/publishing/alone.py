@@ -11,15 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from core import ids
 from core.errors import InvalidInput, KindNotAllowed, NotAccepted
-from core.evaluation.metric import Suite
-from core.graphs.graph import Graph
 from core.graphs.schema import Derived, GraphSchema
 from core.ledger.amounts import check_delta, delta_cost, epsilon_cost
+from core.ledger.filters import delta_left
 from core.ledger.in_file import FileAccount, Held
 from core.ledger.kinds import Filter
 from core.methods import registry
@@ -30,10 +30,10 @@ from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.accounting.plan import ATTO, GuaranteeKind
 from core.privacy.units import Unit
-from core.publishing import bundle, checks
+from core.publishing import checks
 from core.publishing.release import run_release
 from core.publishing.settle import AskedMethod, Settled, settle, usual_delta
-from core.publishing.spec import Plain, ReleaseTask
+from core.publishing.spec import Plain, ReleaseTask, Size
 
 HERE = "local"
 """What a release that no service made says of its dataset."""
@@ -43,7 +43,8 @@ HERE = "local"
 class Asked:
     """What is asked of a release, as a job of the service asks it. Amounts are exact as decimal strings.
 
-    ``public``: the graph is known to all: a seed is taken, and a method without a guarantee.
+    ``public``: the graph is known to all: a seed is taken, and a method without a guarantee. ``nodes``: so
+    many are drawn; None: the original's.
     """
 
     epsilon: str | int | float
@@ -56,6 +57,7 @@ class Asked:
     formats: Sequence[str] = ()
     seed: int | None = None
     public: bool = False
+    nodes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -89,13 +91,13 @@ def plan_alone(
     )
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
-    renyi, most_atto = False, ATTO
+    renyi, most_atto, left_atto = False, ATTO, None
     if account is not None:
-        terms = account.book().terms
-        renyi = terms.filter == Filter.RENYI
-        most_atto = terms.delta_atto
+        book = account.book()
+        renyi = book.terms.filter == Filter.RENYI
+        most_atto, left_atto = book.terms.delta_atto, partial(delta_left, book.terms, book.balances)
     if asked.delta is None:
-        delta_atto = usual_delta(schema, asked.unit, edge_types, nodes, most_atto)
+        delta_atto = usual_delta(schema, asked.unit, edge_types, nodes, most_atto, left_atto)
     else:
         delta_atto = delta_cost(asked.delta)
         check_delta(delta_atto, most_atto)
@@ -116,13 +118,17 @@ def plan_alone(
         )
     if settled.generator.hides_links and not asked.public:
         raise InvalidInput("a list of sensitive links is kept by the service only", field="method")
+    params, size = settled.params.model_dump(mode="json"), None
+    if asked.nodes is not None:
+        checks.check_size(settled.generator.name, params, schema, settled.released)
+        size = Size(nodes=asked.nodes, of=sum(nodes.values()))
     release = Plain(
         job_id=ids.new_id(ids.JOB),
         dataset_id=HERE,
         dataset_version=HERE,
         method=settled.generator.name,
         chosen_because=settled.chosen_because,
-        params=settled.params.model_dump(mode="json"),
+        params=params,
         unit=facts.unit,
         window=facts.window,
         nano_epsilon=nano_epsilon,
@@ -131,6 +137,7 @@ def plan_alone(
         formats=settled.formats,
         seed=asked.seed,
         derived=tuple(derived),
+        size=size,
     )
     return Task(ReleaseTask(release=release, plan=settled.plan.to_json()), settled, facts)
 
@@ -218,24 +225,3 @@ def digests(out: Path) -> dict[str, str]:
     """Read the SHA-256 of every file of the bundle that is released, by name."""
     entries = json.loads((out / "manifest.json").read_bytes())
     return {each["name"]: each["sha256"] for each in entries if each["role"] != "private"}
-
-
-def compared(original: Graph, out: Path, suite: Suite, progress: Progress) -> list[dict[str, Any]]:
-    """Compare the bundle in ``out`` with its original, which must be public: a row for each metric of each
-    relation, its mean over snapshots.
-    """
-    from core.evaluation.suite import compare
-
-    synthetic = bundle.read_aligned(out / "release", out / "private" / "alignment.parquet")
-    rows = []
-    for relation in compare(original, synthetic, suite, progress)["edge_types"]:
-        means = relation["means"]
-        for name, found in means["scalars"].items():
-            told = {"original": found["original"], "synthetic": found["synthetic"]}
-            rows.append(
-                {"edge_type": relation["name"], "metric": name, **told, "error": found["relative_error"]}
-            )
-        for name, distance in means["distances"].items():
-            told = {"original": None, "synthetic": None}
-            rows.append({"edge_type": relation["name"], "metric": name, **told, "error": distance})
-    return rows

@@ -14,10 +14,10 @@ from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs import formats
-from core.graphs.schema import GraphSchema, Protection
-from core.graphs.schema.node_bins import synthesised, synthesised_in
+from core.graphs.schema import Attribute, GraphSchema, NodeIds, Protection
+from core.graphs.schema.node_bins import synthesised_in
 from core.methods import registry
-from core.methods._shared.composition.params import SHARES
+from core.methods._shared.composition.params import SHARES, methods_of
 from core.methods.base import Method, Sharding
 from core.methods.shares import spread
 from core.privacy.accounting import persons
@@ -114,13 +114,20 @@ def chosen(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[str,
 
 
 def released_schema(
-    schema: GraphSchema, edge_types: Sequence[str], *, values: bool = False, node_values: bool = False
+    schema: GraphSchema,
+    edge_types: Sequence[str],
+    *,
+    values: bool = False,
+    node_values: bool = False,
+    vectors: bool = False,
 ) -> GraphSchema:
     """Return what the release declares: the asked and the public relations, and the public attributes.
 
     Edges of a public relation keep what they carry; those of a protected one carry it where the method
     synthesises ``values``, and else it is not declared. Protected attributes of nodes at the ends of the
-    asked relations are declared, protected as they are, where it synthesises ``node_values``.
+    asked relations are declared, protected as they are, where it synthesises ``node_values``, those that are
+    vectors where it synthesises ``vectors``. How many of a vector's numbers are not 0 is not declared any
+    more: no method keeps that bound.
 
     Declared facts of a relation (``functional``, ``once``, ``edge_bound``) stay declared, as every method
     keeps them. What is declared of persons (``protected``, ``degree_bound``) is not: a release protects
@@ -128,20 +135,21 @@ def released_schema(
     others are left out.
     """
     if schema.collection is not None:
-        drawn = synthesised(schema.node_types[0]) if node_values else ()
+        drawn = next(iter(_drawn(schema, edge_types, node_values, vectors).values()), ())
         graphs = schema.collection.released(set(edge_types), drawn, values=values)
+        graphs = graphs.model_copy(update={"attributes": tuple(map(_unbounded, graphs.attributes))})
         return GraphSchema(collection=graphs, node_ids=schema.node_ids)
     kept = tuple(
         t if t.public or values else t.without_attributes()
         for t in schema.edge_types
         if t.public or t.name in edge_types
     )
-    of_types = synthesised_in(schema, edge_types) if node_values else {}
+    of_types = _drawn(schema, edge_types, node_values, vectors)
     kinds = tuple(
         kind.model_copy(
             update={
                 "attributes": tuple(
-                    a
+                    _unbounded(a)
                     for a in kind.attributes
                     if a.protection is Protection.PUBLIC or a in of_types.get(kind.name, ())
                 ),
@@ -153,6 +161,22 @@ def released_schema(
     )
     time = schema.time if any(t.temporal for t in kept) else None
     return GraphSchema(node_types=kinds, edge_types=kept, time=time, node_ids=schema.node_ids)
+
+
+def _drawn(
+    schema: GraphSchema, edge_types: Sequence[str], plain: bool, vectors: bool
+) -> dict[str, tuple[Attribute, ...]]:
+    """List the protected attributes of each node type that a release has."""
+    return {
+        kind: tuple(each for each in found if (vectors if each.length is not None else plain))
+        for kind, found in synthesised_in(schema, edge_types).items()
+    }
+
+
+def _unbounded(attribute: Attribute) -> Attribute:
+    """Declare the same, but for how many numbers of a protected vector are not 0."""
+    drawn = attribute.protection is Protection.PROTECTED and attribute.nonzero is not None
+    return attribute.model_copy(update={"nonzero": None}) if drawn else attribute
 
 
 def sharded(generator: Method, params: BaseModel | None = None) -> Sharding:
@@ -172,6 +196,35 @@ def sharded(generator: Method, params: BaseModel | None = None) -> Sharding:
             field = f"parameters.{refusal.members.get('field')}"
             raise NotAccepted(f"{refusal.message}: {those}", field=field) from None
     return generator.sharding
+
+
+def check_size(method: str, params: Mapping[str, Any], schema: GraphSchema, released: GraphSchema) -> None:
+    """Raise NotAccepted, naming ``size``, unless the release can be drawn at another number of nodes.
+
+    ``released`` is what it declares: nothing in it may belong to single nodes of the original.
+    """
+    relations = tuple(each.name for each in released.edge_types)
+    for name in methods_of(method, params, relations):
+        if registry.get(name).resize is None:
+            able = [each.name for each in registry.generators().values() if each.resize is not None]
+            raise NotAccepted(
+                f"{name} draws over the nodes that it was fitted to; at another number of them draw "
+                f"{', '.join(able)}.",
+                field="size",
+            )
+    carried = any(each.attributes for each in released.node_types) or any(
+        each.attributes for each in released.edge_types
+    )
+    refused = (
+        (schema.collection is not None, "a collection of graphs"),
+        (len(released.node_types) > 1, "graphs of several node types"),
+        (any(each.public for each in released.edge_types), "graphs with public relations, which are copied"),
+        (released.node_ids is NodeIds.PUBLIC, "nodes whose ids are public"),
+        (carried, "what nodes or edges carry; leave it out with the parameter carry=false"),
+    )
+    for found, what in refused:
+        if found:
+            raise NotAccepted(f"Another number of nodes is not drawn of {what}.", field="size")
 
 
 def checked_formats(wanted: Sequence[str], released: GraphSchema) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from core.evaluation import suite
 from core.evaluation.attacks.named import DefenceShadow, attacked_links
 from core.evaluation.attacks.run import run_attacks
+from core.evaluation.metric import Suite
 from core.evaluation.tasks.run import run_tasks
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
@@ -22,6 +23,7 @@ from core.publishing.paid_errors import paid_errors
 from core.publishing.shadows import shadow_releases
 from core.publishing.spec import EvaluationSpec
 from core.reports.build import curator_part
+from core.reports.evidence import CuratorPart
 from core.reports.stored import public_of
 from core.reports.training import training_part
 
@@ -33,7 +35,8 @@ def run_evaluation(
 
     ``release_folder`` is what ``run_release`` wrote: ``release/`` and ``private/alignment.parquet``, which
     puts every released node back at its original's index. The result is a function of the private graph: for
-    the dataset's curators only. Time is that of the suite on both graphs.
+    the dataset's curators only. Time is that of the suite on both graphs. Of a release at another size no
+    node is one of the original: counts are compared in proportion, and nobody is looked for.
     """
     progress("load", 0, 2)
     public = public_of((release_folder / "release" / "public.json").read_bytes())
@@ -48,6 +51,10 @@ def run_evaluation(
     original = read_original(graph_folder, snapshot=snapshot, protected_values=carried)
     original = restricted(original, synthetic.schema)
     progress("load", 2, 2)
+    if spec.release.size is not None:
+        comparison = suite.compare(original, synthetic, spec.suite, progress, spec.release.size.factor)
+        _write(curator_part(public, comparison, {}, reduced_from=spec.reduced_from), out)
+        return
     comparison = suite.compare(original, synthetic, spec.suite, progress)
     shadows = shadow_releases(synthetic, spec, progress)
     pairs = [(each.held, each.released) for each in shadows]
@@ -57,7 +64,10 @@ def run_evaluation(
     tasks = run_tasks(original, synthetic, spec.suite, progress)
     order = bundle.read_alignment(release_folder / "private" / "alignment.parquet")
     paid = paid_errors(original, synthetic, release_folder / "release", order, spec.release.step or 0)
-    part = curator_part(public, comparison, attacks, tasks, paid=paid, reduced_from=spec.reduced_from)
+    _write(curator_part(public, comparison, attacks, tasks, paid=paid, reduced_from=spec.reduced_from), out)
+
+
+def _write(part: CuratorPart, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     bundle.write_json(out / "curator.json", part.model_dump(mode="json"))
 
@@ -93,3 +103,22 @@ def restricted(graph: Graph, schema: GraphSchema) -> Graph:
         update={"edge_types": schema.edge_types, "time": schema.time, "node_ids": schema.node_ids}
     )
     return Graph.build(attributed, nodes, {t.name: graph.edges[t.name] for t in schema.edge_types})
+
+
+def compared(original: Graph, out: Path, level: Suite, progress: Progress) -> list[dict[str, Any]]:
+    """Compare the bundle in ``out`` with its original, which must be public: a row for each metric of each
+    relation, its mean over snapshots.
+    """
+    synthetic = bundle.read_aligned(out / "release", out / "private" / "alignment.parquet")
+    rows = []
+    for relation in suite.compare(original, synthetic, level, progress)["edge_types"]:
+        means = relation["means"]
+        for name, found in means["scalars"].items():
+            told = {"original": found["original"], "synthetic": found["synthetic"]}
+            rows.append(
+                {"edge_type": relation["name"], "metric": name, **told, "error": found["relative_error"]}
+            )
+        for name, distance in means["distances"].items():
+            told = {"original": None, "synthetic": None}
+            rows.append({"edge_type": relation["name"], "metric": name, **told, "error": distance})
+    return rows

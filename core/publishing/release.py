@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -28,12 +29,10 @@ from core.privacy.entropy import noise_generator, public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.publishing import checks
 from core.publishing.original import read_original
+from core.publishing.resized import at_size
 from core.publishing.spec import ReleaseTask
 from core.publishing.tick import fitted, kept_order, save_state
 from core.publishing.write import Agreed, Paid, write_bundle
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def run_release(
@@ -101,10 +100,13 @@ def write_release(
 ) -> None:
     """Draw from the model, and write a bundle of the sample with the public parts of ``around``.
 
-    ``order`` is that of the nodes, where it was drawn before; ``keep`` writes what else is private.
+    ``order`` is that of the nodes, where it was drawn before; ``keep`` writes what else is private. At
+    another size than the original's nothing of ``around`` is looked at.
     """
     spec = paid.spec
     rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
+    if spec.size is not None:
+        model, paid, around = at_size(model, paid, spec.size, rng)
     sampled = model.sample(rng, progress)
     released, permutations = dress(sampled, around, paid.agreed.released, spec.edge_types, rng, order)
     released = with_weights(released, permutations, model.edge_weights())
@@ -120,8 +122,6 @@ def with_weights(
 
     Raises PrivacyViolation for an edge without a weight. O(m log m).
     """
-    import numpy as np
-
     found = {}
     for name, (keys, values) in weights.items():
         table, kind = released.edges[name], released.schema.edge_type(name).source
@@ -148,6 +148,8 @@ def agree(generator: Method, schema: GraphSchema, task: ReleaseTask) -> Agreed:
     checks.protected_relations(schema, spec.edge_types)
     released = checks.released_schema(schema, spec.edge_types, **generator.synthesised(params))
     checks.checked_formats(spec.formats, released)
+    if spec.size is not None:
+        checks.check_size(spec.method, spec.params, schema, released)
     facts = spec.facts(schema, reserved.accountant)
     plan = generator.plan(params, facts)
     if plan.digest() != reserved.digest():

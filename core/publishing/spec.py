@@ -38,6 +38,18 @@ class _Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Size(_Spec):
+    """How many nodes a graph is drawn with, where the model was fitted to ``of``."""
+
+    nodes: Annotated[int, Field(ge=2, le=_MAX_INT)]
+    of: Annotated[int, Field(ge=1, le=_MAX_INT)]
+
+    @property
+    def factor(self) -> float:
+        """So many times the original's nodes."""
+        return self.nodes / self.of
+
+
 class _Release(_Spec):
     """What every release is asked to be, and what it is unless its type says otherwise."""
 
@@ -72,6 +84,7 @@ class _Release(_Spec):
     derived: Annotated[tuple[Derived, ...], Field(max_length=len(Derived))] = Field(
         default=(), description="What of the public schema and universe was read off the data."
     )
+    size: Size | None = Field(default=None, description="Another number of nodes than the original's.")
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -83,6 +96,8 @@ class _Release(_Spec):
         written: dict[str, Any] = write(self)
         if self.measurements:
             del written["measurements"]
+        if self.size is None:
+            del written["size"]
         return written
 
     @model_validator(mode="after")

@@ -8,13 +8,14 @@ from decimal import Decimal
 from typing import Any
 
 from core.graphs.schema import GraphSchema, NodeType, Protection
-from core.graphs.schema.node_bins import synthesised, synthesised_in
+from core.graphs.schema.node_bins import synthesised_in
 from core.methods.base import Method
-from core.privacy.accounting.events import NANO, pure_nano_epsilon
-from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import Allotment, GuaranteeKind, PrivacyPlan, rows_of
 from core.privacy.units import Unit
 from core.reports.base import Notice
 from core.reports.notices import EVERY_GRAPH, what_edges_carry
+from graphveil.amounts import format_delta
 from graphveil.models.reports import ROWS
 
 
@@ -78,11 +79,15 @@ def _of_nodes(
     covered = _cost_of_rows(own) if bounded else "Nothing covers a node's row of them. "
     asked = [each.name for each in schema.edge_types if each.name in edge_types]
     by_cell = bounded and plan.unit is not Unit.NODE
-    drawn = synthesised_in(schema, [name for name, _ in own.cells] if by_cell else asked)
+    drawn = {
+        name: tuple(each for each in found if each.length is None or generator.carries_vectors(params))
+        for name, found in synthesised_in(schema, asked).items()
+        if not by_cell or (rows_of(name), None) in own.cells
+    }
     kinds: Sequence[NodeType] = schema.node_types
     if schema.collection is not None:  # all graphs have the same
         drawn, kinds = (
-            {EVERY_GRAPH: synthesised(kinds[0])},
+            {EVERY_GRAPH: next(iter(drawn.values()))},
             [kinds[0].model_copy(update={"name": EVERY_GRAPH})],
         )
     told = "; ".join(f"{', '.join(each.name for each in found)} of {kind}" for kind, found in drawn.items())
@@ -110,14 +115,20 @@ def _cost_of_rows(own: PrivacyPlan) -> str:
             "first attribute is the one by which persons meet, where no public one groups them; others go "
             "with it. "
         )
-    rows = {cell: events for (cell, _), events in own.cells.items() if cell.startswith(ROWS)}
-    of_row = max(sum(pure_nano_epsilon(event) or 0 for event in events) for events in rows.values())
-    of_edges = [each for each in own.allotments if each.edge_type not in rows]
+    rows: dict[str, list[Allotment]] = {}
+    for each in own.allotments:
+        rows.setdefault(each.edge_type if each.edge_type.startswith(ROWS) else "", []).append(each)
+    of_edges = rows.pop("", [])
+    costs = [replace(own, allotments=tuple(of_type)).cost() for of_type in rows.values()]
+    of_row = max(each.nano_epsilon or 0 for each in costs)
     of_unit = replace(own, allotments=tuple(of_edges)).cost().nano_epsilon if of_edges else 0
+    atto = max(each.delta_atto for each in costs)
+    delta = f" and delta {format_delta(atto)}" if atto else ""
     row, edge = ((Decimal(nano or 0) / NANO).normalize() for nano in (of_row, of_unit))
     unit = "an edge" if own.unit in (Unit.EDGE, Unit.EVENT) else "a unit of edges"
     return (
-        f"A node's row of them, replaced by any other while all edges stay, is covered at epsilon {row:f}. "
+        f"A node's row of them, replaced by any other while all edges stay, is covered at epsilon "
+        f"{row:f}{delta}. "
         f"Of the epsilon of {unit} at most {edge:f} says which values are linked. The first attribute of a "
         "type is the one by which nodes meet; others go with it. "
     )

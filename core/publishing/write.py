@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
 from core.evaluation.suite import public_statistics
@@ -35,12 +36,9 @@ from core.publishing.true_edges import true_edge_notices
 from core.publishing.values import value_notices
 from core.reports.base import Notice
 from core.reports.build import Origin, public_part
-from core.reports.model import Claim
-from core.reports.notices import relations_left_out, things_without_delta, without_accelerator
+from core.reports.model import Claim, DrawnAt
+from core.reports.notices import drawn_at, relations_left_out, things_without_delta, without_accelerator
 from core.reports.training import TrainingPart, training_part
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -85,11 +83,12 @@ def write_bundle(
     for name, of_types in model.vectors().items():
         bundle.write_vectors(released, permutations, of_types, folder / f"{name}.parquet")
     first = agreed.plan.first_step
-    told = paid.measurements if spec.measurements and agreed.plan.kind is not GuaranteeKind.NONE else None
+    published = spec.measurements and spec.size is None and agreed.plan.kind is not GuaranteeKind.NONE
+    told = paid.measurements if published else None
     determined = totals(released, told or (), first)
     if told is not None:
         write_measurements(released, permutations, told, determined, folder, first_step=first)
-    media_types = _export(released, folder, spec.formats)
+    media_types = {f"release/{name}": kind for name, kind in export(released, folder, spec.formats).items()}
     bundle.write_alignment(permutations, private / "alignment.parquet")
     if keep is not None:
         keep(private)
@@ -148,6 +147,7 @@ def write_report(described: Described, paid: Paid, out: Path, media_types: Mappi
                 snapshot=agreed.facts.tick is not None,
             ),
             *_slower(paid, described.nodes),
+            *([] if spec.size is None else [drawn_at(spec.size.nodes, spec.size.of)]),
         ),
         synthesised=spec.edge_types if generator.carries(agreed.params) else (),
         node_values=generator.carries_nodes(agreed.params),
@@ -163,21 +163,21 @@ def write_report(described: Described, paid: Paid, out: Path, media_types: Mappi
     bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types))
 
 
-def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
+def export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
     """Write one file ``graph.<ext>`` a format, and ``nodes.<ext>`` where its edges leave isolated nodes out.
 
-    Returns media types by name relative to the bundle.
+    Returns media types by the files' names.
     """
     media_types = {}
     for name in names:
         writer = formats.get(name)
         path = folder / f"graph.{writer.extensions[0]}"
         writer.write(graph, path)
-        media_types[f"release/{path.name}"] = writer.media_type
+        media_types[path.name] = writer.media_type
         if isinstance(writer, ListsNodes):
             listed = folder / f"nodes.{writer.extensions[0]}"
             writer.write_nodes(graph, listed)
-            media_types[f"release/{listed.name}"] = writer.media_type
+            media_types[listed.name] = writer.media_type
     return media_types
 
 
@@ -210,6 +210,7 @@ def _origin(generator: Method, spec: ReleaseSpec) -> Origin:
         spec.step,
         spec.source_id,
         computed_on(),
+        None if spec.size is None else DrawnAt(nodes=spec.size.nodes, of=spec.size.of),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
@@ -28,6 +28,7 @@ from core.reports.comparison import Comparison
 from core.reports.evidence import Attacks, CuratorPart, Task
 from core.reports.model import (
     Claim,
+    DrawnAt,
     GuaranteePart,
     Provenance,
     PublicPart,
@@ -64,6 +65,7 @@ class Origin:
     step: int | None = None
     sample_of: str | None = None
     computed_on: str = "cpu"
+    size: DrawnAt | None = None
 
 
 def versions() -> dict[str, str]:
@@ -128,7 +130,7 @@ def public_part(
         totals=tuple(Total.model_validate(each) for each in totals),
         training=training,
         provenance=Provenance(
-            **asdict(origin),
+            **vars(origin),
             graphveil_version=package_version(),
             plan_digest=plan.digest(),
             randomness="operating system" if origin.seed is None else "seeded",

@@ -109,7 +109,9 @@ class SensitiveAttacks(ReportModel):
 class Attacks(ReportModel):
     """Attacks on the release, judged by someone who knows the original."""
 
-    degree_signature: DegreeSignature
+    degree_signature: DegreeSignature | None = Field(
+        default=None, description="Null for a release at another size: no node is the original's."
+    )
     inference: Annotated[tuple[Attack, ...], Field(max_length=MAX_ROWS)] = ()
     sensitive: SensitiveAttacks | None = Field(
         default=None, description="Of a method that hides links; null for any other."

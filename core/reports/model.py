@@ -121,6 +121,13 @@ class ReleasedFile(ReportModel):
     sha256: Sha256
 
 
+class DrawnAt(ReportModel):
+    """How many nodes the graph was drawn with, where the model was fitted to ``of``."""
+
+    nodes: Count
+    of: Count
+
+
 class Provenance(ReportModel):
     """Where the release comes from, precisely enough to ask for it again."""
 
@@ -139,6 +146,9 @@ class Provenance(ReportModel):
     step: Count | None = Field(default=None, description="The snapshot's number on the stream's time grid.")
     sample_of: str | None = Field(
         default=None, description="The job whose fitted model it is a further sample of, at no charge."
+    )
+    size: DrawnAt | None = Field(
+        default=None, description="Where it was drawn at another number of nodes than the original's."
     )
     computed_on: Literal["cpu", "gpu"] = Field(
         default="cpu", description="Where tensors were computed, in floating point that may differ."

@@ -118,6 +118,17 @@ def without_accelerator() -> Notice:
     )
 
 
+def drawn_at(nodes: int, of: int) -> Notice:
+    """Say what stays and what grows in a graph of another number of nodes."""
+    return Notice(
+        code="another_size",
+        text=f"The graph was drawn with {nodes} nodes, from a law that was fitted to {of}. Degrees and "
+        "clustering are the original's, as they were told; counts of edges and triangles are "
+        f"{nodes / of:.4g} times as many, and the density is as many times lower. No node stands for one of "
+        "the original.",
+    )
+
+
 def _further_sample(job_id: str) -> Notice:
     return Notice(
         code="further_sample",
@@ -351,6 +362,8 @@ def warnings(
 ) -> tuple[Notice, ...]:
     """List what curators must know when they read the comparison. Depends on the original: not public."""
     notices = []
+    if comparison.scaled is not None:
+        notices.append(_scaled(comparison.scaled))
     if reduced_from is not None:
         notices.append(_reduced(reduced_from, comparison.suite))
     if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
@@ -359,6 +372,16 @@ def warnings(
         notices.extend(_relation_warnings(relation))
     notices.extend(_successes(attacks))
     return tuple(notices)
+
+
+def _scaled(factor: float) -> Notice:
+    return Notice(
+        code="scaled_comparison",
+        text=f"The release has {factor:.4g} times the original's nodes. Beside its counts of edges, "
+        "triangles, motifs, components and nodes of a degree stand the original's times that factor, beside "
+        "its density the original's divided by it; all else is compared as it is. What needs the same nodes "
+        "in both graphs (shared communities and central nodes, attacks, tasks) was not measured.",
+    )
 
 
 def _reduced(asked: str, suite: str) -> Notice:

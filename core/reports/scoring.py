@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from core.reports.comparison import Comparison
-from core.reports.evidence import Attacks, AttackScore, Task
+from core.reports.evidence import Attacks, AttackScore, DegreeSignature, Task
 from core.reports.measured import measured_parts
 from core.reports.model import GuaranteePart
 from core.reports.scores import Score, ScorePart, Scores
@@ -50,7 +50,9 @@ def curator_scores(
     comparable, or the comparison has no anchors.
     """
     measured = [*measured_parts(comparison), *_tasks(tasks)] if comparison.anchors else []
-    attacked = [*_inference(attacks), _signature(attacks, comparison)]
+    signature = attacks.degree_signature
+    named = [] if signature is None else [_signature(signature, comparison)]
+    attacked = [*_inference(attacks), *named]
     shared = [part.model_copy(update={"weight": 1 / len(attacked)}) for part in attacked]
     return Scores(
         utility=_score(MEASURED_UTILITY, measured, expected(measured)) if measured else None,
@@ -149,9 +151,8 @@ def _beyond(score: AttackScore, control: float) -> float:
     return min(1.0, max(0.0, (advantage - control) / (1 - control))) if control < 1 else advantage
 
 
-def _signature(attacks: Attacks, comparison: Comparison) -> ScorePart:
+def _signature(signature: DegreeSignature, comparison: Comparison) -> ScorePart:
     """Score 1 - the share of victims that a degree (or degree sequence) finds beyond guessing among nodes."""
-    signature = attacks.degree_signature
     best, nodes = max(signature.per_step, signature.sequence), _nodes(comparison)
     guess = 1 / nodes if nodes > 1 else 0.0
     excess = max(0.0, best - guess) / (1 - guess)

@@ -1,8 +1,8 @@
 """``python docs/site/build.py``: the documentation as a site with search, in ``build/handbook``.
 
 Pages are the Markdown files of the repository, under the addresses that they have there, so that the links
-between them hold in both places. Added are the leaderboard, which is made from the tables in
-``docs/results.md``, and the notebooks in ``examples/``. A broken link, or a page that no part of the
+between them hold in both places. Added are the leaderboard, which is made from the data in
+``docs/results``, and the notebooks in ``examples/``. A broken link, or a page that no part of the
 navigation lists, fails the build. The site loads nothing from elsewhere and has no inline scripts, so that
 the api serves it under a strict policy.
 """
@@ -67,7 +67,7 @@ def gather() -> set[str]:
         for file in ROOT.glob(pattern):
             _place(file.relative_to(ROOT)).write_bytes(file.read_bytes())
     _place(Path("docs/leaderboard.md")).write_text(
-        leaderboard.page((ROOT / "docs" / "results.md").read_text(encoding="utf-8")), encoding="utf-8"
+        leaderboard.page(ROOT / "docs" / "results"), encoding="utf-8"
     )
     for file in sorted((ROOT / "examples").glob("*.ipynb")):
         notebooks.write(file, _place(file.relative_to(ROOT)).parent)

@@ -1,21 +1,18 @@
-"""The leaderboard: the tables of ``docs/results.md`` as one that can be sorted and narrowed down.
+"""The leaderboard: the tables of ``docs/results`` that compare methods, as one to sort and to narrow down.
 
-Figures are those of the page, cell by cell, and nothing is computed from them but who is best in a column.
+Figures are those of the data, cell by cell, and nothing is computed from them but who is best in a column.
 """
 
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-SECTIONS = ("Static graphs", "Streams")
-"""Sections of the results whose tables compare methods."""
-
-HIGHER = frozenset({"top-1 % overlap", "NMI"})
 PLAIN = frozenset({"method", "runs", "psgraph ahead", "keyframe ahead"})
-COSTS = frozenset({"CPU s", "CPU s a step"})
 OURS = frozenset({"dcsbm", "dcsbm-balanced", "degree_triangle", "keyframe", "psgraph"})
 """Methods of the project; ``psgraph`` with its own settings, which ``psgraph-paper`` is without."""
 
@@ -26,6 +23,8 @@ class Table:
 
     section: str
     caption: str
+    higher: list[str]
+    costs: list[str]
     rows: list[dict[str, str]]
 
     @property
@@ -34,22 +33,14 @@ class Table:
         return [title for title in self.rows[0] if title not in PLAIN]
 
 
-def tables(text: str) -> Iterator[Table]:
-    """The tables of runs in every section of :data:`SECTIONS`, each with the bold line before it."""
-    for section in SECTIONS:
-        part = re.search(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-        if part is None:
-            raise ValueError(f"docs/results.md has no section {section!r}")
-        for caption, block in re.findall(r"^\*\*([^*\n]+)\*\*[^|]*?\n\n((?:\|.*\n)+)", part[1], re.MULTILINE):
-            titles, _, *rows = (
-                [cell.strip() for cell in line.strip("| ").split("|")] for line in block.strip().split("\n")
-            )
-            if "runs" in titles and "method" in titles:
-                yield Table(section, caption, [_row(titles, row) for row in rows])
-
-
-def _row(titles: list[str], cells: list[str]) -> dict[str, str]:
-    return dict(zip(titles, (*cells, *[""] * (len(titles) - len(cells))), strict=True))
+def tables(folder: Path) -> Iterator[Table]:
+    """The tables of every file that says how its figures compare methods."""
+    for file in sorted(folder.glob("*.json")):
+        found = json.loads(file.read_text(encoding="utf-8"))
+        how = found.get("compares")
+        for each in found["tables"].values() if how else ():
+            rows = [dict(zip(each["columns"], row, strict=True)) for row in each["rows"]]
+            yield Table(how["title"], each["title"], how["higher"], how["costs"], rows)
 
 
 def value(cell: str) -> float | None:
@@ -62,14 +53,14 @@ def best(table: Table, column: str) -> float | None:
     """The best printed mean of a column that compares methods."""
     values = [value(row[column]) for row in table.rows]
     known = [each for each in values if each is not None]
-    if not known or column in COSTS:
+    if not known or column in table.costs:
         return None
-    return max(known) if column in HIGHER else min(known)
+    return max(known) if column in table.higher else min(known)
 
 
-def page(text: str) -> str:
+def page(folder: Path) -> str:
     """The page in Markdown, its tables in HTML: without scripts a browser shows them all, one by one."""
-    found = list(tables(text))
+    found = list(tables(folder))
     return (
         "# Leaderboard\n\n"
         "Our methods and published ones, by graph and epsilon. Every figure is from a table of [the "

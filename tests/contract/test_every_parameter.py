@@ -43,8 +43,6 @@ LEARNED = {
     *("temporal_walks", "thepuff"),
 }
 """Methods that train: three CPU minutes, so that they are looked at with the slow tests."""
-ELSEWHERE = {"pooled"}
-"""Parameters of collections alone, shown by papers/dpggan/tests/test_pooling.py."""
 CASES = [
     pytest.param(
         *(method, name, each),
@@ -326,7 +324,7 @@ def _told(method: str, where: str, params: dict[str, Any], seed: int = 1) -> lis
 
 def test_every_parameter_of_every_method_is_tried():
     for method, generator in registry.generators().items():
-        assert set(TRIED[method]) == set(generator.Params.model_fields) - ELSEWHERE, method
+        assert set(TRIED[method]) == set(generator.Params.model_fields), method
 
 
 @pytest.mark.parametrize(("method", "name", "tried"), CASES)

@@ -18,7 +18,7 @@ class MadeUp:
     module: ClassVar[str] = __name__
     needs: tuple[str, ...] = ()
     hides_links = False
-    accelerator = step = resume = sharding = mixing = None
+    accelerator = step = resume = sharding = mixing = resize = None
     claim: Any = staticmethod(base.no_claim)
     planned_reads: Any = staticmethod(base.no_reads)
     require_room: Any = staticmethod(base.no_more)
@@ -26,6 +26,7 @@ class MadeUp:
     carries: Any = staticmethod(base.never)
     values_plan: Any = staticmethod(base.nothing_of)
     carries_nodes: Any = staticmethod(base.never)
+    carries_vectors: Any = staticmethod(base.never)
     node_values_plan: Any = staticmethod(base.nothing_of)
     accelerated: Any = Method.accelerated
     synthesised: Any = Method.synthesised

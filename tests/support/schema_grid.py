@@ -44,7 +44,9 @@ VALUES = {
 PUBLIC = Attribute(name="team", protection="public")
 LIVES = Attribute(name="town", protection="protected", categories=("x", "y", "z"))
 AGE = Attribute(name="age", kind="number", protection="protected", bounds=(0, 99), cuts=(18, 65))
-EMBEDDING = Attribute(name="embedding", kind="vector", protection="protected")
+EMBEDDING = Attribute(
+    name="embedding", kind="vector", protection="protected", bounds=(-8, 8), cuts=(-1, 1), length=4
+)
 ROWS = {"none": (), "public": (PUBLIC,), "protected": (LIVES, AGE), "a vector": (LIVES, EMBEDDING)}
 
 
@@ -100,8 +102,9 @@ class Shape:
 
     @property
     def carries_all(self) -> dict[str, bool]:
-        """What a release has to carry: ``values`` of edges, ``node_values``."""
-        return {"values": self.values != "none", "node_values": self.rows in ("protected", "a vector")}
+        """What a release has to carry: ``values`` of edges, ``node_values``, ``vectors`` with them."""
+        rows = self.rows in ("protected", "a vector")
+        return {"values": self.values != "none", "node_values": rows, "vectors": rows}
 
 
 def shapes() -> Iterator[Shape]:

@@ -47,6 +47,10 @@ EdgeType = Annotated[list[str] | None, typer.Option(help="A relation to synthesi
 Format = Annotated[list[str] | None, typer.Option(help="A format to write; repeat. Default: parquet.")]
 Seed = Annotated[int | None, typer.Option(help="For public datasets only.", min=0)]
 Project = Annotated[str | None, typer.Option(help="The project whose quota it draws on.")]
+Nodes = Annotated[
+    int | None,
+    typer.Option(help="Draw the fitted law at another number of nodes, where the method can; free.", min=2),
+]
 Suite = Annotated[
     str | None, typer.Option(help="How closely to evaluate it: quick, standard (default) or full.")
 ]
@@ -116,13 +120,14 @@ def submit(
     repeat: Repeat = False,
     target: Target = None,
     assume: Assume = None,
+    nodes: Nodes = None,
     key: Key = None,
     wait: Wait = False,
     timeout: Timeout = None,
 ) -> None:
     """Submit a job: its cost is reserved at once, and charged when the release is published."""
     request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
-    request |= given({"suite": suite, "label": label}) | _aims(target, assume)
+    request |= given({"suite": suite, "label": label, "size": size(nodes)}) | _aims(target, assume)
     with service(context) as graphveil:
         job = graphveil.submit(dataset_id, epsilon=epsilon, idempotency_key=key, **request)
         followed(context, graphveil, job, wait, timeout)
@@ -239,6 +244,11 @@ def _request(
         "repeat": repeat or None,
     }
     return {**given(optional), "delta": delta, "parameters": pairs(parameter)}
+
+
+def size(nodes: int | None) -> dict[str, int] | None:
+    """Write the number of nodes as a request has it."""
+    return None if nodes is None else {"nodes": nodes}
 
 
 def _method(text: str) -> str | dict[str, str]:

@@ -22,6 +22,7 @@ COMMANDS = {
     "keys": ("me", "key"),
     "jobs": ("methods", "plan", "submit", "wait", "job", "jobs", "cancel", "report", "download"),
     "samples": ("sample",),
+    "declared": ("declared",),
     "evidence": ("evidence", "verify-evidence", "public-keys"),
     "events": ("watch", "webhook"),
     "audits": ("audit", "audits"),

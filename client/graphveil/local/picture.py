@@ -8,11 +8,20 @@ from html import escape
 from typing import Any
 
 from graphveil.pages.numbers import ends
+from graphveil.pages.svg import Plot, n, shape
 
 DRAWN_NODES = 150
 """Larger graphs are shown by their degrees."""
 SIDE = 260
 INK, FAINT = "#3b6ea8", "#9aa7b5"
+LOOKS = {
+    "edge": f'stroke="{FAINT}" stroke-width="0.7" opacity="0.7"',
+    "node": f'fill="{INK}"',
+    "axis": f'stroke="{FAINT}"',
+    "grid": f'stroke="{FAINT}" opacity="0.4"',
+    "line": f'fill="none" stroke="{INK}" stroke-width="2"',
+    "tick": f'font-size="11" fill="{FAINT}"',
+}
 
 
 def of_release(report: Mapping[str, Any], graph: Any) -> str:
@@ -59,14 +68,12 @@ def _cost(guarantee: Mapping[str, Any]) -> str:
 def picture(graph: Any) -> str:
     """Draw a small graph of one node type, else how many nodes have each degree or more; inline SVG."""
     count = sum(table.count for table in graph.nodes.values())
-    body = _drawn(graph) if count <= DRAWN_NODES and len(graph.nodes) == 1 else _degrees(graph)
-    return (
-        f'<svg viewBox="0 0 {SIDE} {SIDE}" width="{SIDE}" height="{SIDE}" role="img" '
-        f'aria-label="the synthetic graph">{body}</svg>'
-    )
+    plot = _drawn(graph) if count <= DRAWN_NODES and len(graph.nodes) == 1 else _degrees(graph)
+    size = f'width="{SIDE}" height="{SIDE}" '
+    return plot.svg("picture", "the synthetic graph", "A drawing of it, or of its degrees.", size)
 
 
-def _drawn(graph: Any) -> str:
+def _drawn(graph: Any) -> Plot:
     """Draw nodes and edges, placed by springs from a fixed start: the same picture for the same graph."""
     import networkx as nx
 
@@ -76,24 +83,15 @@ def _drawn(graph: Any) -> str:
     for edges in graph.edges.values():
         made.add_edges_from(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
     places = nx.spring_layout(made, seed=0)
-    low, high = 8.0, SIDE - 8.0
-    at = {
-        node: tuple(low + (high - low) * (float(each) + 1) / 2 for each in xy) for node, xy in places.items()
-    }
-    lines = "".join(
-        f'<path d="M{at[u][0]:.1f} {at[u][1]:.1f}L{at[v][0]:.1f} {at[v][1]:.1f}" stroke="{FAINT}" '
-        'stroke-width="0.7" opacity="0.7"/>'
-        for u, v in made.edges
-    )
-    degrees = dict(made.degree)
-    dots = "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{2 + math.sqrt(degrees[node]):.1f}" fill="{INK}"/>'
-        for node, (x, y) in at.items()
-    )
-    return lines + dots
+    plot = Plot(SIDE, SIDE, left=8, right=8, top=8, bottom=8, looks=LOOKS)
+    at = [(plot.x((x + 1) / 2), plot.y((1 - y) / 2)) for x, y in (places[node].tolist() for node in made)]
+    plot.between(at, list(made.edges), "edge")
+    dots = zip(at, made.degree, strict=True)
+    plot.path("".join(shape("circle", *place, 2 + math.sqrt(degree)) for place, (_, degree) in dots), "node")
+    return plot
 
 
-def _degrees(graph: Any) -> str:
+def _degrees(graph: Any) -> Plot:
     """Draw, on logarithmic axes, how many nodes have each degree or more."""
     import numpy as np
 
@@ -106,23 +104,15 @@ def _degrees(graph: Any) -> str:
         [sum(c for k, c in found if k == kind) for kind in dict.fromkeys(k for k, _ in found)]
     )
     degrees = np.sort(degrees[degrees > 0])[::-1]
+    plot = Plot(SIDE, SIDE, left=44, right=24, bottom=34, looks=LOOKS)
     if not len(degrees):
-        return f'<text x="{SIDE / 2}" y="{SIDE / 2}" text-anchor="middle" font-size="12">no edges</text>'
+        plot.text(SIDE / 2, SIDE / 2, "no edges")
+        return plot
     values, last = np.unique(-degrees, return_index=True)
     values, nodes = -values, np.append(last[1:], len(degrees))
-    left, bottom, width = 36, SIDE - 34, SIDE - 46
-    most, all_nodes = math.log(max(float(values[0]), 2)), math.log(max(float(nodes[-1]), 2))
-    points = "L".join(
-        f"{left + width * math.log(v) / most:.1f} {bottom - (bottom - 10) * math.log(n) / all_nodes:.1f}"
-        for v, n in zip(values.tolist(), nodes.tolist(), strict=True)
-    )
-    style = f'font-size="11" fill="{FAINT}"'
-    return (
-        f'<path d="M{left} 10V{bottom}H{left + width}" fill="none" stroke="{FAINT}"/>'
-        f'<path d="M{points}" fill="none" stroke="{INK}" stroke-width="2"/>'
-        f'<text x="{left}" y="{bottom + 14}" {style}>1</text>'
-        f'<text x="{left + width}" y="{bottom + 14}" text-anchor="end" {style}>{int(values[0]):,}</text>'
-        f'<text x="{left + width / 2}" y="{bottom + 28}" text-anchor="middle" {style}>degree, or more</text>'
-        f'<text x="{left - 4}" y="16" text-anchor="end" {style}>{int(nodes[-1]):,}</text>'
-        f'<text x="{left - 4}" y="{bottom}" text-anchor="end" {style}>1</text>'
-    )
+    most = [max(float(values[0]), 2), max(float(nodes[-1]), 2)]
+    plot.bottom_axis([(0, "1"), (1, f"{int(values[0]):,}")], "degree, or more")
+    plot.left_axis([(0, "1"), (1, f"{int(nodes[-1]):,}")])
+    shares = zip(np.log(values) / math.log(most[0]), np.log(nodes) / math.log(most[1]), strict=True)
+    plot.path("M" + "L".join(f"{n(plot.x(x))} {n(plot.y(y))}" for x, y in shares), "line")
+    return plot

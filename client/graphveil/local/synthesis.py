@@ -43,6 +43,7 @@ def synthesize(
     formats: Sequence[str] = (),
     public: bool = False,
     seed: int | None = None,
+    size: Mapping[str, int] | None = None,
     progress: bool = True,
 ) -> Release:
     """Publish a synthetic graph of ``graph`` under differential privacy, and charge the budget for it.
@@ -68,7 +69,8 @@ def synthesize(
     ``method``, ``parameters``, ``edge_types`` and ``formats`` are those of a job. ``format`` names that of a
     file whose name does not end with it, ``options`` are those of its format. ``public``: the graph is
     known to all: then the schema may be read off the data, ``seed`` and methods without a guarantee are
-    taken, and no budget is needed.
+    taken, and no budget is needed. ``size``: ``{"nodes": 10_000}`` draws the fitted law at another number of
+    nodes, where the method can; it costs nothing more.
 
         >>> import networkx as nx
         >>> release = synthesize(nx.karate_club_graph(), 2, budget=Budget.unlimited(), progress=False)
@@ -82,7 +84,9 @@ def synthesize(
     BudgetExceeded, AccountBlocked, StorageError. What is refused before the graph is opened costs nothing;
     what fails afterwards is charged.
     """
-    asked = _Asked(epsilon, delta, unit, window, method, parameters, edge_types, formats, seed, public)
+    asked = _Asked(
+        epsilon, delta, unit, window, method, parameters, edge_types, formats, seed, public, _nodes(size)
+    )
     alone = engine.part("publishing.alone")
     said = engine.part("graphs.ingest.framed").Said(columns, format, options)
     chosen = _budget(budget, public)
@@ -208,6 +212,7 @@ class _Asked:
     formats: Sequence[str]
     seed: int | None
     public: bool
+    drawn: int | None = None
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -239,8 +244,19 @@ class _Asked:
             formats=list(self.formats),
             seed=self.seed,
             public=self.public,
+            nodes=self.drawn,
         )
         return alone.plan_alone(stored.schema, stored.nodes, asked, budget.account, stored.derived)
+
+
+def _nodes(size: Mapping[str, int] | None) -> int | None:
+    """Return the number of nodes of a size; InvalidInput for anything else."""
+    if size is None:
+        return None
+    wanted = size.get("nodes") if isinstance(size, Mapping) and len(size) == 1 else None
+    if not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 2:
+        raise InvalidInput('size is {"nodes": N}, N at least 2', field="size")
+    return wanted
 
 
 def _checked(budget: object) -> Budget | None:

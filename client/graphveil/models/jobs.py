@@ -50,6 +50,13 @@ class Shards(Answer):
     total: int
 
 
+class Size(Answer):
+    """Another number of nodes than the original's."""
+
+    nodes: int = Field(description="Nodes of the drawn graph.")
+    of: int = Field(description="Nodes of the original, which the model was fitted to.")
+
+
 class Job(Answer):
     """One request for a release. Exact times and attempts are null for callers who are not curators."""
 
@@ -68,6 +75,9 @@ class Job(Answer):
         default=None,
         description="The job whose fitted model it draws from again. Its epsilon and delta are then those of "
         "the model, and it is charged nothing.",
+    )
+    size: Size | None = Field(
+        default=None, description="Where the fitted law is drawn at another number of nodes; else null."
     )
     epsilon: str = Field(description="What was asked for, exact.", examples=["0.5"])
     delta: str = Field(examples=["0"])

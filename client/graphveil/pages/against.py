@@ -7,13 +7,13 @@ style and pictures, no script, nothing fetched from anywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphveil.pages.figure import Figure, Row, type_style
 from graphveil.pages.numbers import tick
 from graphveil.pages.render import page
-from graphveil.pages.svg import Plot, n, nice_ticks, shape
+from graphveil.pages.svg import Plot, n, shape
 
 _DODGE = 5.0  # user units between methods at one epsilon: whiskers must not hide each other
 _DASHES = 4  # patterns of lines, as the style sheet has them
@@ -98,15 +98,12 @@ def against(uid: str, panel: Panel, epsilons: Sequence[str], methods: Sequence[s
     if all(s.mean >= 0 for s in shown):  # no whisker goes below zero where values cannot
         ends = [max(end, 0.0) for end in ends]
     ends += [] if panel.reference is None else [panel.reference]
-    ticks = nice_ticks(min([0.0, *ends]), max([0.0, *ends]))
-    low, high = ticks[0], ticks[-1]
     plot = Plot(height=240, left=52)
-    plot.left_axis([((value - low) / (high - low), tick(value)) for value in ticks])
+    level = plot.left_values(min([0.0, *ends]), max([0.0, *ends]))
     places = _places([float(epsilon) for epsilon in epsilons])
     plot.bottom_axis(list(zip(places, epsilons, strict=True)), "epsilon")
     if panel.reference is not None:
-        level = n(plot.y((panel.reference - low) / (high - low)))
-        plot.path(f"M{n(plot.x(0))} {level}H{n(plot.x(1))}", "guessing")
+        plot.across(level(panel.reference), "guessing")
     for index, method in enumerate(methods):
         shift = (index - (len(methods) - 1) / 2) * min(_DODGE, 24 / len(methods))
         points = [
@@ -114,7 +111,7 @@ def against(uid: str, panel: Panel, epsilons: Sequence[str], methods: Sequence[s
             for place, spread in zip(places, panel.spreads[method], strict=True)
             if spread is not None
         ]
-        _draw(plot, points, low, high, styles[method], index % _DASHES)
+        _draw(plot, points, level, styles[method], index % _DASHES)
     predicted = all(spread.runs == 0 for spread in shown)
     drawn = "predicted" if predicted else "means over runs, whiskers of one standard deviation"
     description = f"{panel.title} against epsilon for {', '.join(methods)}: {drawn}."
@@ -132,23 +129,16 @@ def against(uid: str, panel: Panel, epsilons: Sequence[str], methods: Sequence[s
 def _draw(
     plot: Plot,
     points: Sequence[tuple[float, Spread]],
-    low: float,
-    high: float,
+    level: Callable[[float], float],
     style: tuple[str, str],
     dash: int,
 ) -> None:
     """Draw one method's whiskers, line and markers."""
     colour, mark = style
-
-    def level(value: float) -> float:
-        return plot.y((value - low) / (high - low))
-
-    whiskers = "".join(
-        f"M{n(x)} {n(level(max(s.mean - s.deviation, low)))}V{n(level(s.mean + s.deviation))}"
-        for x, s in points
-        if s.deviation
-    )
-    plot.path(whiskers, f"line whisker {colour}")
+    whiskers = [
+        (x, level(s.mean - s.deviation), level(s.mean + s.deviation)) for x, s in points if s.deviation
+    ]
+    plot.upright(whiskers, f"line whisker {colour}")
     if len(points) > 1:
         joined = "L".join(f"{n(x)} {n(level(s.mean))}" for x, s in points)
         plot.path(f"M{joined}", f"line {colour} dash-{dash}")

@@ -238,7 +238,8 @@ class Graphveil(
         """Queue a job and reserve its budget, once, however often the request had to be repeated.
 
         ``request``: ``target`` (and ``assume``) where no epsilon is given,
-        method, delta, parameters, edge_types, formats, seed, suite, label, project, repeat. The
+        method, delta, parameters, edge_types, formats, seed, suite, label, project, repeat,
+        and ``size`` (``{"nodes": 10_000}``) for another number of nodes than the original's. The
         key is made here and kept nowhere: give your own to make a repeat from another process safe.
         """
         body = {"dataset_id": dataset_id, **given({"epsilon": epsilon}), **request}

@@ -17,7 +17,7 @@ class SampleCalls:
         """Queue a further sample of the job's model, once, however often the request had to be repeated.
 
         It is a job of its own, with the guarantee of the model, and is charged nothing. ``request``: formats,
-        seed, suite, label.
+        seed, suite, label, and ``size`` (``{"nodes": 10_000}``) for another number of nodes.
         """
         return self._calls.read(
             Job, "POST", f"/jobs/{job_id}/samples", json=request, headers=once(idempotency_key)

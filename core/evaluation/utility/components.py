@@ -9,12 +9,19 @@ from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.view import UndirectedView
 
 SCALARS = (
-    Metric("components", "Components", "Connected components; a node without an edge is one.", "components"),
+    Metric(
+        "components",
+        "Components",
+        "Connected components; a node without an edge is one.",
+        "components",
+        grows=1,
+    ),
     Metric(
         "largest_component",
         "Largest component",
         "Nodes in the largest connected component (THEPUFF's and DPGGAN's LCC).",
         "components",
+        grows=1,
     ),
     Metric(
         "largest_component_share",

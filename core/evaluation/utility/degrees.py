@@ -154,8 +154,11 @@ class Histograms:
             ):
                 counts.append(np.bincount(view.sides[side]))
 
-    def bins(self) -> list[dict[str, Any]]:
-        """Bin, per side, the mean histograms of both graphs in one row of doubling bins."""
+    def bins(self, factor: float = 1.0) -> list[dict[str, Any]]:
+        """Bin, per side, the mean histograms of both graphs in one row of doubling bins.
+
+        The original's are multiplied by ``factor``: the synthetic graph has so many times its nodes.
+        """
         sides = []
         for side, gathered in self._counts.items():
             ours, theirs = (mean_counts(counts) for counts in gathered)
@@ -163,7 +166,7 @@ class Histograms:
                 {
                     "low": low,
                     "high": high - 1,
-                    "original": float(ours[low:high].sum()),
+                    "original": float(ours[low:high].sum()) * factor,
                     "synthetic": float(theirs[low:high].sum()),
                 }
                 for low, high in pairwise(_edges(max(len(ours), len(theirs)) - 1))

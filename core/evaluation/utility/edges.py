@@ -6,8 +6,10 @@ from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.view import Sized
 
 SCALARS = (
-    Metric("edges", "Edges", "Number of edges, as the relation stores them.", "edges"),
-    Metric("density", "Density", "Edges divided by possible edges; 0 where none is possible.", "edges"),
+    Metric("edges", "Edges", "Number of edges, as the relation stores them.", "edges", grows=1),
+    Metric(
+        "density", "Density", "Edges divided by possible edges; 0 where none is possible.", "edges", grows=-1
+    ),
 )
 
 

@@ -150,8 +150,10 @@ def numbers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
     return parsed.fill_null(float("nan")).to_numpy().astype(np.float64), bad
 
 
-def vectors_of(column: pa.ChunkedArray, separator: str) -> tuple[np.ndarray, np.ndarray]:
-    """Read ``(values, bad)``: float32 (rows, width), the width the first row's; ``bad`` where a row differs.
+def vectors_of(
+    column: pa.ChunkedArray, separator: str, width: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Read ``(values, bad)``: float32 (rows, width), by default the first row's; ``bad`` where one differs.
 
     Rows are lists of numbers, or text with ``separator`` between numbers.
     """
@@ -162,7 +164,8 @@ def vectors_of(column: pa.ChunkedArray, separator: str) -> tuple[np.ndarray, np.
         return np.zeros((rows, 0), dtype=np.float32), np.ones(rows, dtype=bool)
     column = column.cast(pa.list_(column.type.value_type))
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
-    width = int(lengths[0]) if rows else 0
+    if width is None:
+        width = int(lengths[0]) if rows else 0
     values, unread = numbers_of(pc.list_flatten(column))
     unread = unread | ~np.isfinite(values)
     row_of = np.repeat(np.arange(rows), lengths)

@@ -157,8 +157,8 @@ class NodeCollector:
             values, bad = numbers_of(column)
             needed = "write a number, or nothing"
         elif attribute.kind is AttributeKind.VECTOR:
-            values, bad = vectors_of(column, VECTOR_SEPARATOR)
-            width = self.widths.setdefault((node_type.name, name), values.shape[1])
+            values, bad = vectors_of(column, VECTOR_SEPARATOR, attribute.length)
+            width = self.widths.setdefault((node_type.name, name), attribute.length or values.shape[1])
             bad = np.ones_like(bad) if values.shape[1] != width else bad
             bad = bad | (width > self.limits.max_vector_width)
             needed = f"write {width} finite numbers with {VECTOR_SEPARATOR!r} between them"
@@ -169,6 +169,10 @@ class NodeCollector:
             return text
         if bad.any():
             faults.append(Fault(rows[bad], name, lambda v: f"{name!r} is {shown(v)}; {needed}"))
+        if attribute.kind is AttributeKind.VECTOR and bad.any():  # nothing of it was read
+            return values
+        if attribute.nonzero is not None:
+            _require_few(attribute, attribute.nonzero, values, rows, faults)
         if attribute.bounds is not None:
             return _within(attribute, attribute.bounds, values, rows, faults)
         return values
@@ -223,6 +227,25 @@ def _require_known(attribute: Attribute, text: pa.Array, rows: np.ndarray, fault
         )
 
 
+def _require_few(
+    attribute: Attribute, most: int, values: np.ndarray, rows: np.ndarray, faults: list[Fault]
+) -> None:
+    """Find vectors of which more numbers than declared are not 0."""
+    many = np.count_nonzero(values, axis=1) > most
+    if many.any():
+        name = attribute.name
+        faults.append(
+            Fault(
+                rows[many],
+                name,
+                lambda v: (
+                    f"{name!r} is {shown(v)}, and more than {most} of its numbers are not 0; mend it, or "
+                    "declare more"
+                ),
+            )
+        )
+
+
 def _within(
     attribute: Attribute,
     bounds: tuple[float, float],
@@ -235,7 +258,8 @@ def _within(
     if attribute.clip:
         clipped: np.ndarray = np.clip(values, low, high)
         return clipped
-    outside = (values < low) | (values > high)
+    beyond = (values < low) | (values > high)
+    outside = beyond.reshape(len(beyond), -1).any(axis=1)
     if outside.any():
         name, mend = attribute.name, "mend it, declare wider bounds, or clip"
         faults.append(

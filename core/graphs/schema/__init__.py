@@ -22,18 +22,16 @@ from pydantic import (
 from core.graphs.schema.edge_attributes import (
     IN_TIME,
     MAX_ATTRIBUTES,
-    MAX_CUTS,
     MAX_RECORDS,
-    Categories,
     EdgeAttribute,
     Multiplicity,
-    Number,
     Overflow,
-    categories_problem,
     merging_problem,
-    range_problem,
 )
 from core.graphs.schema.names import Frozen, Name, Shown
+from core.graphs.schema.node_attributes import Attribute as Attribute
+from core.graphs.schema.node_attributes import AttributeKind as AttributeKind
+from core.graphs.schema.node_attributes import Protection as Protection
 from core.graphs.schema.time_grid import MAX_STEPS as MAX_STEPS
 from core.graphs.schema.time_grid import MAX_TIME as MAX_TIME
 from core.graphs.schema.time_grid import TimeGrid as TimeGrid
@@ -45,14 +43,6 @@ MAX_TYPES = 4096  # node types, and edge types; the service's own limit is a set
 RESERVED_ATTRIBUTES = frozenset({"id", "type", "node_id"})  # columns of a node list
 GRAPH_ID = "graph_id"  # the column that names the graph of a collection to which a row belongs
 STEP = "step"  # the column of an export that names the step of a time
-
-
-class Protection(StrEnum):
-    """How an attribute may be used: known to all, protected by a method that says so, or never read."""
-
-    PUBLIC = "public"
-    PROTECTED = "protected"
-    WITHHELD = "withheld"
 
 
 class NodeIds(StrEnum):
@@ -81,53 +71,6 @@ class Presence(StrEnum):
     EVENT = "event"
     STATE = "state"
     CUMULATIVE = "cumulative"
-
-
-class AttributeKind(StrEnum):
-    NUMBER = "number"
-    CATEGORY = "category"
-    VECTOR = "vector"
-
-
-class Attribute(Frozen):
-    """One column of a node table, with its protection.
-
-    ``categories`` of a category, or ``bounds`` (both included) of a number, declare what a value may be: a
-    method that synthesises protected attributes needs them. Another value is refused, or with ``clip``
-    set to the nearer bound; a missing one is neither. ``cuts`` divide the range into bins. These four are
-    written only where they are declared.
-    """
-
-    name: Name
-    kind: AttributeKind = AttributeKind.CATEGORY
-    protection: Protection = Protection.WITHHELD
-    label: bool = Field(default=False, description="True for the class label of node classification.")
-    categories: Categories | None = None
-    bounds: tuple[Number, Number] | None = None
-    cuts: Annotated[tuple[Number, ...], Field(max_length=MAX_CUTS)] = ()
-    clip: bool = False
-
-    @model_serializer(mode="wrap")
-    def _compact(self, write: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # so that it keeps its JSON Schema
-        written: dict[str, Any] = write(self)
-        for name in ("categories", "bounds", "cuts", "clip"):
-            if not written.get(name):
-                written.pop(name, None)
-        return written
-
-    @model_validator(mode="after")
-    def _of_its_kind(self) -> Self:
-        what = f"node attribute {self.name!r}"
-        if self.categories is not None and self.kind is not AttributeKind.CATEGORY:
-            raise ValueError(f"{what}: only a category declares categories")
-        if self.bounds is not None and self.kind is not AttributeKind.NUMBER:
-            raise ValueError(f"{what}: only a number declares bounds")
-        if self.bounds is None and (self.cuts or self.clip):
-            raise ValueError(f"{what}: cuts and clip are declared with bounds")
-        problem = categories_problem(self.categories) or range_problem(self.bounds, self.cuts)
-        if problem:
-            raise ValueError(f"{what} {problem}")
-        return self
 
 
 class NodeType(Frozen):

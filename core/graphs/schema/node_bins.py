@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType, Protection
 from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind
+from core.graphs.schema.value_bins import ValueBins, bins_of
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
-    from core.graphs.schema.value_bins import ValueBins
+OF_A_VECTOR = 8
+"""Bins of each number of a vector that declares no cuts."""
 
 
 def synthesised(kind: NodeType) -> tuple[Attribute, ...]:
-    """List the protected attributes that declare categories or bounds, the class label first.
+    """List the protected attributes that declare categories or bounds, the class label first, no vectors.
 
     The first of them is the one by which nodes mix.
     """
@@ -24,39 +27,69 @@ def synthesised(kind: NodeType) -> tuple[Attribute, ...]:
         each
         for each in kind.attributes
         if each.protection is Protection.PROTECTED
+        and each.kind is not AttributeKind.VECTOR
         and (each.categories is not None or each.bounds is not None)
     ]
     return tuple(sorted(usable, key=lambda each: not each.label))
 
 
+def vectors(kind: NodeType) -> tuple[Attribute, ...]:
+    """List the protected vectors that declare bounds and length; they go with the first of the others."""
+    return tuple(
+        each
+        for each in kind.attributes
+        if each.protection is Protection.PROTECTED and each.length is not None
+    )
+
+
+def most_counted(vector: Attribute) -> int:
+    """Count the numbers of a vector that may lie outside of the bin of 0, at most."""
+    return vector.nonzero or vector.length or 0
+
+
+def moved_by(vector: Attribute) -> int:
+    """Bound what another row moves counts of a vector's numbers by: in L1, and the square of that in L2.
+
+    Proof: :mod:`core.privacy.reads.node_values`.
+    """
+    return 2 * most_counted(vector)
+
+
 def synthesised_in(schema: GraphSchema, edge_types: Sequence[str]) -> Mapping[str, tuple[Attribute, ...]]:
-    """List, by node type at an end of ``edge_types``, the attributes that may be synthesised."""
+    """List, by node type at an end of ``edge_types``, the attributes to synthesise, vectors last."""
     ends = {
         end for each in schema.edge_types if each.name in edge_types for end in (each.source, each.target)
     }
-    found = {kind.name: synthesised(kind) for kind in schema.node_types if kind.name in ends}
+    found = {
+        kind.name: (*synthesised(kind), *vectors(kind)) for kind in schema.node_types if kind.name in ends
+    }
     return {name: attributes for name, attributes in found.items() if attributes}
 
 
 def node_bins(attribute: Attribute) -> ValueBins:
     """Divide what the attribute's values may be into bins, as those of an edge are divided."""
-    from core.graphs.schema.value_bins import bins_of
-
     of_edge, category = EdgeAttributeKind, attribute.kind is AttributeKind.CATEGORY
     alike = EdgeAttribute(
         name="value",
         kind=of_edge.CATEGORY if category else of_edge.NUMBER,
         categories=attribute.categories,
         bounds=attribute.bounds,
-        cuts=attribute.cuts,
+        cuts=attribute.cuts or _of_a_vector(attribute),
         aggregate=Aggregate.MAX,
     )
     return bins_of(alike)
 
 
+def _of_a_vector(attribute: Attribute) -> tuple[float, ...]:
+    """Cut the range of a vector's numbers evenly, where that is what the attribute is."""
+    if attribute.length is None or attribute.bounds is None or attribute.bounds[0] == attribute.bounds[1]:
+        return ()
+    low, high = attribute.bounds
+    return tuple(low + (high - low) * place / OF_A_VECTOR for place in range(1, OF_A_VECTOR))
+
+
 def places_of(attribute: Attribute, column: np.ndarray | pa.Array) -> np.ndarray:
     """Find the bin of every node's value in a stored column; int64 (n,), -1 where there is none."""
-    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from core.reports.html.charts import MAX_ROWS
 from graphveil.pages.figure import Figure, Row
 from graphveil.pages.numbers import tick
-from graphveil.pages.svg import Plot, n, nice_ticks, shape
+from graphveil.pages.svg import Plot, n, shape
 
 _LABEL = 30
 _MOST_BARS = 24
@@ -69,27 +69,20 @@ def _upright(found: Sequence[Counted]) -> Plot:
     """Draw a column a bin, and its band as an upright line with the paid number on it."""
     plot = Plot()
     tops = [max(each.released, each.ends[1]) for each in found]
-    ticks = nice_ticks(0.0, max(tops))
-    high = ticks[-1]
-    plot.left_axis([(value / high, tick(value)) for value in ticks])
+    level = plot.left_values(0.0, max(tops))
     wide = (plot.x(1) - plot.x(0)) / len(found)
     bar = max(0.6, min(0.8 * wide, 26.0))
     for index, each in enumerate(found):
-        x, y = plot.x((index + 0.5) / len(found)), plot.y(each.released / high)
-        plot.path(f"M{n(x - bar / 2)} {n(plot.y(0))}V{n(y)}h{n(bar)}V{n(plot.y(0))}z", "bar synthetic")
+        x, y = plot.x((index + 0.5) / len(found)), level(each.released)
+        plot.box(x - bar / 2, y, bar, plot.y(0) - y, "bar synthetic")
     bands = [
         (plot.x((index + 0.5) / len(found)), each)
         for index, each in enumerate(found)
         if each.paid is not None
     ]
+    plot.upright([(x, level(each.ends[0]), level(each.ends[1])) for x, each in bands], "line paid")
     plot.path(
-        "".join(
-            f"M{n(x)} {n(plot.y(each.ends[0] / high))}V{n(plot.y(each.ends[1] / high))}" for x, each in bands
-        ),
-        "line paid",
-    )
-    plot.path(
-        "".join(shape("circle", x, plot.y(max(each.paid or 0, 0) / high), 2.2) for x, each in bands)
+        "".join(shape("circle", x, level(max(each.paid or 0, 0)), 2.2) for x, each in bands)
         if len(bands) <= 2 * _MOST_BARS
         else "",
         "mark paid",
@@ -118,7 +111,7 @@ def _lying(found: Sequence[Counted]) -> Plot:
         level = top + 10
         plot.text(plot.left, top, _short(each.label), "start", "label")
         long = each.released / longest * (plot.x(1) - plot.left)
-        plot.path(f"M{plot.left} {n(level - 5)}h{n(long)}v10h{n(-long)}z", "bar synthetic")
+        plot.box(plot.left, level - 5, long, 10, "bar synthetic")
         edge = long
         if each.paid is not None:
             low, high = (plot.x(end / longest) for end in each.ends)

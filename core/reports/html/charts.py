@@ -40,23 +40,16 @@ def curves(
         return None
     plot = Plot()
     ends = [end for band in (bands or {}).values() for end in band]
-    ticks = nice_ticks(min(0.0, *defined), max(0.0, *defined, *ends))
-    low, high = ticks[0], ticks[-1]
-    plot.left_axis([((value - low) / (high - low), tick(value)) for value in ticks])
+    level = plot.left_values(min(0.0, *defined), max(0.0, *defined, *ends))
     first, width = steps[0], max(steps[-1] - steps[0], 1)
     stride = max(1, round(nice_ticks(0, width, 6)[1]))
     marks = range(first, steps[-1] + 1, stride)
     plot.bottom_axis([((step - first) / width, str(step)) for step in marks], over)
-    upright = "".join(
-        f"M{n(plot.x((step - first) / width))} {n(plot.y((b - low) / (high - low)))}"
-        f"V{n(plot.y((t - low) / (high - low)))}"
-        for step, (b, t) in (bands or {}).items()
-    )
-    plot.path(upright, "line paid")
+    at = {step: plot.x((step - first) / width) for step in (*steps, *(bands or {}))}
+    plot.upright([(at[step], level(b), level(t)) for step, (b, t) in (bands or {}).items()], "line paid")
     for name, values in series.items():
         points: list[Point | None] = [
-            None if v is None else (plot.x((step - first) / width), plot.y((v - low) / (high - low)))
-            for step, v in zip(steps, values, strict=True)
+            None if v is None else (at[step], level(v)) for step, v in zip(steps, values, strict=True)
         ]
         plot.line(points, name, marked=len(steps) <= _MOST_MARKERS)
     rows: list[Row] = [(step, *values) for step, *values in zip(steps, *series.values(), strict=True)]
@@ -140,7 +133,7 @@ def bars(
         for place, (name, values) in enumerate(series.items()):
             value, y = values[index], top + 5 + place * (thick + 3)
             length = 0.0 if value is None else value / longest * (plot.x(1) - plot.left)
-            plot.path(f"M{plot.left} {y:.0f}h{length:.1f}v{thick}h{-length:.1f}z", f"bar {name}")
+            plot.box(plot.left, y, length, thick, f"bar {name}")
             shown = "–" if value is None else percent_text(value)
             plot.text(plot.left + length + 5, y + thick - 0.5, shown, "start")
     rows = tuple((label, *values) for label, *values in zip(labels, *series.values(), strict=True))
@@ -176,17 +169,16 @@ def dots(
     heights = [22 + 12 * max(len(values), 1) for _, values in lines]
     plot.height = sum(heights) + plot.top + plot.bottom
     quarters = [(k / 4, f"{k / 4:g}") for k in range(5)]
-    for share, _ in quarters:
-        plot.path(f"M{plot.x(share):.1f} {plot.top}V{plot.y(0):.1f}", "grid")
-    if guess is not None:
-        plot.path(f"M{plot.x(guess):.1f} {plot.top}V{plot.y(0):.1f}", "guessing")
+    for share, style in (*((share, "grid") for share, _ in quarters), (guess, "guessing")):
+        if share is not None:
+            plot.upright([(plot.x(share), plot.top, plot.y(0))], style)
     y = float(plot.top)
     for (label, values), height in zip(lines, heights, strict=True):
         plot.text(plot.x(0), y + 13, _short(label), "start", "label halo")
         for place, dot in enumerate(values):
             level, x = y + 23 + 12 * place, plot.x(dot.value)
             if dot.low is not None and dot.high is not None:
-                plot.path(f"M{plot.x(dot.low):.1f} {level:.1f}H{plot.x(dot.high):.1f}", f"line {dot.series}")
+                plot.path(f"M{n(plot.x(dot.low))} {n(level)}H{n(plot.x(dot.high))}", f"line {dot.series}")
             plot.path(shape(MARKERS[dot.series], x, level, 3.6), f"mark {dot.series}")
         y += height
     plot.bottom_axis(quarters, "")
@@ -198,11 +190,7 @@ def drawing(uid: str, title: str, description: str, drawn: Drawing, types: Seque
     """Draw the graph's nodes and edges as they were laid out; a node type has a colour and a shape."""
     plot = Plot(height=WIDTH, left=12, right=12, top=12, bottom=12)
     places = [(plot.x(node.x), plot.y(node.y)) for node in drawn.nodes]
-    edges = "".join(
-        f"M{places[a][0]:.1f} {places[a][1]:.1f}L{places[b][0]:.1f} {places[b][1]:.1f}"
-        for a, b in drawn.edges
-    )
-    plot.path(edges, "edge dense" if len(drawn.edges) > 400 else "edge")
+    plot.between(places, drawn.edges, "edge dense" if len(drawn.edges) > 400 else "edge")
     radius = max(2.2, min(6.0, 48 / math.sqrt(max(len(places), 1))))
     for index, kind in enumerate(types):
         colour, mark = type_style(index)
@@ -239,9 +227,9 @@ def gauge(uid: str, title: str, bound: float, level: str) -> Markup:
     """Draw how sure an attacker can become: from a coin flip at the left to certainty at the right."""
     plot = Plot(height=58, left=4, right=4, top=4, bottom=26)
     share = min(max((bound - 0.5) * 2, 0.0), 1.0)
-    plot.path(f"M{plot.x(0):.1f} 10h{plot.x(1) - plot.x(0):.1f}v12h{plot.x(0) - plot.x(1):.1f}z", "track")
-    plot.path(f"M{plot.x(0):.1f} 10h{plot.x(share) - plot.x(0):.1f}v12H{plot.x(0):.1f}z", f"bar {level}")
-    plot.path(f"M{plot.x(share):.1f} 5v22", "needle")
+    plot.box(plot.x(0), 10, plot.x(1) - plot.x(0), 12, "track")
+    plot.box(plot.x(0), 10, plot.x(share) - plot.x(0), 12, f"bar {level}")
+    plot.upright([(plot.x(share), 5, 27)], "needle")
     plot.text(plot.x(0), 40, "50 % coin flip", "start")
     plot.text(plot.x(1), 40, "100 % certain", "end")
     return plot.svg(uid, title, f"At most {at_most(bound)} on a scale from 50 % to 100 %.")

@@ -19,14 +19,17 @@ from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
+from core.ledger.filters import delta_left
+from core.ledger.holdings import balances
 from core.ledger.kinds import Filter
+from core.ledger.statement import terms_of
 from core.methods.base import Accelerator, Method, PublicFacts
 from core.methods.choice import AUTO, Choice
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
-from core.publishing.checks import ALWAYS_WRITTEN, protected_relations
+from core.publishing.checks import ALWAYS_WRITTEN, check_size, protected_relations
 from core.publishing.settle import Settled, check_known, usual_delta
 from core.publishing.spec import InParts, JobSpec, Plain
 from core.settings import Settings
@@ -76,7 +79,7 @@ def prepare(
     KindNotAllowed, PolicyRefused, UnitMismatch, LinksNotNamed and WorkerMissing.
     """
     ground = ground or ground_of(session, principal, request.dataset_id)
-    facts = _resolve(request, settings, ground)
+    facts = _resolve(session, request, settings, ground)
     facts, settled, solved = _choose(session, principal, request, settings, ground, facts)
     spec = _price(session, request, settings, ground, facts, settled)
     _permit(session, principal, request, ground, spec, settled.plan)
@@ -95,7 +98,7 @@ def prepare(
     )
 
 
-def _resolve(request: JobRequest, settings: Settings, ground: Ground) -> PublicFacts:
+def _resolve(session: Session, request: JobRequest, settings: Settings, ground: Ground) -> PublicFacts:
     """Say what of the dataset is asked for, at what epsilon and delta; of a target the most epsilon."""
     dataset, account, schema = ground.dataset, ground.account, ground.schema
     if request.seed is not None and not dataset.public:
@@ -114,8 +117,14 @@ def _resolve(request: JobRequest, settings: Settings, ground: Ground) -> PublicF
     check_cells(schema, edge_types, settings, field="edge_types")
     nano_epsilon = _epsilon_of(request)
     if request.delta is None:
-        most_atto = account.capacity_delta_atto
-        delta_atto = usual_delta(schema, Unit(account.unit), edge_types, ground.nodes, most_atto)
+        delta_atto = usual_delta(
+            schema,
+            Unit(account.unit),
+            edge_types,
+            ground.nodes,
+            account.capacity_delta_atto,
+            lambda: delta_left(terms_of(account), balances(session, account.id, account.window, {})),
+        )
     else:
         delta_atto = delta_cost(request.delta)
         check_delta(delta_atto, account.capacity_delta_atto)
@@ -147,6 +156,9 @@ def _choose(
         nano_epsilon, solved = solve(search, _limit(session, principal, request, ground.dataset))
         facts = replace(facts, nano_epsilon=nano_epsilon)
     settled = ground.settle(request.method, request.parameters, request.formats, facts)
+    if request.size is not None:
+        params = settled.params.model_dump(mode="json")
+        check_size(settled.generator.name, params, facts.schema, settled.released)
     check_unit(settled.plan, ground.account)
     return facts, settled, solved
 
@@ -184,6 +196,7 @@ def _price(
             named_links=settled.generator.hides_links and not dataset.public,
             measurements=policy_of(dataset).measurements,
             derived=stored_marks(session, version),
+            size=None if request.size is None else request.size.of(ground.nodes, settings),
         ),
         # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the
         # graph.
@@ -219,6 +232,8 @@ def _check_in_parts(request: JobRequest) -> None:
     """Refuse what needs a graph as a whole, of a dataset whose edges stay in parts."""
     if request.seed is not None:
         raise NotAccepted("A graph that is drawn in shards takes no seed.", field="seed")
+    if request.size is not None:
+        raise NotAccepted("A graph that is drawn in shards has the original's nodes.", field="size")
     if set(request.formats) != {ALWAYS_WRITTEN}:
         raise NotAccepted(
             f"A graph that is drawn in shards is written as {ALWAYS_WRITTEN}, and in no other format.",

@@ -180,6 +180,7 @@ def _view(
         stream_id=release.stream_id,
         step=release.step,
         sample_of=release.source_id,
+        size=None if release.size is None else views.Size(nodes=release.size.nodes, of=release.size.of),
         epsilon=format_epsilon(spec.nano_epsilon),
         delta=format_delta(release.delta_atto),
         unit=release.unit,

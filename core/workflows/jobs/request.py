@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
@@ -13,6 +14,8 @@ from core.graphs.schema import MAX_TYPES
 from core.methods._shared.composition.params import StructureChoice
 from core.methods.choice import AUTO
 from core.publishing.checks import ALWAYS_WRITTEN
+from core.publishing.spec import Size
+from core.settings import Settings
 from core.workflows.common.policies import Slug
 from core.workflows.jobs.assumed import Assume
 from core.workflows.jobs.targets import Target
@@ -33,6 +36,25 @@ MethodName = Annotated[str, Field(min_length=1, max_length=64)]
 AskedMethod = (
     MethodName | Annotated[dict[str, MethodName | StructureChoice], Field(min_length=1, max_length=MAX_TYPES)]
 )
+
+
+class AskedSize(BaseModel):
+    """Another number of nodes than the original's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    nodes: Annotated[int, Field(ge=2, le=10**12, strict=True)] = Field(
+        description="Nodes of the drawn graph. Degrees stay as they were told, counts of edges grow with it."
+    )
+
+    def of(self, nodes: Mapping[str, int], settings: Settings) -> Size:
+        """Say it beside the original's public size; InvalidInput beyond what a graph may have."""
+        if self.nodes > settings.max_nodes:
+            raise InvalidInput(f"A graph has at most {settings.max_nodes} nodes.", field="size.nodes")
+        return Size(nodes=self.nodes, of=sum(nodes.values()))
+
+
+SIZE = "Draw the fitted law at another number of nodes, where the method can: post-processing, at no cost."
 
 
 class JobRequest(BaseModel):
@@ -76,6 +98,7 @@ class JobRequest(BaseModel):
         description="How closely the release is compared with its original, for the curators' report.",
     )
     label: Annotated[str, Field(max_length=128)] | None = None
+    size: AskedSize | None = Field(default=None, description=SIZE)
     project: Slug | None = Field(
         default=None, description="The project whose quota it draws on; the key says which team's."
     )
@@ -97,7 +120,7 @@ class JobRequest(BaseModel):
 
     def content(self) -> dict[str, Any]:
         """Return what was asked for; what came in later versions is there where it was given."""
-        later = {name for name in ("assume", "target") if getattr(self, name) is None}
+        later = {name for name in ("assume", "size", "target") if getattr(self, name) is None}
         content = self.model_dump(mode="json", exclude=later)
         if self.target is not None:
             del content["target"]["assume"]

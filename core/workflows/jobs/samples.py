@@ -30,14 +30,17 @@ from core.methods import registry
 from core.methods._shared.composition.params import methods_of
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.publishing.checks import ALWAYS_WRITTEN, checked_formats, released_schema
+from core.publishing.checks import ALWAYS_WRITTEN, check_size, checked_formats, released_schema
 from core.publishing.spec import InParts, JobSpec, Plain, Sample
+from core.settings import Settings
 from core.workflows.common import policies
 from core.workflows.common.context import Services
 from core.workflows.common.declared import declared_schema
 from core.workflows.common.specs import new_job, reserve, spec_of
 from core.workflows.jobs import turns
 from core.workflows.jobs.abilities import OfWorkers
+from core.workflows.jobs.ground import node_counts
+from core.workflows.jobs.request import SIZE, AskedSize
 from core.workflows.releases.publish import JobWork
 from core.workflows.releases.queries import published
 from core.workflows.releases.stored_files import fetch_files
@@ -60,6 +63,9 @@ class SampleRequest(BaseModel):
         description="How closely the sample is compared with the original, for the curators' report.",
     )
     label: Annotated[str, Field(max_length=128)] | None = None
+    size: AskedSize | None = Field(
+        default=None, description=f"{SIZE} Unless given, that of the job which is drawn from."
+    )
 
 
 def submit_sample(
@@ -78,13 +84,14 @@ def submit_sample(
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     key = idempotency.checked_key(idempotency_key)
-    digest = idempotency.payload_hash({"sample_of": job_id, **request.model_dump(mode="json")})
+    later = {"size"} if request.size is None else set()
+    digest = idempotency.payload_hash({"sample_of": job_id, **request.model_dump(mode="json", exclude=later)})
 
     def make(session: Session) -> Job:
         turns.check_room(session, services.settings, principal)
         asked = published(session, services, principal, job_id)
         source = asked if asked.sample_of is None else repository.existing(session, asked.sample_of)
-        dataset, spec = _checked(session, source, request)
+        dataset, spec = _checked(session, services.settings, source, request)
         job = new_job(principal, dataset, spec, source.plan, source.plan_digest)
         job.account_id, job.idempotency_key, job.payload_hash = source.account_id, key, digest
         job.reservation_id = reserve(session, job, spec, actor=principal.key_id)
@@ -95,7 +102,9 @@ def submit_sample(
     return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
 
 
-def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dataset, JobSpec]:
+def _checked(
+    session: Session, settings: Settings, source: Job, request: SampleRequest
+) -> tuple[Dataset, JobSpec]:
     """Load the dataset, share-locked so that it is not archived meanwhile, and what the sample is to be."""
     paid = spec_of(source)
     if isinstance(paid.release, InParts):
@@ -126,12 +135,19 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
         kind=paid.kind,
     )
     synthesised = generator.synthesised(generator.Params.model_validate(paid.release.params))
-    released = released_schema(_schema(session, source), paid.release.edge_types, **synthesised)
+    schema = _schema(session, source)
+    released = released_schema(schema, paid.release.edge_types, **synthesised)
+    size = paid.release.size
+    if request.size is not None:
+        check_size(source.method, paid.release.params, schema, released)
+        version = datasets.existing_version(session, source.version_id)
+        size = request.size.of(node_counts(version, schema), settings)
     drawn = dict(paid.release) | {
         "job_id": ids.new_id(ids.JOB),
         "sample_of": source.id,
         "formats": checked_formats(request.formats, released),
         "seed": request.seed,
+        "size": size,
     }
     return dataset, JobSpec(
         release=Sample(**drawn), amounts={}, kind=paid.kind, label=request.label, suite=request.suite

@@ -17,6 +17,8 @@ from graphveil.cli.app import app
 from tests.integration.api.conftest import EDGES, SCHEMA, Tenant
 from tests.support.shell import Command
 
+RELATIONS = 'relations={"*": {"mean_degree": 3, "degrees": "exponential"}}'
+
 
 @pytest.fixture
 def command(address: str, tenant: Tenant) -> Command:
@@ -45,6 +47,28 @@ def test_a_dataset_from_declaration_to_archive(command: Command, tenant: Tenant,
     assert refused.exit_code == 1
     command("archive", dataset["id"], "--yes")
     assert "archived" in command("dataset", dataset["id"]).stdout
+
+
+def test_a_graph_is_made_from_declarations_where_there_are_no_data_and_no_budget_is_left(
+    command: Command, tenant: Tenant, tmp_path: Path
+):
+    schema, edges = tmp_path / "schema.json", tmp_path / "edges.csv"
+    schema.write_text(json.dumps(SCHEMA))
+    edges.write_text(EDGES)
+    for name in ("empty", "spent"):
+        dataset = command.json("register", name, "--epsilon", "1", "--unit", "edge", "--schema", str(schema))
+        assert isinstance(dataset, dict)
+        if name == "spent":
+            received = command.json("upload", dataset["id"], str(edges), "--no-wait")
+            assert isinstance(received, dict)
+            tenant.work(Topic.INGEST, received["id"])
+            command("submit", dataset["id"], "--epsilon", "1")
+            command("submit", dataset["id"], "--epsilon", "0.1", "--repeat", code=3)
+        before = command("ledger", dataset["id"]).stdout
+        said = command("declared", dataset["id"], "--to", str(tmp_path / name), "-p", RELATIONS).stdout
+        assert "Made from declarations; nothing was read." in " ".join(said.split())
+        assert (tmp_path / name / "edges.parquet").is_file()
+        assert command("ledger", dataset["id"]).stdout == before
 
 
 def test_a_proposal_is_shown_accepted_and_waited_for(command: Command, tenant: Tenant, tmp_path: Path):

@@ -19,6 +19,7 @@ from core.errors import (
     JobFailed,
     JobNotFinished,
     KindNotAllowed,
+    NotAccepted,
     NotFound,
     PrivacyViolation,
     UnknownFormat,
@@ -45,7 +46,7 @@ from core.workflows.operations.archive import archive_dataset
 from core.workflows.releases import publish
 from tests.support.inline import taken
 from tests.support.methods import MadeUp
-from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
+from tests.support.releases import NODES, job_row, queued_job, ready_dataset, spent, stored_keys, violations
 
 
 @pytest.fixture
@@ -100,6 +101,44 @@ def test_a_sample_is_published_and_charged_nothing(services, principal, settings
     assert source.id in lines[2].reason
     assert "graph.csv" in digests
     assert not [name for name in digests if name.startswith("private/model")]
+
+
+def test_another_number_of_nodes_costs_a_job_nothing_more_and_a_sample_nothing(
+    services, principal, settings, dataset
+):
+    method = {"method": "degree_triangle", "epsilon": "1"}
+    job = queued_job(services, principal, dataset.id, size={"nodes": 60}, **method)
+    again = None
+    for nodes in (60, 25):
+        drawn = job if again is None else again
+        assert taken(settings, Topic.RUN, drawn.id)
+        assert taken(settings, Topic.EVALUATE, drawn.id)
+        shown, report = (look(services, principal, drawn.id) for look in (get_job, get_report))
+        assert (shown.size.nodes, shown.size.of) == (nodes, NODES)
+        assert report["public"]["statistics"]["nodes"] == {"node": nodes}
+        assert report["curator"]["comparison"]["scaled"] == pytest.approx(nodes / NODES)
+        assert spent(services, drawn) == ("1", "0")
+        # A sample of it has the size of its job unless it asks for another.
+        assert ask(services, principal, job.id, f"same-{nodes}").spec["release"]["size"]["nodes"] == 60
+        again = ask(services, principal, job.id, size={"nodes": 25})
+    assert violations(services) == []
+
+
+def test_a_size_is_refused_where_the_method_has_none(services, principal, settings, source):
+    flips = queued_job(services, principal, source.dataset_id, "k8", method="edgerand")
+    assert taken(settings, Topic.RUN, flips.id)
+    asked = {"method": "edgerand", "size": {"nodes": 25}, "repeat": True}
+    for refused in (
+        lambda: ask(services, principal, flips.id, size={"nodes": 25}),
+        lambda: queued_job(services, principal, source.dataset_id, "k9", **asked),
+    ):
+        with pytest.raises(NotAccepted, match=r"^edgerand draws over") as said:
+            refused()
+        assert said.value.members["field"] == "size"
+    asked = {"method": "degree_triangle", "size": {"nodes": 10**11}}
+    with pytest.raises(InvalidInput) as said:
+        queued_job(services, principal, source.dataset_id, "k10", **asked)
+    assert said.value.members["field"] == "size.nodes"
 
 
 def test_its_report_carries_the_guarantee_of_the_model(services, principal, settings, source):

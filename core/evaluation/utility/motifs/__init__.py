@@ -27,6 +27,7 @@ def _metric(graphlet: Graphlet) -> Metric:
         f"directions dropped.{sampled}",
         "motifs",
         SUITES[graphlet.size],
+        grows=1,
     )
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from core.errors import NotAccepted
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.methods import registry
+from core.methods._shared.frame.resized import schema_of
 from core.methods._shared.node_values.ends import Ends
 from core.methods.base import (
     FittedModel,
@@ -77,6 +79,19 @@ class ComposedModel(FittedModel):
         (folder / INDEX).write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
         for place, each in enumerate(self.parts):
             each.model.save(folder / folder_of(place))
+
+
+def resized(model: ComposedModel, origins: Mapping[str, np.ndarray]) -> ComposedModel:
+    """Return the model over other nodes, the same for every part; NotAccepted where a part cannot."""
+    parts = []
+    for each in model.parts:
+        if each.generator.resize is None:
+            raise NotAccepted(
+                f"{each.generator.name} draws over the nodes that it was fitted to", field="size"
+            )
+        parts.append(replace(each, model=each.generator.resize(each.model, origins)))
+    nodes = {kind: len(rows) for kind, rows in origins.items()}
+    return replace(model, schema=schema_of(model.schema, nodes), nodes=nodes, parts=tuple(parts))
 
 
 def load(folder: Path) -> ComposedModel:

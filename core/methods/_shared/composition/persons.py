@@ -9,32 +9,33 @@ whole graph, and what they cost adds up to the share.
 Proofs: :meth:`core.privacy.reads.node_values.NodeValueReads.table`,
 :func:`core.privacy.mechanisms.projection.pair_counts`. All else is post-processing: persons of a release are
 nobody in particular, so that they are dealt values by 1, and relations of 2 are drawn by their groups. What
-persons of a value have of things is not read.
+persons of a value have of things is not read. Vectors have half of the share, and are read by the groups of
+the first attribute (:mod:`core.methods._shared.node_values.vectors`; a row replaced: L1 2 k).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
-from core.graphs.schema.node_bins import synthesised
+from core.graphs.schema.node_bins import synthesised, vectors
 from core.methods._shared.composition.model import ComposedModel, Fitted
-from core.methods._shared.frame.model import StoredCells
+from core.methods._shared.frame.model import StoredCells, same_columns
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.node_values.fit import Rows, dealt_alone
+from core.methods._shared.node_values.share import divided
 from core.methods._shared.node_values.stage import LabelledModel
+from core.methods._shared.node_values.vectors import paid_vectors
 from core.methods._shared.values.stage import ValuedModel
+from core.methods.base import FittedModel, Progress
 from core.privacy.accounting.events import pure_nano_epsilon
+from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import noise_generator
-
-if TYPE_CHECKING:
-    from core.methods.base import FittedModel, Progress
-    from core.privacy.accounting.plan import PrivacyPlan
-    from core.privacy.reads.people import People
-    from core.privacy.session.private_graph import PrivateGraph
+from core.privacy.reads.people import People
+from core.privacy.session.private_graph import PrivateGraph
 
 TABLES, TABLES_OF_SEVERAL = 0.15, 0.3
 """Of the share, for persons by value, of one attribute and of several; where no relation is read by values
@@ -58,32 +59,33 @@ def labelled(
     kind = graph.schema.protected_type
     assert kind is not None
     names = tuple(each.name for each in synthesised(kind))
-    granted = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments)
-    meetings, communities = _meetings(model), _public_labels(model, graph.node_count(kind.name))
-    tables = TABLES if len(names) == 1 else TABLES_OF_SEVERAL
-    parts = (
-        divide(granted, tables, *[(1 - tables) / len(meetings)] * (len(meetings) - 1))
-        if meetings
-        else (granted,)
-    )
-    rng = noise_generator()
+    whole = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments)
+    persons, granted, rng = graph.node_count(kind.name), divided(whole, kind), noise_generator()
+    reads, structures, first = graph.node_values(kind.name), list(model.parts), None
+    meetings = _meetings(model) if names else []
+    cells: dict[tuple[str, int | None], Any] = {}
     progress("node attributes", 0, 1 + len(meetings))
-    nobody = np.zeros(graph.node_count(kind.name))
-    rows = Rows(graph.node_values(kind.name), names, nobody, communities, parts[0])
-    values, of_bin = dealt_alone(rows, rng)
-    structures = list(model.parts)
-    for done, (place, cost) in enumerate(zip(meetings, parts[1:], strict=True)):
-        progress("node attributes", 1 + done, 1 + len(meetings))
-        (name,) = structures[place].relations
-        structures[place] = _meeting(
-            structures[place], graph.people(name), names[0], of_bin, values[names[0]], cost
-        )
+    if names:
+        tables = TABLES if len(names) == 1 else TABLES_OF_SEVERAL
+        even = [(1 - tables) / len(meetings)] * (len(meetings) - 1) if meetings else []
+        parts = divide(granted.nano_epsilon, tables, *even) if meetings else (granted.nano_epsilon,)
+        rows = Rows(reads, names, np.zeros(persons), _public_labels(model, persons), parts[0])
+        values, of_bin = dealt_alone(rows, rng)
+        first = names[0], of_bin, values[names[0]]
+        for done, (place, cost) in enumerate(zip(meetings, parts[1:], strict=True)):
+            progress("node attributes", 1 + done, 1 + len(meetings))
+            (name,) = structures[place].relations
+            structures[place] = _meeting(
+                structures[place], graph.people(name), names[0], of_bin, values[names[0]], cost
+            )
+        cells = {
+            (kind.name, place): {"bins": values[name].astype(np.int32)} for place, name in enumerate(names)
+        }
+    laws = paid_vectors(reads, vectors(kind), granted.vectors, first, persons)
+    cells |= {(kind.name, place): law for place, law in enumerate(laws, start=len(names))}
     progress("node attributes", 1 + len(meetings), 1 + len(meetings))
     counts = {each.name: graph.node_count(each.name) for each in graph.schema.node_types}
-    cells: dict[tuple[str, int | None], Any] = {
-        (kind.name, place): {"bins": values[name].astype(np.int32)} for place, name in enumerate(names)
-    }
-    stored = StoredCells(method, graph.schema, counts, params, cells)
+    stored = StoredCells(method, graph.schema, counts, params, same_columns(cells))
     return LabelledModel(replace(model, parts=tuple(structures)), stored)
 
 

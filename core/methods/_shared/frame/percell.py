@@ -13,7 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from core.graphs.schema import GraphSchema
+from core.methods._shared.frame.columns import Columns, Draw
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import cell_plan
 from core.methods._shared.frame.stages import Stage, staged
@@ -29,16 +32,15 @@ from core.methods.base import (
     require_accepted,
 )
 from core.methods.room import require_groups
+from core.privacy import entropy
 from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.accounting.plan import CellKey, GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.entropy import Generator as Rng
 from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from core.methods._shared.frame.columns import Columns, Draw
     from core.methods._shared.frame.model import CellsModel
-    from core.privacy.entropy import Generator as Rng
+    from core.methods._shared.frame.resized import Law
     from core.privacy.session.counted import CountedSession
     from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
@@ -122,6 +124,7 @@ class PerCell:
     name, in nano-epsilon.
     ``most_groups(params, nodes)``: between how many groups of nodes edges are counted at most, as parameters
     and sizes say.
+    ``law()``: how a cell's columns go to other nodes; None: they belong to the nodes that were fitted.
     """
 
     module: str
@@ -139,6 +142,7 @@ class PerCell:
     idle: Callable[[Any], Iterable[Idle]] = nothing_idle
     cell_reads: Callable[[Any, int], Mapping[str, int]] = no_query
     most_groups: Callable[[Any, int], int] = one_group
+    law: Callable[[], Law] | None = None
 
     def method(self, *stages: Stage, **answers: Any) -> Method:
         """Make the method: its edges with other ``answers``, what edges carry, and further stages."""
@@ -164,7 +168,15 @@ class PerCell:
             planned_reads=self.planned_reads,
             require_room=self.require_room,
             step=each_alone(self.fit),
+            resize=None if self.law is None else self.resized,
         )
+
+    def resized(self, model: CellsModel, origins: Mapping[str, np.ndarray]) -> CellsModel:
+        """Return the model over other nodes; see :class:`Method`."""
+        from core.methods._shared.frame.resized import cells_resized
+
+        assert self.law is not None
+        return cells_resized(model, origins, self.law())
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Grant every cell (relation and step) the same epsilon; nothing else is read of edges.
@@ -199,9 +211,8 @@ class PerCell:
     ) -> CellsModel:
         """Pay for every cell of the plan, and make the model of what that told."""
         from core.methods._shared.frame.model import CellsModel
-        from core.privacy.entropy import noise_generator
 
-        rng = noise_generator()
+        rng = entropy.noise_generator()
         cells: dict[tuple[str, int | None], Columns] = {}
         for done, allotment in enumerate(plan.allotments):
             progress("fit", done, len(plan.allotments))

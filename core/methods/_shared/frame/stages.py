@@ -18,6 +18,7 @@ from core import errors
 from core.graphs.schema import GraphSchema
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods.base import Accelerator, FittedModel, Method, Progress, PublicFacts, StreamState
+from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.accounting.plan import Allotment, GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
@@ -144,7 +145,12 @@ class Stage(ABC):
         self.require_synthesised(public)
         self._require_metered(structure)
         added = self.share.allotments(public, self.spends(params, public))
-        return replace(structure, allotments=(*structure.allotments, *added))
+        whole = (*structure.allotments, *added)
+        if all(pure_nano_epsilon(each.event) is not None for each in added):
+            return replace(structure, allotments=whole)
+        return replace(
+            structure, allotments=whole, delta_atto=public.delta_atto, accountant=public.accountant
+        )
 
     def _require_metered(self, structure: PrivacyPlan) -> None:
         """Raise NotAccepted for a structure that has no guarantee, or a delta that the stage cannot bear."""

@@ -75,11 +75,13 @@ class Meeting(NamedTuple):
 class Labelled(NamedTuple):
     """``values``: by node type and attribute the bin of every node, int64 (n,). ``groups``: by node type the
     node's group among those that mixing is read of, int64 (n,). ``blocks``: by relation shares of its edges,
-    (k(k+1)/2,); of a directed one (k k,), and between two types (source groups, target groups)."""
+    (k(k+1)/2,); of a directed one (k k,), and between two types (source groups, target groups). ``of_bin``:
+    by node type the group of each bin of the first attribute."""
 
     values: dict[str, dict[str, np.ndarray]]
     groups: dict[str, np.ndarray]
     blocks: dict[str, np.ndarray]
+    of_bin: dict[str, np.ndarray]
 
 
 class _Table(NamedTuple):
@@ -132,7 +134,7 @@ def labelled(kinds: Mapping[str, Rows], meetings: Mapping[str, Meeting], rng: Rn
             values[name][other] = _following(rows.reads, first, other, given, table.classes, cost, rng)
         groups[name] = table.of_bin[values[name][first]]
     blocks = {each: _blocks(*counts[each], meeting, groups) for each, meeting in meetings.items()}
-    return Labelled(values, groups, blocks)
+    return Labelled(values, groups, blocks, {name: table.of_bin for name, table in tables.items()})
 
 
 def dealt_alone(rows: Rows, rng: Rng) -> tuple[dict[str, np.ndarray], np.ndarray]:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
 
 from pydantic import Field
 
 from core import errors
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.schema.node_bins import synthesised, synthesised_in
-from core.methods._shared.frame.plan import require_parts, together_nano_epsilon
+from core.graphs.schema.node_bins import moved_by, synthesised, synthesised_in, vectors
+from core.methods._shared.frame.plan import divide, require_parts, together_nano_epsilon
 from core.methods.base import Parameters, PublicFacts
-from core.privacy.accounting.events import Pure
+from core.privacy.accounting import dp_sgd
+from core.privacy.accounting.events import NANO, GaussianEvent, Pure
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
 from core.privacy.units import Unit, charged_together
 from graphveil.models.reports import ROWS
 
 PURPOSE = "protected node attributes"
-MECHANISM = "discrete_laplace/node_attributes"
+MECHANISM, OF_A_VECTOR = "discrete_laplace/node_attributes", "discrete_laplace/node_vectors"
 FIELD = "node_attribute_share"
+VECTORS = 0.5
+"""Of what a row may spend, where its type has other attributes too: what vectors have."""
+LEAST_VARIANCE, MOST_VARIANCE = 2.0**-18, 2.0**46
+"""Gaussian noise between these has a grid: :func:`core.privacy.mechanisms.aggregation.scale_of`."""
 ROWS_SHARE = 0.6
 """Of the share, where a unit pays for rows and edges together: what rows have."""
 
@@ -36,7 +43,8 @@ class NodeValueParameters(Parameters):
             "0.1 is usually enough. A node's row of attributes is a unit of its own, and may cost all of "
             "epsilon beside the edges; under w-event and pair, where both add up, it has three fifths of the "
             "share. Under unit node a person's row is part of the person, and the share is what both cost. "
-            "0: protected attributes are not released."
+            "Vectors have half of what a row may spend, under Gaussian noise where there is a delta and that "
+            "is less. 0: protected attributes are not released."
         ),
     )
 
@@ -47,11 +55,12 @@ def carrying(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[NodeType
 
 
 def mixed_along(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[EdgeType, ...]:
-    """List the relations among ``edge_types`` by whose ends values are linked: one end at least has some.
+    """List the relations among ``edge_types`` by whose ends values are linked: one end at least has some, and
+    not vectors alone.
 
     Not a relation between two types that gives each source one target: its edges do not exchange their ends.
     """
-    kinds = {kind.name for kind in carrying(schema, edge_types)}
+    kinds = {kind.name for kind in carrying(schema, edge_types) if synthesised(kind)}
     return tuple(
         each
         for each in schema.edge_types
@@ -71,8 +80,8 @@ def why_idle(public: PublicFacts) -> str | None:
     if carrying(public.schema, public.edge_types):
         return None
     return (
-        "the nodes have no protected attribute with declared categories or bounds; the schema may declare "
-        "some"
+        "the nodes have no protected attribute with declared categories or bounds (of a vector the length "
+        "too); the schema may declare some"
     )
 
 
@@ -90,7 +99,7 @@ def require_synthesised(public: PublicFacts) -> None:
         return
     along = mixed_along(public.schema, public.edge_types)
     for kind in carrying(public.schema, public.edge_types):
-        if not at_ends_of(along, kind.name):
+        if synthesised(kind) and not at_ends_of(along, kind.name):
             raise errors.NotAccepted(
                 f"protected attributes of {kind.name!r} are synthesised along relations that do not give "
                 f"each source one target, and none of that type is asked for; leave {FIELD} out",
@@ -118,10 +127,11 @@ def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
     of epsilon. Under W_EVENT and PAIR a plan adds the rows' cells to those of edges: rows have
     ROWS_SHARE of ``nano_epsilon`` (each type a part of it under PAIR, which adds up theirs too), and what is
     left is divided over the steps of a window or over all cells of a pair, whose parts of one relation are
-    charged to its first cell, as one event.
+    charged to its first cell, as one event. Vectors have their part of what a row may spend: beside the rest
+    under EDGE and EVENT, where a delta is given and Gaussian noise is less, else inside it.
     """
     if public.unit is Unit.NODE:
-        attributes = sum(len(synthesised(kind)) for kind in carrying(public.schema, public.edge_types))
+        attributes = sum(len(each) for each in synthesised_in(public.schema, public.edge_types).values())
         require_parts(nano_epsilon, attributes + len(public.edge_types), FIELD)
         return [Allotment(WHOLE_GRAPH, None, Pure(nano_epsilon, MECHANISM), PURPOSE)]
     kinds = carrying(public.schema, public.edge_types)
@@ -130,9 +140,10 @@ def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
         rows = int(nano_epsilon * ROWS_SHARE)
         row = max(1, rows // (len(kinds) if public.unit is Unit.PAIR else 1))
         edges = nano_epsilon - rows
-    facts, of_rows, added = replace(public, nano_epsilon=edges), Pure(row, MECHANISM), []
+    facts, added = replace(public, nano_epsilon=edges), []
     for kind in kinds:
-        added.append(Allotment(rows_of(kind.name), None, of_rows, PURPOSE))
+        for event in _events_of_rows(public, kind, row):
+            added.append(Allotment(rows_of(kind.name), None, event, PURPOSE))
     for each in mixed_along(public.schema, public.edge_types):
         of_edges = Pure(together_nano_epsilon(facts, each.name), MECHANISM)
         steps = charged_together(public.unit, public.schema.steps_of(each.name))
@@ -140,10 +151,65 @@ def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
     return added
 
 
-def granted(plan: PrivacyPlan) -> tuple[dict[str, int], dict[str, int]]:
+def _events_of_rows(public: PublicFacts, kind: NodeType, row: int) -> list[Pure | GaussianEvent]:
+    """List what a row of the type pays, of ``row`` nano-epsilon: all of it, and vectors' Gaussian noise apart
+    where that is less than Laplace noise of the same part."""
+    own, whole = vectors(kind), [Pure(row, MECHANISM)]
+    if not own or not public.delta_atto or public.unit not in (Unit.EDGE, Unit.EVENT):
+        return [*whole]
+    others = [Pure(row - int(row * VECTORS), MECHANISM)] if synthesised(kind) else []
+    try:
+        multiplier = dp_sgd.noise_multiplier(
+            row, public.delta_atto, Fraction(1), len(own), tuple(others), public.accountant
+        )
+    except errors.NotAccepted:
+        return [*whole]
+    each = row * (VECTORS if others else 1) / len(own) / NANO
+    for vector in own:
+        moved = moved_by(vector)
+        gaussian, laplace = float(multiplier**2) * moved, 2 * (moved / each) ** 2
+        if laplace <= gaussian or not LEAST_VARIANCE < gaussian < MOST_VARIANCE:
+            return [*whole]
+    return [*others, *[GaussianEvent(multiplier)] * len(own)]
+
+
+Noise = Pure | Fraction
+"""What discrete Laplace noise may cost, or a multiplier of Gaussian noise."""
+
+
+class Granted(NamedTuple):
+    """What rows of a type may spend: nano-epsilon on its attributes, and the noise of each of its vectors."""
+
+    nano_epsilon: int
+    vectors: tuple[Noise, ...]
+
+
+def granted(plan: PrivacyPlan, schema: GraphSchema) -> tuple[dict[str, Granted], dict[str, int]]:
     """Return what rows of each node type, and every cell of each relation, may spend of a plan for this."""
-    spent = {
-        each.edge_type: each.event.nano_epsilon for each in plan.allotments if isinstance(each.event, Pure)
-    }
-    rows = {name.removeprefix(ROWS): nano for name, nano in spent.items() if name.startswith(ROWS)}
-    return rows, {name: nano for name, nano in spent.items() if not name.startswith(ROWS)}
+    rows: dict[str, int] = {}
+    edges: dict[str, int] = {}
+    multipliers: dict[str, list[Fraction]] = {}
+    for each in plan.allotments:
+        name = each.edge_type.removeprefix(ROWS)
+        if isinstance(each.event, GaussianEvent):
+            multipliers.setdefault(name, []).append(each.event.noise_multiplier)
+            rows.setdefault(name, 0)
+        elif isinstance(each.event, Pure):
+            (rows if each.edge_type.startswith(ROWS) else edges)[name] = each.event.nano_epsilon
+    return {
+        name: Granted(nano, tuple(multipliers[name]))
+        if name in multipliers
+        else divided(nano, schema.node_type(name))
+        for name, nano in rows.items()
+    }, edges
+
+
+def divided(nano_epsilon: int, kind: NodeType) -> Granted:
+    """Divide pure epsilon of a type's rows between its vectors and its other attributes."""
+    count = len(vectors(kind))
+    if not count:
+        return Granted(nano_epsilon, ())
+    share = VECTORS if synthesised(kind) else 1
+    *each, rest = divide(nano_epsilon, *[share / count] * (count if share < 1 else count - 1))
+    costs, left = (each, rest) if share < 1 else ([*each, rest], 0)
+    return Granted(left, tuple(Pure(cost, OF_A_VECTOR) for cost in costs))

@@ -11,22 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from core.graphs.schema import GraphSchema
-from core.graphs.schema.node_bins import node_bins, synthesised
+from core.graphs.schema.node_bins import node_bins, synthesised, vectors
+from core.graphs.views.joined import EVERY, node_type_of
+from core.methods._shared.frame.plan import divide
 from core.methods._shared.frame.stages import Share, Stage
 from core.methods._shared.node_values import share as value_share
+from core.methods._shared.node_values.share import Granted
 from core.methods.base import FittedModel, Method, Mixing, Progress
-from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
+from core.privacy import entropy
+from core.privacy.accounting.plan import PlannedRead, PrivacyPlan, rows_of
+from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from core.graphs.graph import Graph
     from core.methods._shared.frame.model import StoredCells
     from core.methods._shared.node_values.ends import Ends
-    from core.privacy.entropy import Generator as Rng
     from core.privacy.session.private_graph import PrivateGraph
 
 
@@ -45,7 +50,13 @@ class NodeValueStage(Stage):
 
     def described(self, method: Method) -> Method:
         """Let nodes of a release carry synthetic values, where a share is set aside for them."""
-        return replace(method, carries_nodes=self.asked, node_values_plan=self.plan_of, mixing=self.mixing)
+        return replace(
+            method,
+            carries_nodes=self.asked,
+            carries_vectors=self.asked,
+            node_values_plan=self.plan_of,
+            mixing=self.mixing,
+        )
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
         """List what a row of each node type pays for the tables of its attributes, at least.
@@ -72,7 +83,8 @@ class NodeValueStage(Stage):
 @dataclass(frozen=True)
 class LabelledModel(FittedModel):
     """A fitted model that draws edges by groups of nodes, and the bin of every node's value: a cell for each
-    attribute, (node type, its place among those that are synthesised)."""
+    attribute, (node type, its place among those that are synthesised). A vector's comes after them: the group
+    of every node, and the shares of each group's numbers."""
 
     structure: FittedModel
     values: StoredCells
@@ -80,12 +92,16 @@ class LabelledModel(FittedModel):
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """Draw a graph; its nodes carry values, those of numbers drawn inside their bins."""
         bins: dict[str, dict[str, Any]] = {}
+        laws: dict[str, dict[str, Any]] = {}
         for kind in self.values.schema.node_types:
-            for place, attribute in enumerate(synthesised(kind)):
-                if (kind.name, place) in self.values.cells:
-                    found = self.values.cells[kind.name, place]["bins"]
-                    bins.setdefault(kind.name, {})[attribute.name] = found
-        return with_values(self.structure.sample(rng, progress), bins, rng)
+            plain = synthesised(kind)
+            for place, attribute in enumerate((*plain, *vectors(kind))):
+                found = self.values.cells.get((kind.name, place))
+                if found is not None and place < len(plain):
+                    bins.setdefault(kind.name, {})[attribute.name] = found["bins"]
+                elif found is not None:
+                    laws.setdefault(kind.name, {})[attribute.name] = found
+        return with_values(self.structure.sample(rng, progress), bins, rng, laws)
 
     def save(self, folder: Path) -> None:
         """Write both, the nodes' bins below ``folder``."""
@@ -93,16 +109,32 @@ class LabelledModel(FittedModel):
         self.values.save(folder / NodeValueStage.folder)
 
 
-def with_values(graph: Graph, bins: Mapping[str, Mapping[str, Any]], rng: Rng) -> Graph:
-    """Give nodes values by their bins, by node type and attribute; those of numbers are drawn inside them."""
+def with_values(
+    graph: Graph,
+    bins: Mapping[str, Mapping[str, Any]],
+    rng: Rng,
+    laws: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType({}),
+) -> Graph:
+    """Give nodes values by their bins, by node type and attribute; those of numbers are drawn inside them.
+
+    ``laws``: of vectors, as :func:`core.methods._shared.node_values.vectors.paid_vectors` gives them.
+    """
     from core.graphs.graph import Graph, NodeTable
 
     nodes = dict(graph.nodes)
     for kind in graph.schema.node_types:
-        own = bins.get(kind.name, {})
+        own, of_vectors = bins.get(kind.name, {}), laws.get(kind.name, {})
         columns = {
             each.name: _column(each, own[each.name], rng) for each in synthesised(kind) if each.name in own
         }
+        if of_vectors:
+            from core.methods._shared.node_values.vectors import drawn
+
+            columns |= {
+                each.name: drawn(each, of_vectors[each.name], rng)
+                for each in vectors(kind)
+                if each.name in of_vectors
+            }
         if columns:
             table = nodes[kind.name]
             nodes[kind.name] = NodeTable(table.count, table.ids, {**table.attributes, **columns})
@@ -119,17 +151,17 @@ def _column(attribute: Any, bins: Any, rng: Rng) -> Any:
 
 def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
     """List what a row of each node type pays for the tables of its attributes, at least."""
-    from core.graphs.views.joined import EVERY, node_type_of
-    from core.methods._shared.frame.plan import divide
     from core.methods._shared.node_values.fit import TABLES, TABLES_OF_SEVERAL
-    from core.privacy.accounting.plan import PlannedRead, rows_of
 
-    rows, _ = value_share.granted(plan)
+    granted, _ = value_share.granted(plan, schema)
     reads: list[PlannedRead] = []
+    rows = {name: each.nano_epsilon for name, each in granted.items()}
     if schema.collection is not None and rows:  # which are read together
         rows = {EVERY: min(rows.values())}
     for name, nano_epsilon in rows.items():
         count = len(synthesised(node_type_of(schema, name)))
+        if not count:
+            continue
         tables = TABLES if count == 1 else TABLES_OF_SEVERAL
         costs = divide(nano_epsilon, *[tables / count] * count)[:-1]
         reads.append(PlannedRead(rows_of(name), "node_values", (min(costs),)))
@@ -145,27 +177,27 @@ def _labelled(
     params: Any,
     progress: Progress,
 ) -> LabelledModel:
-    import numpy as np
-
-    from core.methods._shared.frame.model import StoredCells
+    from core.methods._shared.frame.model import StoredCells, same_columns
     from core.methods._shared.node_values.fit import Meeting, Rows, labelled
-    from core.privacy.entropy import noise_generator
+    from core.methods._shared.node_values.vectors import paid_vectors
 
-    rows, edges = value_share.granted(plan)
-    rng, known = noise_generator(), mixing.ends(model)
+    rows, edges = value_share.granted(plan, graph.schema)
+    rng, known = entropy.noise_generator(), mixing.ends(model)
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     values: dict[tuple[str, int | None], Any] = {}
     if graph.schema.collection is not None:
         values, groups, shares = _of_graphs(known, graph, rows, edges, rng)
-        stored = StoredCells(method, graph.schema, counts, params, values)
-        return LabelledModel(mixing.mixed(model, groups, shares), stored)
+        stored = StoredCells(method, graph.schema, counts, params, same_columns(values))
+        return LabelledModel(mixing.mixed(model, groups, shares) if groups else model, stored)
     kinds, meetings = {}, {}
     for relation in value_share.mixed_along(graph.schema, tuple(edges)):
         between = None if relation.homogeneous else graph.mixing_between(relation.name)
         asked = known[relation.name], edges[relation.name], between
         meetings[relation.name] = Meeting(relation.source, relation.target, *asked)
-    for name, row_nano_epsilon in rows.items():
+    for name, granted in rows.items():
         kind = graph.schema.node_type(name)
+        if not synthesised(kind):
+            continue
         inside = [each for each, met in meetings.items() if met.source == met.target == name]
         alone = mixing.communities(model, inside[0]) if len(inside) == 1 else None
         kinds[name] = Rows(
@@ -173,22 +205,31 @@ def _labelled(
             tuple(each.name for each in synthesised(kind)),
             degrees_of(graph.schema, known, name, counts[name]),
             np.zeros(counts[name], np.int64) if alone is None else alone,
-            row_nano_epsilon,
+            granted.nano_epsilon,
         )
     progress("node attributes", 0, len(rows))
     found = labelled(kinds, meetings, rng)
     for name, rows_of_kind in kinds.items():
         for place, each in enumerate(rows_of_kind.names):
             values[name, place] = {"bins": found.values[name][each].astype(np.int32)}
+    for name, granted in rows.items():
+        first = None
+        if name in kinds:
+            attribute = kinds[name].names[0]
+            first = attribute, found.of_bin[name], found.values[name][attribute]
+        own = vectors(graph.schema.node_type(name))
+        laws = paid_vectors(graph.node_values(name), own, granted.vectors, first, counts[name])
+        place = len(synthesised(graph.schema.node_type(name)))
+        values |= {(name, place + k): law for k, law in enumerate(laws)}
     progress("node attributes", len(rows), len(rows))
-    stored = StoredCells(method, graph.schema, counts, params, values)
-    return LabelledModel(mixing.mixed(model, found.groups, found.blocks), stored)
+    stored = StoredCells(method, graph.schema, counts, params, same_columns(values))
+    return LabelledModel(mixing.mixed(model, found.groups, found.blocks) if kinds else model, stored)
 
 
 def _of_graphs(
     known: Mapping[str, Ends],
     graph: PrivateGraph,
-    rows: Mapping[str, int],
+    rows: Mapping[str, Granted],
     edges: Mapping[str, int],
     rng: Rng,
 ) -> tuple[dict[tuple[str, int | None], Any], dict[str, Any], dict[str, Any]]:
@@ -196,41 +237,47 @@ def _of_graphs(
 
     What pairs of groups gain over chance is the same in all graphs; how many ends a group has is each one's.
     """
-    import numpy as np
-
-    from core.graphs.views.joined import EVERY, node_type_of
     from core.methods._shared.node_values.blocks import shares_of_part
     from core.methods._shared.node_values.ends import Ends
     from core.methods._shared.node_values.fit import Meeting, Rows, labelled
+    from core.methods._shared.node_values.vectors import paid_vectors
 
-    graphs = tuple(each.name for each in graph.schema.edge_types if each.name in edges)
-    names = tuple(each.name for each in synthesised(node_type_of(graph.schema, EVERY)))
-    directed = all(known[each].target is not None for each in graphs)
-    source = np.concatenate([known[each].source for each in graphs])
-    target = np.concatenate([known[each].target for each in graphs]) if directed else None
-    ends = Ends(source, target)
-    nobody = np.zeros(len(source), np.int64)
-    of_rows = Rows(graph.node_values_together(graphs), names, ends.both, nobody, min(rows.values()))
-    met = Meeting(EVERY, EVERY, ends, min(edges.values()))
-    found = labelled({EVERY: of_rows}, {EVERY: met}, rng)
-    all_groups = found.groups[EVERY]
-    cuts = np.cumsum([graph.node_count(each) for each in graphs])[:-1]
-    groups = dict(zip(graphs, np.split(all_groups, cuts), strict=True))
-    shares = {
-        each: shares_of_part(found.blocks[EVERY], all_groups, ends, groups[each], known[each])
-        for each in graphs
-    }
+    graphs = tuple(each.name for each in graph.schema.edge_types if each.name in rows)
+    reads, granted = graph.node_values_together(graphs), next(iter(rows.values()))
+    kind, counts = node_type_of(graph.schema, EVERY), [graph.node_count(each) for each in graphs]
+    cuts, names = np.cumsum(counts)[:-1], tuple(each.name for each in synthesised(kind))
     values: dict[tuple[str, int | None], Any] = {}
-    for place, attribute in enumerate(names):
-        for each, bins in zip(graphs, np.split(found.values[EVERY][attribute], cuts), strict=True):
-            values[each, place] = {"bins": bins.astype(np.int32)}
+    groups: dict[str, Any] = {}
+    shares: dict[str, Any] = {}
+    first = None
+    if names:
+        directed = all(known[each].target is not None for each in graphs)
+        source = np.concatenate([known[each].source for each in graphs])
+        target = np.concatenate([known[each].target for each in graphs]) if directed else None
+        ends = Ends(source, target)
+        nobody = np.zeros(len(source), np.int64)
+        of_rows = Rows(reads, names, ends.both, nobody, granted.nano_epsilon)
+        met = Meeting(EVERY, EVERY, ends, min(edges.values()))
+        found = labelled({EVERY: of_rows}, {EVERY: met}, rng)
+        all_groups = found.groups[EVERY]
+        groups = dict(zip(graphs, np.split(all_groups, cuts), strict=True))
+        shares = {
+            each: shares_of_part(found.blocks[EVERY], all_groups, ends, groups[each], known[each])
+            for each in graphs
+        }
+        first = names[0], found.of_bin[EVERY], found.values[EVERY][names[0]]
+        for place, attribute in enumerate(names):
+            for each, bins in zip(graphs, np.split(found.values[EVERY][attribute], cuts), strict=True):
+                values[each, place] = {"bins": bins.astype(np.int32)}
+    laws = paid_vectors(reads, vectors(kind), granted.vectors, first, sum(counts))
+    for place, law in enumerate(laws, start=len(names)):
+        for each, bins in zip(graphs, np.split(law["bins"], cuts), strict=True):
+            values[each, place] = {"bins": bins, "shares": law["shares"]}
     return values, groups, shares
 
 
 def degrees_of(schema: GraphSchema, ends: Mapping[str, Ends], kind: str, count: int) -> np.ndarray:
     """Add up the paid degrees of a type's nodes over all relations at whose ends they are; float64 (n,)."""
-    import numpy as np
-
     found = np.zeros(count)
     for name, own in ends.items():
         relation = schema.edge_type(name)
