@@ -26,7 +26,6 @@ from core.methods.base import PublicFacts, no_progress
 from core.privacy import limits
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.mechanisms import randomised_response
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.settle import settle
@@ -197,12 +196,14 @@ def test_a_noisy_count_beyond_what_one_call_makes_is_not_refused(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """How many edges are told follows from noise, so that no plan could ask: fewer are made."""
+    from core.methods import tmf
     from core.methods._shared.flips import balanced
+    from core.privacy.accounting import flips
     from core.privacy.mechanisms import largest_slots
 
-    monkeypatch.setattr(randomised_response, "MAX_ADDITIONS", 8)
-    monkeypatch.setattr(randomised_response, "MOST_ABOUT", 7)
-    monkeypatch.setattr(balanced, "MOST_ABOUT", 7)
+    monkeypatch.setattr(flips, "MAX_ADDITIONS", 8)
+    for room in (flips, balanced, tmf):
+        monkeypatch.setattr(room, "MOST_ABOUT", 7)
     monkeypatch.setattr(largest_slots, "MAX_KEEP", 8)
     generator = registry.get(name)
     settled = planned(name, facts(generator, Unit.EDGE), {"form": "balanced"} if name == "edgerand" else {})

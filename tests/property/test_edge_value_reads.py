@@ -20,7 +20,7 @@ from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit, charged_together, edges_of_unit
-from tests.support.auditing import SOUND, caught, laplace_divergence
+from tests.support.auditing import SMALLER, SOUND, caught, laplace_divergence
 
 NANO = 10**9
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3), aggregate="max")
@@ -301,7 +301,7 @@ def test_scores_whose_sensitivity_is_claimed_for_one_end_are_caught(monkeypatch:
     monkeypatch.setattr(
         mechanisms, "discrete_laplace", lambda values, l1, epsilon: true(values, l1 // 2, epsilon)
     )
-    assert caught(audited, 1.0, 3000)
+    assert caught(audited, 1.0, 3000, SMALLER)
 
 
 def audited_records(runs: int, confidence: float) -> float:
@@ -327,7 +327,7 @@ def test_the_audited_epsilon_of_an_edge_of_several_records_holds():
 def test_a_slot_whose_records_count_as_one_is_caught(monkeypatch: pytest.MonkeyPatch):
     """The planted mistake: an edge's records are uncapped, and noise is for one."""
     monkeypatch.setattr("core.privacy.reads.edge_values.records_of_unit", edges_of_unit)
-    assert caught(audited_records, 1.0, 3000)
+    assert caught(audited_records, 1.0, 3000, SMALLER)
 
 
 @pytest.mark.parametrize("order", [2, 8])

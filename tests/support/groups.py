@@ -20,7 +20,7 @@ GROUPS = {
     DEFAULT: "what ships by default",
     "papers": "methods of papers, and what needs torch",
     "audits": "audits and comparisons of whole fits in their large form",
-    "faults": "whole stacks, and processes, servers and connections that are killed or stopped",
+    "faults": "whole stacks, long lives of databases, processes and servers that are killed or stopped",
 }
 FOLDERS = {
     "papers": "papers",

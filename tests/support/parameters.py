@@ -160,6 +160,7 @@ TRIED: Mapping[str, Table] = {
         "plain",
     )
     | {
+        "geometry": at("plain", None, "plane", groups=1, clustering_share=0.0, product_share=0.0),
         "attribute_share": VALUED,
         "node_attribute_share": [Tried("plain", 0.0, 0.2), Tried("labelled", 0.1, 0.4)],
     },
