@@ -40,7 +40,7 @@ def shown(found: Iterable[blocks.Block]) -> Markup:
 
 
 def _joined(parts: Iterable[Markup]) -> Markup:
-    return Markup("").join(parts)
+    return Markup("".join(parts))
 
 
 def _block(block: blocks.Block) -> Markup:
@@ -59,13 +59,13 @@ def _block(block: blocks.Block) -> Markup:
             return Markup('<dl class="facts">\n{}</dl>\n').format(told)
         case blocks.Table():
             return _table(block)
-        case blocks.Listing(_, lines):
+        case blocks.Listing(lines):
             return Markup("<pre>{}</pre>\n").format(lines)
-        case blocks.Pictures(figures, title, wide):
-            made = _joined(_macros().figure(figure) for figure in figures)
+        case blocks.Pictures(draw, title, wide):
+            made = _joined(_macros().figure(figure) for figure in draw())
             style = "figures two" if wide else "figures"
             head = Markup("<h3>{}</h3>\n").format(title) if title else Markup("")
-            return head + Markup('<div class="{}">{}</div>\n').format(style, made) if figures else made
+            return head + Markup('<div class="{}">{}</div>\n').format(style, made) if made else made
         case blocks.Drawn(svg, keys, style):
             legend = _joined(Markup('<span class="key {}">{}</span> ').format(*key) for key in keys)
             told = Markup('<p class="legend">{}</p>').format(legend) if keys else legend
@@ -78,10 +78,9 @@ def _block(block: blocks.Block) -> Markup:
             opened = Markup('<div class="{}" id="{}">' if name else '<div class="{}">')
             return opened.format(style, name) + body + Markup("</div>\n") if style else body
         case blocks.Fold(title, inner, opened_first):
-            start = Markup('<details class="keep relation"{}><summary>{}</summary>\n').format(
-                Markup(" open") if opened_first else "", _text(title)
-            )
-            return start + shown(inner) + Markup("</details>\n")
+            made = Markup('<details class="keep relation"{}><summary>{}</summary>\n{}</details>\n')
+            body = shown(inner)
+            return made.format(Markup(" open" * opened_first), _text(title), body) if body else body
 
 
 @lru_cache(maxsize=1)
