@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -117,21 +117,10 @@ def _table(found: blocks.Table) -> Markup:
     if not found.rows:
         return Markup("")
     numeric = [all(map(_numeric, column)) for column in zip(*found.rows, strict=True)]
-    head = _joined(
-        Markup('<th scope="col"{}>{}</th>').format(_num(each), column)
-        for column, each in zip(found.columns, numeric, strict=True)
-    )
-    body = _joined(
-        Markup("<tr>{}</tr>\n").format(
-            _joined(
-                Markup("<td{}>{}</td>" if place else '<th scope="row"{}>{}</th>').format(
-                    _num(each), _cell(cell)
-                )
-                for place, (cell, each) in enumerate(zip(row, numeric, strict=True))
-            )
-        )
-        for row in found.rows
-    )
+    styles = [_num(each) for each in numeric]
+    pairs = zip(styles, found.columns, strict=True)
+    head = Markup("".join(f'<th scope="col"{style}>{escape(column)}</th>' for style, column in pairs))
+    body = _joined(_row(row, styles) for row in found.rows)
     table = Markup(
         '<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>\n'
         "<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n"
@@ -148,6 +137,13 @@ def _numeric(cell: blocks.Cell) -> bool:
     if isinstance(cell, bool | blocks.Text):
         return False
     return not isinstance(cell, str) or NUMBER.match(cell) is not None
+
+
+def _row(row: Sequence[blocks.Cell], styles: Sequence[str]) -> Markup:
+    """Write a row; there are many, and all that is put together here is escaped."""
+    first, *rest = (f"{style}>{_cell(cell)}" for style, cell in zip(styles, row, strict=True))
+    cells = "".join(f"<td{each}</td>" for each in rest)
+    return Markup(f'<tr><th scope="row"{first}</th>{cells}</tr>\n')
 
 
 def _num(numeric: bool) -> Markup:
