@@ -13,12 +13,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from core.evaluation import catalogue, node_values, values
+from core.evaluation.attacks.learned import SCORERS
 from core.evaluation.attacks.membership import ATTACKS
-from core.evaluation.attacks.run import learned_scorers, link_attacks
+from core.evaluation.attacks.run import link_attacks
 from core.evaluation.metric import Metric
 from core.evaluation.tasks.run import TASKS
 from core.evaluation.view import UndirectedView
-from core.evaluation.whole.compare import WHOLE
+from core.evaluation.whole.compare import OVER_TIME, WHOLE
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import Method, Parameters, never
 from core.methods.registry import generators
@@ -93,7 +94,7 @@ def _metrics() -> str:
     """Every metric by family, then every attack on links, every task, and what the score reads."""
     families: dict[str, list[Metric]] = {}
     carried = (*values.SCALARS, *values.DISTANCES, *node_values.SCALARS, *node_values.DISTANCES)
-    for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *carried, *WHOLE):
+    for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *carried, *WHOLE, *OVER_TIME):
         families.setdefault(metric.family, []).append(metric)
     parts = [
         "# Metrics and attacks\n\nWhat a report measures, by family. A suite computes its own metrics and "
@@ -107,7 +108,7 @@ def _metrics() -> str:
             rows.append(f"| `{m.name}` | {m.suite} | {_cell(m.definition)} | {closer} |")
         parts.append(f"## {family.replace('_', ' ').capitalize()}\n\n" + "\n".join(rows))
     rows = ["| attack | suite | what the attacker knows and does |", "|---|---|---|"]
-    attacks = [attack.against_release for attack in link_attacks(_NO_LINKS, (), learned_scorers())]
+    attacks = [attack.against_release for attack in link_attacks(_NO_LINKS, (), SCORERS)]
     rows += [f"| `{a.name}` | {a.suite} | {_cell(a.knowledge)} |" for a in attacks]
     parts.append("## Attacks on links\n\n" + "\n".join(rows))
     rows = ["| attack | suite | what the attacker knows and does |", "|---|---|---|"]

@@ -11,15 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from core import ids
 from core.errors import InvalidInput, KindNotAllowed, NotAccepted
-from core.evaluation.metric import Suite
-from core.graphs.graph import Graph
 from core.graphs.schema import Derived, GraphSchema
 from core.ledger.amounts import check_delta, delta_cost, epsilon_cost
+from core.ledger.filters import delta_left
 from core.ledger.in_file import FileAccount, Held
 from core.ledger.kinds import Filter
 from core.methods import registry
@@ -30,7 +30,7 @@ from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.accounting.plan import ATTO, GuaranteeKind
 from core.privacy.units import Unit
-from core.publishing import bundle, checks
+from core.publishing import checks
 from core.publishing.release import run_release
 from core.publishing.settle import AskedMethod, Settled, settle, usual_delta
 from core.publishing.spec import Plain, ReleaseTask, Size
@@ -91,13 +91,13 @@ def plan_alone(
     )
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
-    renyi, most_atto = False, ATTO
+    renyi, most_atto, left_atto = False, ATTO, None
     if account is not None:
-        terms = account.book().terms
-        renyi = terms.filter == Filter.RENYI
-        most_atto = terms.delta_atto
+        book = account.book()
+        renyi = book.terms.filter == Filter.RENYI
+        most_atto, left_atto = book.terms.delta_atto, partial(delta_left, book.terms, book.balances)
     if asked.delta is None:
-        delta_atto = usual_delta(schema, asked.unit, edge_types, nodes, most_atto)
+        delta_atto = usual_delta(schema, asked.unit, edge_types, nodes, most_atto, left_atto)
     else:
         delta_atto = delta_cost(asked.delta)
         check_delta(delta_atto, most_atto)
@@ -225,24 +225,3 @@ def digests(out: Path) -> dict[str, str]:
     """Read the SHA-256 of every file of the bundle that is released, by name."""
     entries = json.loads((out / "manifest.json").read_bytes())
     return {each["name"]: each["sha256"] for each in entries if each["role"] != "private"}
-
-
-def compared(original: Graph, out: Path, suite: Suite, progress: Progress) -> list[dict[str, Any]]:
-    """Compare the bundle in ``out`` with its original, which must be public: a row for each metric of each
-    relation, its mean over snapshots.
-    """
-    from core.evaluation.suite import compare
-
-    synthetic = bundle.read_aligned(out / "release", out / "private" / "alignment.parquet")
-    rows = []
-    for relation in compare(original, synthetic, suite, progress)["edge_types"]:
-        means = relation["means"]
-        for name, found in means["scalars"].items():
-            told = {"original": found["original"], "synthetic": found["synthetic"]}
-            rows.append(
-                {"edge_type": relation["name"], "metric": name, **told, "error": found["relative_error"]}
-            )
-        for name, distance in means["distances"].items():
-            told = {"original": None, "synthetic": None}
-            rows.append({"edge_type": relation["name"], "metric": name, **told, "error": distance})
-    return rows

@@ -58,6 +58,9 @@ def _mean_degree(relation: EdgeTypeStatistics) -> float | None:
     return math.fsum(means) / len(means) if means else None
 
 
+PROJECTED = frozenset({"value_histogram", "record_histogram"})
+OF_A_PERSON = ", of no person more than a threshold, chosen where its noise and its cut are least together"
+"""Beside the quantity of PROJECTED under unit node: the cut is no noise, and follows from paid figures."""
 QUANTITIES: Mapping[str, _Quantity] = {
     "edge_count": _Quantity("edges", lambda relation: 1, lambda relation: relation.means.get("edges")),
     "degrees": _Quantity("edges at a node", _ends, _mean_degree),
@@ -173,6 +176,13 @@ def planned(
         _line(schema, name, [scales], cells, None)
         for name, (scales, cells) in planned_noise(unit, schema, plan, asked).items()
     ]
+    if unit is Unit.NODE:  # which a projection reads: what it cuts off is no noise
+        lines = [
+            each.model_copy(update={"quantity": f"{each.quantity}{OF_A_PERSON}"})
+            if each.query in PROJECTED
+            else each
+            for each in lines
+        ]
     if plan.kind is not GuaranteeKind.NONE:
         lines += [
             _of_persons(each, each.deviation)

@@ -9,9 +9,9 @@ anonymous: number 17 of a release is nobody in particular.
    Busy persons are few, and noise in a bin of a thousand edges each would outweigh everybody: where no bin
    stands out of the noise any more, a power law with an end is fitted.
 2. What things have, over all steps and in each: persons' vectors are clipped to the length that a person of D
-   edges has, so that one with d > D edges counts for the root of D d. D is the ``clip_quantile`` of the noisy
-   degrees. The law of the things' degrees is deconvolved; its quantiles go to the things in their noisy
-   order.
+   edges has, so that one with d > D edges counts for the root of D d. D is a quantile of the noisy
+   degrees, .6 and without a delta .25. The law of the things' degrees is deconvolved; its quantiles go to the
+   things in their noisy order.
 3. What kinds of things persons prefer: second moments of persons' profiles over what is public of the things
    (columns, public relations), and over single things: those that have the most edges by 2, as many as are
    worth the noise of one more at so many persons and that much noise. Directions in which the moments exceed
@@ -55,19 +55,20 @@ from typing import TYPE_CHECKING
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.values.share import FIELD, carrying, why_idle
+from core.methods._shared.values.stage import ValuedModel, with_values
 from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
 from core.methods.profiles.budget import idle_of, noises, of_values, planned, planned_reads
 from core.methods.profiles.params import ProfilesParams
 from core.methods.room import FEWER
-from core.privacy import limits
+from core.privacy import entropy, limits
 from core.privacy.accounting.plan import CellKey, GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.queries import Shape
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.methods._shared.values.stage import ValuedModel
     from core.methods.profiles.model import ProfilesModel
     from core.privacy.session.private_graph import PrivateGraph
 
@@ -130,10 +131,8 @@ def fit_graph(
     from core.methods._shared.frame.model import same_columns
     from core.methods.profiles.fit import Relation
     from core.methods.profiles.model import ProfilesModel, frame_of
-    from core.privacy.entropy import noise_generator
-    from core.privacy.queries import Shape
 
-    reads, noise, rng = graph.people_and_things(), noises(plan), noise_generator()
+    reads, noise, rng = graph.people_and_things(), noises(plan), entropy.noise_generator()
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     names = list(dict.fromkeys(purpose.split(" of ", 1)[1] for purpose in noise))
     cells: dict[CellKey, Columns] = {}
@@ -158,7 +157,6 @@ def fit_graph(
 
 def load(folder: Path) -> ProfilesModel | ValuedModel:
     """Read the model that its ``save`` wrote."""
-    from core.methods._shared.values.stage import with_values
     from core.methods.profiles.model import load
 
     model: ProfilesModel = load(folder, NAME)

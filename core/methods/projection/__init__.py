@@ -62,6 +62,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of, require_parts
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
+from core.methods._shared.values.stage import ValuedModel, with_values
 from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
 from core.methods.projection.params import (
     HISTOGRAM,
@@ -78,7 +79,6 @@ from core.privacy.reads.public_groups import group_attribute
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.methods._shared.values.stage import ValuedModel
     from core.methods.projection.model import PeopleModel
     from core.privacy.session.private_graph import PrivateGraph
 
@@ -180,7 +180,6 @@ def fit_graph(
 
 def load(folder: Path) -> PeopleModel | ValuedModel:
     """Read the model that its ``save`` wrote."""
-    from core.methods._shared.values.stage import with_values
     from core.methods.projection.model import load
 
     return with_values(load(folder, NAME), folder, NAME, ProjectionParams)
@@ -208,15 +207,13 @@ def _idle(params: ProjectionParams, relation: EdgeType, steps: int) -> Iterable[
     if not relation.temporal or steps == 1:
         yield Idle(("step_share",), "the relation has one step; periods are read of timed ones")
     if not plain(relation):
-        names = "groups", "group_share", "triangle_share", "proposals"
+        names = "groups", "group_share", "triangle_share"
         yield Idle(names, "groups and triangles are read of undirected relations without time alone")
 
 
 def _idle_among_plain(params: ProjectionParams, grouped: bool) -> Iterable[Idle]:
     if not grouped:
         yield Idle(("group_share",), "there are no groups; a public attribute named by groups makes some")
-    if not params.triangle_share:
-        yield Idle(("proposals",), "nothing is rewired; a triangle_share above 0 asks for it")
 
 
 GENERATOR = Method(

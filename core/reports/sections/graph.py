@@ -112,9 +112,10 @@ def _graph(
     yield Pictures(partial(figures.drawing_figures, statistics, comparison), wide=True)
     yield from counts(statistics)
     kinds = statistics.edge_types
-    if comparison is not None:
-        draw = partial(figures.whole_figures, "whole", comparison.whole, metrics)
-        yield Pictures(draw, "All relations together")
+    whole = None if comparison is None else comparison.whole
+    yield Pictures(partial(figures.whole_figures, "whole", whole, metrics), "All relations together")
+    lasting = partial(figures.lasting_figures, "lasting", statistics, whole, metrics)
+    yield Pictures(lasting, "From step to step")
     for index, each in enumerate(relations[:MAX_CHARTED]):
         of = (f"relation-{index}", each.public, each.compared, metrics, each.paid)
         pictures = Pictures(partial(figures.relation_figures, *of))
@@ -194,6 +195,8 @@ def _metrics(
         if comparison.whole is not None:
             blocks = list(_whole(comparison.whole, metrics))
             yield Fold(Text("All relations as one graph"), blocks, open=True)
+    if lasting := list(_over_time(public.statistics, comparison, metrics)):
+        yield Fold(Text("From step to step", "protected relations with time"), lasting, open=True)
     folds = [
         Fold(each.title, list(_relation(each, metrics)), open=index < OPEN_METRICS)
         for index, each in enumerate(relations)
@@ -201,6 +204,17 @@ def _metrics(
     yield from folds[:MAX_CHARTED]
     if rest := folds[MAX_CHARTED:]:
         yield Fold(Text(f"{len(rest)} more relations"), rest)
+
+
+def _over_time(
+    statistics: PublicStatistics, comparison: Comparison | None, metrics: Metrics
+) -> Iterator[Block]:
+    whole = None if comparison is None else comparison.whole
+    if whole is not None and whole.over_time is not None:
+        yield from compared(whole.over_time.means, metrics, "From step to step")
+    elif statistics.over_time is not None:
+        rows = [(named(metrics, name), value) for name, value in statistics.over_time.means.items()]
+        yield Table("From step to step", ("Metric", "Synthetic"), rows, most=99)
 
 
 def _relation(relation: Relation, metrics: Metrics) -> Iterator[Block]:
