@@ -21,7 +21,7 @@ from api.http import bodies, conditional, streaming
 from api.http.auth import Guarded
 from api.http.conditional import PAGE_POLICY
 from api.http.negotiation import preferred
-from api.show import openapi, stream_markdown
+from api.show import openapi, stream_pages
 from core import errors
 from core.workflows.streams import lifecycle as streams
 from core.workflows.streams import queries as stream_queries
@@ -405,12 +405,12 @@ def _shown(request: Request, found: Snapshot) -> Snapshot:
 
 
 def _page(request: Request, report: StreamReport, headers: dict[str, str] | None = None) -> Response:
-    from api.show.stream_html import render  # templates are compiled for those who ask for a page
-
     policy = {"Content-Security-Policy": PAGE_POLICY, **(headers or {})}
-    return conditional.tagged_bytes(request, render(report).encode(), f"{HTML}; charset=utf-8", policy)
+    return conditional.tagged_bytes(
+        request, stream_pages.render(report).encode(), f"{HTML}; charset=utf-8", policy
+    )
 
 
 def _markdown(request: Request, report: StreamReport, headers: dict[str, str] | None = None) -> Response:
-    text = stream_markdown.markdown(report)
+    text = stream_pages.markdown(report)
     return conditional.tagged_bytes(request, text.encode(), f"{MARKDOWN}; charset=utf-8", headers)

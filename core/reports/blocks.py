@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -106,17 +106,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Listing:
-    """A command, to be copied."""
+    """A command, to be copied, over a few lines."""
 
     command: str
-    lines: str
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """Figures side by side: for eyes only, as their numbers stand in tables or in the JSON."""
+    """Figures side by side, drawn once a form has pictures; their numbers stand in tables or in the JSON."""
 
-    figures: Sequence[Figure]
+    draw: Callable[[], Sequence[Figure]]
     title: str = ""
     wide: bool = False
 
@@ -176,3 +175,9 @@ class Section:
     def heading(self) -> str:
         """The title, which says whom it is for."""
         return f"{self.title} (curators only)" if self.curators else self.title
+
+
+def cut(shown: int, every: int, what: str) -> list[Block]:
+    """Say that only some are shown; nothing where all are."""
+    text = f"{shown} of {every} {what}; the report's JSON holds all."
+    return [Paragraph(text, style="small")] if every > shown else []

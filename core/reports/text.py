@@ -15,7 +15,10 @@ _AUTOLINK = re.compile(r"://|www\.", re.IGNORECASE)
 
 def plain(text: object) -> str:
     """Put the text on one line: control characters, line breaks and half surrogates are spaces."""
-    return " ".join("".join(" " if _breaks(c) else c for c in str(text)).split())
+    shown = str(text)
+    if not shown.isprintable():
+        shown = "".join(" " if _breaks(c) else c for c in shown)
+    return " ".join(shown.split())
 
 
 def _breaks(character: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -40,7 +40,7 @@ def shown(found: Iterable[blocks.Block]) -> Markup:
 
 
 def _joined(parts: Iterable[Markup]) -> Markup:
-    return Markup("").join(parts)
+    return Markup("".join(parts))
 
 
 def _block(block: blocks.Block) -> Markup:
@@ -59,13 +59,13 @@ def _block(block: blocks.Block) -> Markup:
             return Markup('<dl class="facts">\n{}</dl>\n').format(told)
         case blocks.Table():
             return _table(block)
-        case blocks.Listing(_, lines):
+        case blocks.Listing(lines):
             return Markup("<pre>{}</pre>\n").format(lines)
-        case blocks.Pictures(figures, title, wide):
-            made = _joined(_macros().figure(figure) for figure in figures)
+        case blocks.Pictures(draw, title, wide):
+            made = _joined(_macros().figure(figure) for figure in draw())
             style = "figures two" if wide else "figures"
             head = Markup("<h3>{}</h3>\n").format(title) if title else Markup("")
-            return head + Markup('<div class="{}">{}</div>\n').format(style, made) if figures else made
+            return head + Markup('<div class="{}">{}</div>\n').format(style, made) if made else made
         case blocks.Drawn(svg, keys, style):
             legend = _joined(Markup('<span class="key {}">{}</span> ').format(*key) for key in keys)
             told = Markup('<p class="legend">{}</p>').format(legend) if keys else legend
@@ -78,10 +78,9 @@ def _block(block: blocks.Block) -> Markup:
             opened = Markup('<div class="{}" id="{}">' if name else '<div class="{}">')
             return opened.format(style, name) + body + Markup("</div>\n") if style else body
         case blocks.Fold(title, inner, opened_first):
-            start = Markup('<details class="keep relation"{}><summary>{}</summary>\n').format(
-                Markup(" open") if opened_first else "", _text(title)
-            )
-            return start + shown(inner) + Markup("</details>\n")
+            made = Markup('<details class="keep relation"{}><summary>{}</summary>\n{}</details>\n')
+            body = shown(inner)
+            return made.format(Markup(" open" * opened_first), _text(title), body) if body else body
 
 
 @lru_cache(maxsize=1)
@@ -118,21 +117,10 @@ def _table(found: blocks.Table) -> Markup:
     if not found.rows:
         return Markup("")
     numeric = [all(map(_numeric, column)) for column in zip(*found.rows, strict=True)]
-    head = _joined(
-        Markup('<th scope="col"{}>{}</th>').format(_num(each), column)
-        for column, each in zip(found.columns, numeric, strict=True)
-    )
-    body = _joined(
-        Markup("<tr>{}</tr>\n").format(
-            _joined(
-                Markup("<td{}>{}</td>" if place else '<th scope="row"{}>{}</th>').format(
-                    _num(each), _cell(cell)
-                )
-                for place, (cell, each) in enumerate(zip(row, numeric, strict=True))
-            )
-        )
-        for row in found.rows
-    )
+    styles = [_num(each) for each in numeric]
+    pairs = zip(styles, found.columns, strict=True)
+    head = Markup("".join(f'<th scope="col"{style}>{escape(column)}</th>' for style, column in pairs))
+    body = _joined(_row(row, styles) for row in found.rows)
     table = Markup(
         '<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>\n'
         "<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n"
@@ -149,6 +137,13 @@ def _numeric(cell: blocks.Cell) -> bool:
     if isinstance(cell, bool | blocks.Text):
         return False
     return not isinstance(cell, str) or NUMBER.match(cell) is not None
+
+
+def _row(row: Sequence[blocks.Cell], styles: Sequence[str]) -> Markup:
+    """Write a row; there are many, and all that is put together here is escaped."""
+    first, *rest = (f"{style}>{_cell(cell)}" for style, cell in zip(styles, row, strict=True))
+    cells = "".join(f"<td{each}</td>" for each in rest)
+    return Markup(f'<tr><th scope="row"{first}</th>{cells}</tr>\n')
 
 
 def _num(numeric: bool) -> Markup:

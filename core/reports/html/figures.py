@@ -205,11 +205,11 @@ def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None)
     return figures
 
 
-def attack_figure(inference: Sequence[Attack]) -> Figure | None:
+def attack_figures(inference: Sequence[Attack]) -> list[Figure]:
     """Draw the AUC of every attack on the release, with its interval, beside the same on the original."""
     run = [attack for attack in inference if attack.published is not None]
     if not run:
-        return None
+        return []
     run.sort(key=lambda attack: -abs(attack.published.auc.value - 0.5) if attack.published else 0.0)
     lines = [
         (" · ".join(filter(None, (attack.title, attack.edge_type))), _scores(attack))
@@ -221,7 +221,7 @@ def attack_figure(inference: Sequence[Attack]) -> Figure | None:
     )
     if len(run) > len(lines):
         text += f" The {len(lines)} farthest from guessing of {len(run)}."
-    return charts.dots("attacks", "Attacks: AUC with 95 % interval", text, lines, 0.5)
+    return [charts.dots("attacks", "Attacks: AUC with 95 % interval", text, lines, 0.5)]
 
 
 def _scores(attack: Attack) -> list[Dot]:
@@ -233,7 +233,7 @@ def _scores(attack: Attack) -> list[Dot]:
     ]
 
 
-def task_figure(tasks: Sequence[Task]) -> Figure | None:
+def task_figures(tasks: Sequence[Task]) -> list[Figure]:
     """Draw what a model learns from either graph, beside guessing; all tested on the original."""
     lines = []
     for task in tasks[:MAX_LINES]:
@@ -246,9 +246,9 @@ def task_figure(tasks: Sequence[Task]) -> Figure | None:
         if task.not_run is None and values:
             lines.append((f"{task.title} · {task.subject}", values))
     if not lines:
-        return None
+        return []
     text = (
         "A model trained on the original (circle), trained on the release (square), and guessing (diamond); "
         "tested on the original."
     )
-    return charts.dots("tasks", "Learning from the release", text, lines)
+    return [charts.dots("tasks", "Learning from the release", text, lines)]

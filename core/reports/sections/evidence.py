@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from core.reports.blocks import (
     Block,
@@ -16,6 +17,7 @@ from core.reports.blocks import (
     Table,
     Terms,
     Text,
+    cut,
 )
 from core.reports.evidence import (
     Attack,
@@ -82,8 +84,7 @@ def _attacks(found: Attacks) -> Iterator[Block]:
     )
     shown = found.inference[:MAX_ATTACKS]
     if shown:
-        figure = figures.attack_figure(found.inference)
-        yield Group([Pictures([] if figure is None else [figure]), _known(shown)], "columns")
+        yield Group([Pictures(partial(figures.attack_figures, found.inference)), _known(shown)], "columns")
     run = [attack for attack in shown if attack.not_run is None]
     bounded = ("AUC at most",) * any(attack.bound is not None for attack in run)
     columns = ("Attack", "Targets", "AUC, release", *bounded, "AUC, original")
@@ -104,8 +105,7 @@ def _attacks(found: Attacks) -> Iterator[Block]:
             style="small",
         )
     yield _missing(shown)
-    if (every := len(found.inference)) > len(shown):
-        yield Paragraph(f"{len(shown)} of {every} attacks; the report's JSON holds all.", style="small")
+    yield from cut(len(shown), len(found.inference), "attacks")
     if found.degree_signature is not None:
         yield from _signature(found.degree_signature)
 
@@ -138,9 +138,7 @@ def _signature(found: DegreeSignature) -> Iterator[Block]:
         for kind, value in list(found.per_type.items())[:MAX_TYPES_SHOWN]
     ]
     yield Table("Degree signature", ("The attacker knows", "Release", "Original"), rows)
-    if (every := len(found.per_type)) > MAX_TYPES_SHOWN:
-        text = f"{MAX_TYPES_SHOWN} of {every} node types; the report's JSON holds all."
-        yield Paragraph(text, style="small")
+    yield from cut(MAX_TYPES_SHOWN, len(found.per_type), "node types")
 
 
 def _sensitive(found: SensitiveAttacks) -> Iterator[Block]:
@@ -162,7 +160,7 @@ def _sensitive(found: SensitiveAttacks) -> Iterator[Block]:
     yield _missing(found.attacks)
     if found.training is not None:
         yield Items(found.training.notes, "How the defence was learned:")
-        yield Pictures(figures.training_figures(found.training))
+        yield Pictures(partial(figures.training_figures, found.training))
 
 
 def _tasks(part: CuratorPart) -> Iterator[Block]:
@@ -173,10 +171,9 @@ def _tasks(part: CuratorPart) -> Iterator[Block]:
         "A model is trained on the original or on the release, and tested on the original: what the release "
         "is worth to an analyst."
     )
-    figure = figures.task_figure(part.tasks)
     terms = {Text(each.title): each.definition for each in part.tasks}
     explained = Group([Terms([*terms.items()])], title="What each task is")
-    yield Group([Pictures([] if figure is None else [figure]), explained], "columns")
+    yield Group([Pictures(partial(figures.task_figures, part.tasks)), explained], "columns")
     yield Table(
         "Tasks",
         ("Task", "Measure", "Trained on original", "Trained on release", "Guessing", "Repetitions"),

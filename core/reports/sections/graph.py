@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from core.reports.blocks import (
     Block,
@@ -17,6 +18,7 @@ from core.reports.blocks import (
     Section,
     Table,
     Text,
+    cut,
 )
 from core.reports.carried import Carried
 from core.reports.comparison import ComparedRow, Comparison, EdgeTypeComparison, WholeComparison
@@ -26,7 +28,6 @@ from core.reports.html.carried import carried_figures
 from core.reports.model import PublicPart
 from core.reports.statistics import EdgeTypeStatistics, MetricInfo, PublicStatistics
 from core.reports.totals import Total
-from graphveil.pages.figure import Figure
 from graphveil.pages.numbers import ends, plain
 
 # A page is for reading: what exceeds these numbers stands in the report's JSON only, and the page says so.
@@ -39,12 +40,12 @@ Metrics = Mapping[str, MetricInfo]
 
 @dataclass(frozen=True)
 class Relation:
-    """One relation with its comparison, where there is one, its figures, and what was paid for of it."""
+    """One relation with its comparison, where there is one, and what was paid for of it."""
 
     public: EdgeTypeStatistics
     compared: EdgeTypeComparison | None
-    figures: Sequence[Figure]
     totals: Mapping[str, Total]
+    paid: Mapping[int, Total]
 
     @property
     def title(self) -> Text:
@@ -57,7 +58,7 @@ class Relation:
 def graph_sections(public: PublicPart, curator: CuratorPart | None, metrics: Metrics) -> Iterator[Section]:
     """Describe the synthetic graph, then its metrics, and how its model was trained."""
     comparison = None if curator is None else curator.comparison
-    relations = _relations(public, comparison, metrics)
+    relations = _relations(public, comparison)
     compares, of = comparison is not None, (public, comparison, relations, metrics)
     yield Section("utility", "The synthetic graph", list(_graph(*of)), compares)
     yield Section("metrics", "Metrics", list(_metrics(*of)), compares)
@@ -74,13 +75,13 @@ def graph_sections(public: PublicPart, curator: CuratorPart | None, metrics: Met
             for each in training.curves
             if each.values
         ]
-        blocks += [Items(training.notes), Pictures(figures.training_figures(training))]
+        blocks += [Items(training.notes), Pictures(partial(figures.training_figures, training))]
         blocks.append(Table("Curves", ("Curve", "Points", "First", "Last"), rows))
         yield Section("training", "Training", blocks)
 
 
-def _relations(public: PublicPart, comparison: Comparison | None, metrics: Metrics) -> list[Relation]:
-    """Order the relations by number of edges, protected ones first; the first ones get figures."""
+def _relations(public: PublicPart, comparison: Comparison | None) -> list[Relation]:
+    """Order the relations by number of edges, protected ones first."""
     compared = {} if comparison is None else {found.name: found for found in comparison.edge_types}
     means: dict[str, dict[str, Total]] = {}
     steps: dict[str, dict[int, Total]] = {}
@@ -90,13 +91,10 @@ def _relations(public: PublicPart, comparison: Comparison | None, metrics: Metri
         elif total.metric == "edges":
             steps.setdefault(total.edge_type, {})[total.step] = total
     ordered = sorted(public.statistics.edge_types, key=lambda relation: (relation.copied, -relation.edges))
-    found = []
-    for index, each in enumerate(ordered):
-        beside, paid = compared.get(each.name), steps.get(each.name, {})
-        drawn = index < MAX_CHARTED
-        shown = figures.relation_figures(f"relation-{index}", each, beside, metrics, paid) if drawn else []
-        found.append(Relation(each, beside, shown, means.get(each.name, {})))
-    return found
+    return [
+        Relation(each, compared.get(each.name), means.get(each.name, {}), steps.get(each.name, {}))
+        for each in ordered
+    ]
 
 
 def _graph(
@@ -111,16 +109,17 @@ def _graph(
         )
     else:
         yield Paragraph(f"The synthetic graph beside the original{means}.")
-    yield Pictures(figures.drawing_figures(statistics, comparison), wide=True)
+    yield Pictures(partial(figures.drawing_figures, statistics, comparison), wide=True)
     yield from counts(statistics)
     kinds = statistics.edge_types
-    if comparison is not None and (whole := figures.whole_figures("whole", comparison.whole, metrics)):
-        yield Pictures(whole, "All relations together")
-    beside = None if comparison is None else comparison.whole
-    if lasting := figures.lasting_figures("lasting", statistics, beside, metrics):
-        yield Pictures(lasting, "From step to step")
-    for index, relation in enumerate(each for each in relations if each.figures):
-        yield Fold(relation.title, [Pictures(relation.figures)], open=index < OPEN_FIGURES)
+    whole = None if comparison is None else comparison.whole
+    yield Pictures(partial(figures.whole_figures, "whole", whole, metrics), "All relations together")
+    lasting = partial(figures.lasting_figures, "lasting", statistics, whole, metrics)
+    yield Pictures(lasting, "From step to step")
+    for index, each in enumerate(relations[:MAX_CHARTED]):
+        of = (f"relation-{index}", each.public, each.compared, metrics, each.paid)
+        pictures = Pictures(partial(figures.relation_figures, *of))
+        yield Fold(each.title, [pictures], open=index < OPEN_FIGURES)
     if rest := max(0, len(relations) - MAX_CHARTED):
         yield Paragraph(f"{rest} more relations have no figures here; their metrics follow.")
     yield Table(
@@ -158,9 +157,7 @@ def _every_carried(carried: Sequence[Carried]) -> Iterator[Block]:
     yield Paragraph(f"Synthetic values, counted in the released files{near if paid else ''}.")
     for index, found in enumerate(carried[:MAX_CARRIED_SHOWN]):
         yield from _carried(f"carried-{index}", found)
-    if len(carried) > MAX_CARRIED_SHOWN:
-        text = f"{MAX_CARRIED_SHOWN} of {len(carried)} attributes; the report's JSON holds all."
-        yield Paragraph(text, style="small")
+    yield from cut(MAX_CARRIED_SHOWN, len(carried), "attributes")
 
 
 def _carried(uid: str, found: Carried) -> Iterator[Block]:
@@ -170,13 +167,10 @@ def _carried(uid: str, found: Carried) -> Iterator[Block]:
     shown = rows[:MAX_BINS_SHOWN]
     near = () if found.within is None else (f"Paid for, within {found.within} of the truth (95 %)",)
     yield Paragraph(f"{found.attribute} of {found.what}, {found.of}", style="heading")
-    yield Pictures(carried_figures(uid, found))
+    yield Pictures(partial(carried_figures, uid, found))
     columns = ("Value", "Release", *near)
     yield Table(found.attribute, columns, [row[: len(columns)] for row in shown], most=0)
-    if len(found.bins) > len(shown):
-        yield Paragraph(
-            f"The most frequent {len(shown)} of {len(found.bins) + found.left_out} bins.", style="small"
-        )
+    yield from cut(len(shown), len(found.bins) + found.left_out, "bins, the most frequent")
 
 
 def _metrics(

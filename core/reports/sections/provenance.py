@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.reports.blocks import Block, Fold, Listing, Paragraph, Section, Size, Table, Terms, Text
+from core.reports.blocks import Block, Fold, Listing, Paragraph, Section, Size, Table, Terms, Text, cut
 from core.reports.html import wording
 from core.reports.model import Provenance, PublicPart, PurposeSummary, TranscriptSummary
-from core.reports.reproduction import again, command
+from core.reports.reproduction import again
 from core.reports.statistics import MetricInfo
 from graphveil.pages.numbers import nano, plain
 
@@ -26,7 +26,7 @@ def provenance_sections(public: PublicPart, metrics: Mapping[str, MetricInfo]) -
     yield Section("parameters", "Parameters", [table] if rows else [Paragraph("The method takes none.")])
     yield Section("provenance", "Provenance", list(_provenance(public.provenance)))
     blocks: list[Block] = [
-        Listing(command(public), wording.command_lines(public)),
+        Listing(wording.command_lines(public)),
         Paragraph(again(public), code=True),
     ]
     yield Section("again", "Ask for it again", blocks)
@@ -72,9 +72,7 @@ def _transcript(found: TranscriptSummary) -> Iterator[Block]:
         "snapshots are different edges, so these rows do not add up to the guarantee."
     )
     yield reads(found.by_purpose[:MAX_TRANSCRIPT_ROWS])
-    if (every := len(found.by_purpose)) > MAX_TRANSCRIPT_ROWS:
-        text = f"{MAX_TRANSCRIPT_ROWS} of {every} rows; the report's JSON holds all."
-        yield Paragraph(text, style="small")
+    yield from cut(MAX_TRANSCRIPT_ROWS, len(found.by_purpose), "rows")
 
 
 def _provenance(found: Provenance) -> Iterator[Block]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.show.stream_html import render
-from api.show.stream_sections import OPEN_ROWS
+from api.show.stream_pages import OPEN_ROWS, render
 from graphveil.models.streams import StreamReport
 
 HOSTILE = "<script>alert(1)</script>"

@@ -1,9 +1,10 @@
-"""The sections of a stream's report: the promise and the fullest window first, then each step."""
+"""A stream's report, as HTML and as Markdown: the promise and the fullest window first, then each step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 
 from core.reports.blocks import (
     Block,
@@ -19,12 +20,40 @@ from core.reports.blocks import (
     Text,
 )
 from core.reports.html import charts, wording
+from core.reports.html.render import page
+from core.reports.markdown import written
+from core.reports.text import escape
 from graphveil.models.streams import StreamReport, StreamRow
 from graphveil.pages.figure import Figure
 from graphveil.pages.numbers import at_most, percent_text, plain
 
 Figures = Mapping[str, float | None] | None
 OPEN_ROWS = 12
+CURATOR_BANNER = (
+    "> **Curator edition: confidential.** The comparison is a function of the private snapshots. No budget "
+    "was paid for it: it stays with the dataset's curators."
+)
+PUBLIC_BANNER = (
+    "> **Public edition.** Nothing here reads the original snapshots beyond the operations that were paid "
+    "for."
+)
+
+
+def render(report: StreamReport) -> str:
+    """One self-contained HTML document: no script, nothing fetched from anywhere. Deterministic."""
+    content = {"report": report, "curator": _compared(report), "sections": list(sections_of(report))}
+    return page("stream.html", content)
+
+
+def markdown(report: StreamReport) -> str:
+    """One page of the report as GitHub-flavoured Markdown, with a line feed at its end. Deterministic."""
+    lines = [f"# Stream report: {escape(report.dataset_name)}, by {escape(report.method)}", ""]
+    lines += [CURATOR_BANNER if _compared(report) else PUBLIC_BANNER, "", *written(sections_of(report))]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _compared(report: StreamReport) -> bool:
+    return any(row.comparison is not None for row in report.rows)
 
 
 def sections_of(report: StreamReport) -> Iterator[Section]:
@@ -80,7 +109,7 @@ def _costs(report: StreamReport) -> Iterator[Block]:
         (row, {"epsilon of the window that ends here": float(Decimal(row.window_epsilon))})
         for row in report.rows
     ]
-    yield Pictures(_figures("cost", costs, {}))
+    yield Pictures(partial(_figures, "cost", costs, {}))
     columns = ("Step", "State", "Epsilon", "Window ending here", "From", "To", "Job")
     rows = [
         (
@@ -117,7 +146,7 @@ def _measured(
     meanings = [
         (Text(name.replace("_", " ")), report.metrics[name]) for name in names if name in report.metrics
     ]
-    drawn = Pictures(_figures(uid, rows, report.metrics))
+    drawn = Pictures(partial(_figures, uid, rows, report.metrics))
     blocks: list[Block] = [
         Paragraph(lead),
         drawn,
