@@ -12,6 +12,7 @@ from core.evaluation import catalogue, steps, suite
 from core.evaluation.metric import Suite, of_suite
 from core.evaluation.utility import eigenvector
 from core.evaluation.view import UndirectedView
+from core.evaluation.whole.definitions import LASTING
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 
@@ -93,7 +94,7 @@ def test_statistics_are_json_and_name_every_scalar_and_type():
     graph = temporal(np.random.default_rng(1))
     found = suite.public_statistics(graph)
     names = [metric.name for metric in of_suite(catalogue.SCALARS, Suite.QUICK)]
-    assert list(found["metrics"]) == names
+    assert list(found["metrics"]) == [*names, *(metric.name for metric in LASTING)]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert [t["name"] for t in found["edge_types"]] == ["talks", "joins", "near"]
     assert [len(t["rows"]) for t in found["edge_types"]] == [3, 1, 1]
@@ -119,7 +120,9 @@ def test_a_graph_compared_with_itself_differs_in_nothing():
         for row_ in [*kind["rows"], kind["means"], found["overall"]]:
             errors = [e[k] for e in row_["scalars"].values() for k in ("absolute_error", "relative_error")]
             assert {error for error in errors if error is not None} == {0.0}
-            for name, distance in row_["distances"].items():
+            defined = {name: each for name, each in row_["distances"].items() if each is not None}
+            assert len(row_["distances"]) - len(defined) <= 1  # no triangle between two node types
+            for name, distance in defined.items():
                 better = found["metrics"][name]["better"]
                 assert distance == pytest.approx(1.0 if better == "higher" else 0.0), name
 
