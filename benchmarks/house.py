@@ -2,10 +2,10 @@
 
     python -m benchmarks.house
 
-Code is what is neither blank, comment nor docstring. The way of POST /jobs is read from the text: from `submit`
-of `api/routes/jobs.py` each call of a function that imports or definitions of its module name is followed, once.
-A room is a module; a move is a call from one room into another. What FastAPI resolves before, and calls of
-members, are not seen.
+Code is what is neither blank, comment nor docstring. The way of POST /jobs is read from the text: from
+`submit` of `api/routes/jobs.py` each call of a function that imports or definitions of its module name is
+followed, once. A room is a module; a move is a call from one room into another. What FastAPI resolves before,
+and calls of members, are not seen.
 """
 
 from __future__ import annotations
