@@ -64,6 +64,13 @@ def admits(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, 
         raise _refusal(terms, load)
 
 
+def delta_left(terms: Terms, balances: Mapping[str, Balance]) -> int:
+    """Return the delta that is neither charged nor reserved; a RENYI account's own, which no sum spends."""
+    if terms.filter == Filter.RENYI:
+        return terms.delta_atto
+    return _load("delta", terms.delta_atto, balances, {}).remaining
+
+
 def decisive(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:
     """Find the constraint that decides: the roomiest order under RENYI, the tightest sum or window otherwise.
 

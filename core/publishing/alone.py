@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from core.evaluation.metric import Suite
 from core.graphs.graph import Graph
 from core.graphs.schema import Derived, GraphSchema
 from core.ledger.amounts import check_delta, delta_cost, epsilon_cost
+from core.ledger.filters import delta_left
 from core.ledger.in_file import FileAccount, Held
 from core.ledger.kinds import Filter
 from core.methods import registry
@@ -91,13 +93,13 @@ def plan_alone(
     )
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
-    renyi, most_atto = False, ATTO
+    renyi, most_atto, left_atto = False, ATTO, None
     if account is not None:
-        terms = account.book().terms
-        renyi = terms.filter == Filter.RENYI
-        most_atto = terms.delta_atto
+        book = account.book()
+        renyi = book.terms.filter == Filter.RENYI
+        most_atto, left_atto = book.terms.delta_atto, partial(delta_left, book.terms, book.balances)
     if asked.delta is None:
-        delta_atto = usual_delta(schema, asked.unit, edge_types, nodes, most_atto)
+        delta_atto = usual_delta(schema, asked.unit, edge_types, nodes, most_atto, left_atto)
     else:
         delta_atto = delta_cost(asked.delta)
         check_delta(delta_atto, most_atto)

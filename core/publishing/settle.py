@@ -5,7 +5,7 @@ The service settles a job so, and so does whoever makes a release without one: t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -97,18 +97,26 @@ def settle(
 
 
 def usual_delta(
-    schema: GraphSchema, unit: Unit, edge_types: Sequence[str], nodes: Mapping[str, int], most_atto: int
+    schema: GraphSchema,
+    unit: Unit,
+    edge_types: Sequence[str],
+    nodes: Mapping[str, int],
+    most_atto: int,
+    left_atto: Callable[[], int] | None = None,
 ) -> int:
     """Return the delta of a release that names none, in atto: that of persons and things, and none of others.
 
-    A millionth, at most 1 over ten times the number of persons, and ``most_atto``: what the budget has. Of
-    relations of persons, and of edges, it would change nothing. Public facts alone.
+    A millionth, at most 1 over ten times the number of persons, and ``most_atto``: what the budget has in
+    all. None where less than that is left (``left_atto``, asked only where it matters): the release is then
+    of pure epsilon. Of relations of persons, and of edges, it would change nothing. Public facts and the
+    account's balance alone.
     """
     person = schema.protected_type
     things = [name for name in edge_types if not schema.edge_type(name).homogeneous]
     if unit is not Unit.NODE or person is None or not things:
         return 0
-    return min(USUAL_DELTA_ATTO, ATTO // (10 * max(1, nodes[person.name])), most_atto)
+    usual = min(USUAL_DELTA_ATTO, ATTO // (10 * max(1, nodes[person.name])), most_atto)
+    return 0 if usual and left_atto is not None and usual > left_atto() else usual
 
 
 def check_known(name: AskedMethod) -> None:
@@ -162,7 +170,8 @@ def method_of(
             choice = choose_in_parts(facts, nodes, allowed=allowed, had=had)
         else:
             named = {} if isinstance(name, str) else structures_of(name, facts)
-            choice = choose(facts, nodes, Request(allowed, named, shares.values, shares.rows, had))
+            request = Request(allowed, named, shares.values, shares.rows, had, shares.aim)
+            choice = choose(facts, nodes, request)
         name, parameters = choice.method, choice.params
     generator = registry.get(name)
     if had is not None and name not in had:

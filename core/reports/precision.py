@@ -21,7 +21,7 @@ from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit, edges_of_unit, records_of_unit
 from core.reports.base import NANO
 from core.reports.statistics import EdgeTypeStatistics, PublicStatistics
-from graphveil.models.reports import ROWS, Precision, quantity_of, subject_of
+from graphveil.models.reports import ROWS, Precision
 
 CONFIDENCE = 0.95
 PREFIX = "discrete_laplace/"
@@ -58,6 +58,9 @@ def _mean_degree(relation: EdgeTypeStatistics) -> float | None:
     return math.fsum(means) / len(means) if means else None
 
 
+PROJECTED = frozenset({"value_histogram", "record_histogram"})
+OF_A_PERSON = ", of no person more than a threshold, chosen where its noise and its cut are least together"
+"""Beside the quantity of PROJECTED under unit node: the cut is no noise, and follows from paid figures."""
 QUANTITIES: Mapping[str, _Quantity] = {
     "edge_count": _Quantity("edges", lambda relation: 1, lambda relation: relation.means.get("edges")),
     "degrees": _Quantity("edges at a node", _ends, _mean_degree),
@@ -173,6 +176,13 @@ def planned(
         _line(schema, name, [scales], cells, None)
         for name, (scales, cells) in planned_noise(unit, schema, plan, asked).items()
     ]
+    if unit is Unit.NODE:  # which a projection reads: what it cuts off is no noise
+        lines = [
+            each.model_copy(update={"quantity": f"{each.quantity}{OF_A_PERSON}"})
+            if each.query in PROJECTED
+            else each
+            for each in lines
+        ]
     if plan.kind is not GuaranteeKind.NONE:
         lines += [
             _of_persons(each, each.deviation)
@@ -300,17 +310,8 @@ def _measured(
             yield list(branches.values())
 
 
-COLUMNS = ("Relation", "Quantity", "Within", "Confidence", "Mean in the release")
 NOTE = (
     "How near the figures that the release paid for are to the truth: so many units or fewer, each figure by "
     "itself. That follows from the noise alone, which is known beforehand. What the method makes of these "
     "figures, and what it never asked for, is not in it."
 )
-
-
-def rows(found: Sequence[Precision]) -> list[tuple[object, ...]]:
-    """Write the cells of a table under :data:`COLUMNS`."""
-    return [
-        (subject_of(each), quantity_of(each), each.within, f"{each.confidence:.0%}", each.released)
-        for each in found
-    ]

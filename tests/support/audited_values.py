@@ -11,12 +11,14 @@ import pyarrow as pa
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
-from core.privacy.accounting.events import NANO
+from core.privacy.accounting.events import NANO, GaussianEvent
 from core.privacy.accounting.plan import PrivacyPlan, rows_of
 from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.reads.mixing_between import Side
+from core.privacy.reads.node_values import Noise
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.audited_cells import DELTA_ATTO, SIGMA
 from tests.support.read_audits import Ask, ReadAudit, plan_of, pure
 from tests.support.two_types import rated
 
@@ -144,6 +146,42 @@ def node_values() -> Iterator[ReadAudit]:
     yield ReadAudit(name, "NodeValueReads.mixing", three, edges, _mixing(1, 3), 3_000, truths=FIRST)
 
 
+WORDS = Attribute(
+    name="words", kind="vector", protection="protected", bounds=(-2, 2), cuts=(-1, 1), length=3, nonzero=2
+)
+
+
+def worded(row: Sequence[float], party: str) -> Graph:
+    """Four nodes, the first with these words and this party."""
+    kind = NodeType(count=NODES, attributes=(PARTY, WORDS))
+    schema = GraphSchema(node_types=(kind,), edge_types=(EdgeType(),))
+    words = np.array([row, (0, 0, 0), (2, 0, 2), (0, -2, 0)], dtype=np.float32)
+    table = NodeTable(NODES, None, {"party": pa.array([party, *"abb"]), "words": words})
+    return Graph.build(schema, {"node": table}, {"edge": EdgeTable(np.array([0]), np.array([1]))})
+
+
+def vectors() -> Iterator[ReadAudit]:
+    """A row replaced by one that is elsewhere in all that counts; by one of the other party alone."""
+    read, own = "NodeValueReads.vectors", (rows_of("node"), None)
+    cases = {
+        "a row": (worded((2, 2, 0), "a"), worded((-2, 0, -2), "a")),
+        "a party": (worded((2, 2, 0), "a"), worded((2, 2, 0), "b")),
+    }
+    gaussian = plan_of(GaussianEvent(SIGMA), own, delta_atto=DELTA_ATTO)
+    for name, graphs in cases.items():
+        yield ReadAudit(f"vectors, {name}", read, plan_of(pure(1), own), graphs, _vectors(pure(1)))
+        asked = _vectors(SIGMA)
+        yield ReadAudit(f"vectors, {name}, Gaussian", read, gaussian, graphs, asked, 4_000)
+
+
+def _vectors(noise: Noise) -> Ask:
+    def ask(asked: PrivateGraph) -> np.ndarray:
+        reads, of = asked.node_values("node"), ("party", np.array([0, 1]))
+        return reads.vectors("words", of, noise=noise, purpose="audit").values
+
+    return ask
+
+
 BETWEEN = ("rated", None), (rows_of("user"), None), (rows_of("item"), None)
 
 
@@ -174,5 +212,5 @@ def _between(cap: int, epsilon: int) -> Ask:
 
 
 def audits() -> Iterator[ReadAudit]:
-    for each in (edge_values, node_values, mixing_between):
+    for each in (edge_values, node_values, vectors, mixing_between):
         yield from each()

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.ledger.filters import Balance, delta_left
+from core.ledger.in_file import FileAccount
+from core.ledger.kinds import Filter
+from core.ledger.terms import Terms
+from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import ATTO
 from core.privacy.units import Unit
 from core.publishing.alone import Asked, plan_alone
@@ -35,6 +43,30 @@ def test_persons_and_things_have_a_millionth_or_less(persons: int, most_atto: in
     schema = schema_of(RATES, persons=persons)
     nodes = {"user": persons, "film": 30}
     assert usual_delta(schema, Unit.NODE, ("rates",), nodes, most_atto) == found
+
+
+@pytest.mark.parametrize(("left_atto", "found"), [(ATTO, 10**12), (10**12, 10**12), (10**12 - 1, 0), (0, 0)])
+def test_where_less_is_left_the_release_is_pure(left_atto: int, found: int):
+    nodes = {"user": 1_000, "film": 30}
+    assert usual_delta(schema_of(RATES), Unit.NODE, ("rates",), nodes, ATTO, lambda: left_atto) == found
+
+
+def test_a_second_release_that_names_none_is_pure_on_a_budget_whose_delta_is_spent(tmp_path: Path):
+    schema, nodes = schema_of(RATES), {"user": 1_000, "film": 30}
+    account = FileAccount(tmp_path / "budget", Terms("a", "node", None, Filter.BASIC, 10 * NANO, 10**12))
+    found = []
+    for job in ("one", "two"):
+        plan = plan_alone(schema, nodes, Asked(epsilon=2, unit=Unit.NODE), account).settled.plan
+        found.append(str(plan.kind))
+        with account.held() as held:
+            held.reserve(plan.spend(Filter.BASIC), unit="node", window=None, job_id=job)
+    assert found == ["approximate", "pure"]
+
+
+def test_a_curve_spends_no_delta():
+    terms = Terms("a", "node", None, Filter.RENYI, 10 * NANO, 10**12, (2, 8))
+    assert delta_left(terms, {"rdp/2": Balance(NANO, NANO), "rdp/8": Balance(NANO, NANO)}) == 10**12
+    assert delta_left(replace(terms, filter=Filter.BASIC), {"delta": Balance(10**12, 3, 4)}) == 10**12 - 7
 
 
 def test_others_have_none():

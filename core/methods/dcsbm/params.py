@@ -28,8 +28,8 @@ class Way:
     proposals: float = 60.0
 
 
-WAYS: Mapping[str, Way] = {"default": Way(), "small": Way(spread=0.05, band=0.02, proposals=150.0)}
-PRESETS: Mapping[str, Mapping[str, float]] = {
+WAYS: Mapping[str, Way] = {"default": Way(), "small": Way(0.05, 0.02, 150.0), "who": Way(), "plane": Way()}
+PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "default": {},
     "small": {
         "groups": 1,
@@ -38,6 +38,23 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
         "triangle_share": 0.29,
         "clustering_share": 0,
         "transitivity": 0.1,
+    },
+    "who": {
+        "groups": 1,
+        "degree_share": 0.73,
+        "tail_share": 0.05,
+        "block_share": 0.02,
+        "triangle_share": 0.06,
+        "clustering_share": 0.06,
+    },
+    "plane": {
+        "geometry": "plane",
+        "groups": 1,
+        "degree_share": 0.3,
+        "tail_share": 0.42,
+        "triangle_share": 0.2,
+        "clustering_share": 0,
+        "product_share": 0,
     },
 }
 """What a preset sets apart from the parameters' own defaults, which are the preset ``default``."""
@@ -51,11 +68,12 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
     RETIRED: ClassVar[Mapping[str, float]] = {"core": 0.2, "forward_share": 0.6, "resolution": 1.0}
     READS = ("count", "degree", "tail", "block", "triangle", "clustering", "product", "label")
 
-    preset: Literal["default", "small"] = Field(
+    preset: Literal["default", "small", "who", "plane"] = Field(
         default="default",
         description=(
             "Values for all that is not set. 'small' is for graphs of few edges: one label, no clustering, "
-            "and triangles that lean on a public guess."
+            "and triangles that lean on a public guess. 'who' is for who has many edges: three quarters of "
+            "epsilon for degrees, one label, at the cost of clustering. 'plane' is for roads and grids."
         ),
     )
     degree_share: float = Field(
@@ -126,6 +144,12 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
             "labels then: they cost nothing, and edges inside and between them are told best."
         ),
     )
+    geometry: Literal["plane"] | None = Field(
+        default=None,
+        description=(
+            "A public hint: 'plane' says that nodes are places and edges join near ones. Places are random."
+        ),
+    )
 
     core: ClassVar[float] = RETIRED["core"]
     """Share of the nodes, those of largest noisy degree, whose edges among them are read twice."""
@@ -156,4 +180,10 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
             raise ValueError("product_share goes with triangle_share: both are met by one rewiring")
         if self.clustering_share and not self.triangle_share:
             raise ValueError("clustering_share goes with triangle_share: both are met by one rewiring")
+        if self.geometry and (self.groups != 1 or self.clustering_share or self.product_share):
+            raise ValueError(
+                "geometry leaves groups, clustering and degree products to chance: take the preset plane"
+            )
+        if self.geometry and self.node_attribute_share:
+            raise ValueError("geometry says which nodes are linked, not node_attribute_share: leave one out")
         return self

@@ -19,7 +19,10 @@ from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
+from core.ledger.filters import delta_left
+from core.ledger.holdings import balances
 from core.ledger.kinds import Filter
+from core.ledger.statement import terms_of
 from core.methods.base import Accelerator, Method, PublicFacts
 from core.methods.choice import AUTO, Choice
 from core.privacy.accounting.accountant import Accountant
@@ -76,7 +79,7 @@ def prepare(
     KindNotAllowed, PolicyRefused, UnitMismatch, LinksNotNamed and WorkerMissing.
     """
     ground = ground or ground_of(session, principal, request.dataset_id)
-    facts = _resolve(request, settings, ground)
+    facts = _resolve(session, request, settings, ground)
     facts, settled, solved = _choose(session, principal, request, settings, ground, facts)
     spec = _price(session, request, settings, ground, facts, settled)
     _permit(session, principal, request, ground, spec, settled.plan)
@@ -95,7 +98,7 @@ def prepare(
     )
 
 
-def _resolve(request: JobRequest, settings: Settings, ground: Ground) -> PublicFacts:
+def _resolve(session: Session, request: JobRequest, settings: Settings, ground: Ground) -> PublicFacts:
     """Say what of the dataset is asked for, at what epsilon and delta; of a target the most epsilon."""
     dataset, account, schema = ground.dataset, ground.account, ground.schema
     if request.seed is not None and not dataset.public:
@@ -114,8 +117,14 @@ def _resolve(request: JobRequest, settings: Settings, ground: Ground) -> PublicF
     check_cells(schema, edge_types, settings, field="edge_types")
     nano_epsilon = _epsilon_of(request)
     if request.delta is None:
-        most_atto = account.capacity_delta_atto
-        delta_atto = usual_delta(schema, Unit(account.unit), edge_types, ground.nodes, most_atto)
+        delta_atto = usual_delta(
+            schema,
+            Unit(account.unit),
+            edge_types,
+            ground.nodes,
+            account.capacity_delta_atto,
+            lambda: delta_left(terms_of(account), balances(session, account.id, account.window, {})),
+        )
     else:
         delta_atto = delta_cost(request.delta)
         check_delta(delta_atto, account.capacity_delta_atto)

@@ -357,6 +357,8 @@ def test_the_noise_of_tables_between_persons_is_told_beforehand():
         ("values_by_classes", (int(1.2 * NANO),), 60),
     ]
     lines = planned(Unit.NODE, schema, plan, reads)
+    told = ["of no person more than a threshold" in each.quantity for each in lines]
+    assert told == [True, False]  # the second is of all that the bound allows
     assert [each.within for each in lines] == [
         within(Fraction(60 * NANO, each.nano_epsilon[0]), 0.95) for each in reads
     ]

@@ -26,6 +26,7 @@ from tests.support.neighbours import compared, fit_of
 
 TOWN = Attribute(name="town", protection="protected", categories=("x", "y"))
 AGE = Attribute(name="age", kind="number", protection="protected", bounds=(0, 9), cuts=(5,))
+PLACE = Attribute(name="place", kind="vector", protection="protected", bounds=(-9, 9), cuts=(-4, 4), length=2)
 TEAM = Attribute(name="team", protection="public", categories=("r", "b"), label=True)
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3))
 MERGED = STARS.model_copy(update={"aggregate": "max"})
@@ -76,6 +77,7 @@ def built(schema: GraphSchema, held: Held, rows: list[Row]) -> Graph:
     columns: dict[str, Any] = {
         "town": pa.array([row[0] for row in rows], type=pa.string()),
         "age": np.array([row[1] for row in rows]),
+        "place": np.array([(row[1], -row[1]) for row in rows], dtype=np.float32),
         "team": pa.array(["r", "b", "r", "b"][:NODES]),
     }
     declared = {each.name for each in schema.node_types[0].attributes}
@@ -116,6 +118,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "each record": {"each": True},
     "public groups": {"rows": (TOWN, AGE, TEAM)},
     "public groups, bound": {"rows": (TOWN, AGE, TEAM), "bound": 2},
+    "a vector": {"rows": (TOWN, PLACE)},
+    "a vector alone": {"rows": (PLACE,), "bound": 2},
 }
 
 

@@ -2,8 +2,8 @@
 
 One read a vector (:meth:`core.privacy.reads.node_values.NodeValueReads.vectors`). Of a group's noisy counts
 that which adds up is kept, so that of many rare numbers the noise does not become numbers; then each group is
-drawn towards all groups together, by as much of what sets it apart as noise explains (James and Stein). How a
-vector's numbers go together is kept as far as groups tell.
+drawn towards all groups together, and these towards 0, by as much of what sets them apart as noise explains
+(James and Stein). How a vector's numbers go together is kept as far as groups tell.
 """
 
 from __future__ import annotations
@@ -62,16 +62,20 @@ def shares_of(counted: Counted, nodes: np.ndarray, vector: Attribute) -> np.ndar
     away = np.delete(counted.values, rest, axis=2)
     if not away.size:  # a single bin
         return np.ones(counted.values.shape)
-    every = int(nodes.sum())
-    overall = _kept(away.sum(axis=0), every, vector) / max(every, 1)
+    every, variance = int(nodes.sum()), counted.deviation**2
+    whole = away.sum(axis=0)
+    overall = _told(whole, variance * len(nodes)) * _kept(whole, every, vector) / max(every, 1)
     shares = np.empty(away.shape)
     for group, (told, count) in enumerate(zip(away, nodes.tolist(), strict=True)):
-        apart = np.square(told - count * overall).sum()
-        trusted = max(0.0, 1 - told.size * counted.deviation**2 / max(apart, 1e-9))
         own = _kept(told, count, vector) / max(count, 1)
-        shares[group] = overall + trusted * (own - overall)
+        shares[group] = overall + _told(told - count * overall, variance) * (own - overall)
     shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1)
     return np.insert(shares, rest, np.maximum(1 - shares.sum(axis=2), 0), axis=2)
+
+
+def _told(counts: np.ndarray, variance: float) -> float:
+    """Return the share of noisy counts that their noise does not explain."""
+    return max(0.0, 1 - counts.size * variance / max(float(np.square(counts).sum()), 1e-9))
 
 
 def _kept(counts: np.ndarray, nodes: int, vector: Attribute) -> np.ndarray:
