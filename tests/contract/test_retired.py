@@ -90,11 +90,12 @@ def test_a_retired_parameter_of_a_structure_is_refused_by_name_too() -> None:
 def test_a_request_repeats_a_job_that_was_stored_before() -> None:
     """The content of both is hashed alike, of structures too."""
     model = registry.get("composed").Params
-    before = FORMER["composed"][""] | {
-        "structures": {"edge": {"method": "dcsbm", "parameters": FORMER["dcsbm"]["small"]}}
-    }
-    now = model.model_validate(before).model_dump(mode="json")
-    assert now != before
+    structures = {"edge": {"method": "dcsbm", "parameters": {"preset": "small"}}}
+    now = model.model_validate({"structures": structures}).model_dump(mode="json")
+    (written,) = (each["parameters"] for each in now["structures"].values())
+    structures["edge"]["parameters"] = FORMER["dcsbm"]["small"] | written
+    before = now | {"structures": structures}
+    assert before != now
     hashes = {content_hash(job_of("composed", params)) for params in (now, before)}
     assert len(hashes) == 1
     assert content_hash(job_of("dcsbm", FORMER["dcsbm"]["default"])) not in hashes

@@ -35,7 +35,7 @@ QUICK = {
     "random_rewire": {"share": 0.4},
     "dice": {"share": 0.2},
     "rwlp": {"length": 3},
-    "ppne": {"share": 0.4, "rounds": 8},
+    "ppne": {"share": 0.4},
 }
 
 
