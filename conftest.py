@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import sys
 from collections import Counter
@@ -38,6 +39,8 @@ hypothesis.settings.load_profile("suite")
 pytest_plugins = ["tests.support.halved", "tests.support.costs", "tests.support.groups"]
 
 NOISE, LOOKS = ("tests/audit", "tests/contract", "tests/unit/methods", "tests/unit/privacy", "papers"), 3
+EVERY = 10_000, 10, 10
+"""Objects, and collections of the generation below, between two collections of garbage."""
 LONG = (
     "tests/property/test_ledger_machine.py",
     "tests/audit",
@@ -48,6 +51,18 @@ LONG = (
     "tests/unit/kernels",
     "tests/unit/test_",
 )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Imports and collected tests last: nothing looks for garbage among them, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(*EVERY)
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -16,7 +16,7 @@ import argparse
 import time
 
 from tests.support.audited_reads import every_audit, without_audit
-from tests.support.read_audits import ReadAudit, found, half_noise, promised
+from tests.support.read_audits import ReadAudit, half_noise, measured, promised
 
 LOOKS = 3
 """Looks at a copy that is not caught at first, each with twice the runs."""
@@ -24,11 +24,12 @@ LOOKS = 3
 
 def line_of(audit: ReadAudit) -> tuple[str, bool]:
     """Audit the read, and its copy; the line of the table, and whether all is as it should be."""
-    guarantee, bound = promised(audit), found(audit)
+    guarantee, bound = promised(audit), measured(audit)(audit.runs)
     with half_noise():
+        bound_of = measured(audit)
         for look in range(LOOKS):
             runs = audit.runs << look
-            halved = found(audit, runs)
+            halved = bound_of(runs)
             if halved > guarantee:
                 break
     caught = halved > guarantee

@@ -65,7 +65,7 @@ def candidate(text: str, method: str) -> Setting:
 
 def _checked(method: str, parameters: str, label: str) -> Setting:
     read = json.loads(parameters)
-    get(method).Params.model_validate(read)
+    get(method).Params.varied(**read)
     return Setting.of(method, read, label)
 
 

@@ -41,8 +41,15 @@ MEASURES: dict[str, tuple[str, str]] = {
     "modularity": ("modularity RE", RELATIVE),
     "assortativity": ("assortativity, absolute", ABSOLUTE),
     "top_eigenvector_overlap": ("1 - top-1 % overlap", MISSING),
-    "partition_nmi": ("1 - NMI", MISSING),
+    "partition_nmi_above_chance": ("1 - NMI above chance", MISSING),
     "density": ("density RE", RELATIVE),
+    "degree_spearman": ("1 - Spearman of degrees", MISSING),
+    "top_pagerank_overlap": ("PageRank top 1 % missed", MISSING),
+    "distance_total_variation": ("distance TV", DISTANCE),
+    "clustering_by_degree": ("c(k)", DISTANCE),
+    "core_total_variation": ("k-core TV", DISTANCE),
+    "spectral_radius": ("spectral radius RE", RELATIVE),
+    "motif_4_cycle": ("4-cycles RE", RELATIVE),
 }
 
 

@@ -7,9 +7,12 @@ labels has more nodes, those too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from benchmarks.graphs import collaboration_graph
 from benchmarks.load import load_static
 from core.graphs.graph import Graph
 
@@ -19,12 +22,14 @@ class Source:
     """Where an edge list stands in the folder of the public data sets. ``edges``: how many it gives.
 
     ``nodes``: a file whose first column has every node. ``skipped``: lines of numbers before the list.
+    ``made``: a generated graph in place of a file.
     """
 
     path: str
     edges: int
     nodes: str | None = None
     skipped: int = 0
+    made: Callable[[], Graph] | None = None
 
 
 SOURCES: dict[str, Source] = {
@@ -41,6 +46,7 @@ SOURCES: dict[str, Source] = {
     "chameleon": Source("Chamelon/Chamelon.txt", 31_371),
     "as-caida": Source("as-caida-3/as-caida20071105.txt", 53_381),
     "digg": Source("munmun-digg-reply/munmun_digg_reply.txt", 85_155, skipped=1),
+    "collaboration": Source("a generated graph", 75_457, made=partial(collaboration_graph, 6_000, 5_200)),
     "facebook": Source("Facebook/Facebook.txt", 88_234),
     "mathoverflow": Source("sx-mathoverflow-undirected/sx_reordered.txt.gz", 187_985),
     "cit-hepph": Source("cit-HepPh-1992-1999/cit-HepPh.txt.gz", 201_074),
@@ -51,7 +57,11 @@ def load(name: str, data: Path) -> Graph:
     """One of ``SOURCES``. Raises ValueError where the file is not the one whose edges were counted."""
     source = SOURCES[name]
     universe = data / source.nodes if source.nodes else None
-    graph = load_static(data / source.path, universe=universe, skipped=source.skipped)
+    graph = (
+        load_static(data / source.path, universe=universe, skipped=source.skipped)
+        if source.made is None
+        else source.made()
+    )
     if graph.edges["edge"].count != source.edges:
         raise ValueError(f"{source.path} has {graph.edges['edge'].count} edges, not {source.edges}")
     return graph

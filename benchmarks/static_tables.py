@@ -66,7 +66,7 @@ class Cell(NamedTuple):
 def release(method: str, graph: Graph, epsilon: float, parameters: dict[str, Any]) -> tuple[Graph, float]:
     """One synthetic graph, and the CPU seconds that it took."""
     generator = get(method)
-    params = generator.Params.model_validate(parameters)
+    params = generator.Params.varied(**parameters)
     facts = PublicFacts(graph.schema, Unit.EDGE, None, int(epsilon * 1e9), 0, ("edge",))
     started = time.process_time()
     plan = generator.plan(params, facts)

@@ -107,7 +107,7 @@ def release(
 ) -> tuple[Graph, float]:
     """One synthetic stream under w-event privacy, and the CPU seconds that it took."""
     generator = get(method)
-    params = generator.Params.model_validate(parameters)
+    params = generator.Params.varied(**parameters)
     facts = PublicFacts(graph.schema, Unit.W_EVENT, window, int(epsilon * 1e9), 0, ("edge",))
     started = time.process_time()
     plan = generator.plan(params, facts)

@@ -135,7 +135,7 @@ class Beat(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no type
 
     def start(self, parent: Any) -> None:
         """Beat now, and time and again on the loop's own timer."""
-        heart = heartbeat.of(os.environ)
+        heart = heartbeat.Heartbeat(settings.heartbeat_file)
         heart.beat()
         parent.timer.call_repeatedly(heartbeat.EVERY_SECONDS, heart.beat)
 

@@ -1,19 +1,17 @@
 """``python -m worker.heartbeat``: exit 0 while the process of this container goes on with its duty, else 1.
 
 A process that serves no HTTP touches the file that ``GRAPHVEIL_HEARTBEAT_FILE`` names, each time that its
-loop comes round. Without the variable there is neither file nor check. Nothing is imported here that takes
-time: a container engine asks every half minute.
+loop comes round; the images name ``FILE``, where this looks unless it is told another. Nothing is imported
+here that takes time: a container engine asks every half minute.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
-VARIABLE = "GRAPHVEIL_HEARTBEAT_FILE"
+FILE = "/tmp/graphveil-heartbeat"
 MOST_SECONDS = 1800.0
 """So long one turn of a duty may take: the verifier's, over a large ledger, is the longest."""
 EVERY_SECONDS = 10.0
@@ -22,7 +20,7 @@ EVERY_SECONDS = 10.0
 class Heartbeat:
     """A file whose time of change is that of the last beat; none where no file is named."""
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str) -> None:
         self._path = Path(path) if path else None
 
     def beat(self) -> None:
@@ -42,16 +40,12 @@ class Heartbeat:
             return None
 
 
-def of(environment: Mapping[str, str]) -> Heartbeat:
-    """Return the heartbeat that the environment names."""
-    return Heartbeat(environment.get(VARIABLE))
-
-
 def main() -> int:
     """Say whether the last beat is recent; the exit code."""
-    age = of(os.environ).age_seconds()
+    path = sys.argv[1] if len(sys.argv) > 1 else FILE
+    age = Heartbeat(path).age_seconds()
     if age is None:
-        sys.stderr.write(f"no heartbeat: {VARIABLE} is {os.environ.get(VARIABLE) or 'not set'}\n")
+        sys.stderr.write(f"there is no {path}\n")
         return 1
     sys.stdout.write(f"last beat {age:.0f} s ago\n")
     return 0 if age <= MOST_SECONDS else 1

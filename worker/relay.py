@@ -90,7 +90,7 @@ def _span_of(message: OutboxMessage, parents: Mapping[str, str]) -> AbstractCont
     if message.topic != Topic.RUN or message.subject_id not in parents:
         return nullcontext()
     parent = parents[message.subject_id]
-    return spans.span("tell run", "producer", parent=parent, job_id=message.subject_id)
+    return spans.sending(message.topic, parent, message.subject_id)
 
 
 def sender(app: Celery) -> Callable[[str, str], None]:

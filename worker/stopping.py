@@ -5,12 +5,12 @@ Every duty's loop asks, so that asking is its heartbeat too (:mod:`worker.heartb
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
 from types import FrameType
 
+from core.settings import get_settings
 from worker import heartbeat
 
 
@@ -19,7 +19,7 @@ class Stopping:
 
     def __init__(self) -> None:
         self._asked = threading.Event()
-        self._heart = heartbeat.of(os.environ)
+        self._heart = heartbeat.Heartbeat(get_settings().heartbeat_file)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._ask)
 

@@ -103,10 +103,11 @@ class Boundary:
         return None
 
     def _observe(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "unmatched")
+        matched = getattr(scope.get("route"), "path", None)
+        route = matched or "unmatched"
         self.metrics.observe(route, scope["method"], status, seconds, scope["state"].get("problem"))
         method = scope["method"] if scope["method"] in METHODS else "other"  # its text is the caller's
-        traces.tell(method, route, status)
+        traces.tell(scope, method if method in METHODS else None, matched, status)
         log.info("request", method=method, route=route, status=status, duration_seconds=round(seconds, 4))
 
 

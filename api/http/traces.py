@@ -31,6 +31,13 @@ def of_request(scope: Scope) -> AbstractContextManager[None]:
     return spans.span("request", "server", link=sent[0] if len(sent) == 1 else None)
 
 
-def tell(method: str, route: str, status: int) -> None:
-    """Give the request's span the route's template, a known method and the status; 5xx is an error."""
-    spans.tell(name=f"{method} {route}", failed=status >= 500, method=method, route=route, status=status)
+def tell(scope: Scope, method: str | None, route: str | None, status: int) -> None:
+    """Give the request's span a known method, the route's template and the status; 5xx is an error.
+
+    A method that is not known is none of the span's name; a request that met no route has none.
+    """
+    name = " ".join(each for each in (method or "HTTP", route) if each)
+    told = {} if route is None else {"route": route}
+    scheme = "https" if scope.get("scheme") == "https" else "http"
+    failed = str(status) if status >= 500 else None
+    spans.tell(name=name, failed=failed, method=method or spans.OTHER, status=status, scheme=scheme, **told)

@@ -29,7 +29,7 @@ from core.privacy.entropy import Generator, public_generator
 ANCHORED = frozenset(
     {
         "density", "degree_total_variation", "gini", "transitivity", "mean_local_clustering", "assortativity",
-        "modularity", "partition_nmi", "largest_component_share", "top_eigenvector_overlap",
+        "modularity", "partition_nmi_above_chance", "largest_component_share", "top_eigenvector_overlap",
         "distance_total_variation",
     }
 )  # fmt: skip

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from core import errors
 from core.graphs.schema import GraphSchema
@@ -56,10 +57,53 @@ class Parameters(BaseModel):
 
     ``READS`` names the reads that divide a cell's epsilon, each by its parameter ``<read>_share`` but the
     last, which has what the others leave; empty where a method divides otherwise.
+
+    ``RETIRED`` holds what was a parameter once, each with the default that it had and the method still has,
+    as stored specs and models write it. Every reading of parameters passes here, so here alone is known what
+    is retired: at that value it is left out, at any other it is refused by name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     READS: ClassVar[tuple[str, ...]] = ()
+    RETIRED: ClassVar[Mapping[str, Any]] = {}
+
+    @classmethod
+    def retired(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what is retired, and what the method has in its place beside the other parameters."""
+        return cls.RETIRED
+
+    @classmethod
+    def in_full(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the parameters as before any was retired, so that what hashes them hashes them alike."""
+        return {**cls.retired(given), **given}
+
+    @classmethod
+    def varied(cls, **given: Any) -> Self:
+        """Make parameters of which retired ones may be set too: for experiments, never for a request."""
+        own = {name: given.pop(name) for name in cls.RETIRED if name in given}
+        return cls._with(own).model_validate(given) if own else cls.model_validate(given)
+
+    @classmethod
+    def _with(cls, constants: Mapping[str, Any]) -> type[Self]:
+        return type(cls.__name__, (cls,), {"__module__": cls.__module__, **constants})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, given: Any) -> Any:
+        """Leave out what is retired; refuse it by name where it is not as the method has it."""
+        if not isinstance(given, dict):
+            return given
+        retired = cls.retired(given)
+        if other := [name for name, kept in retired.items() if given.get(name, kept) != kept]:
+            lines = [_retired(name, given[name], retired[name]) for name in other]
+            raise ValidationError.from_exception_data(cls.__name__, lines)
+        return {name: value for name, value in given.items() if name not in retired}
+
+
+def _retired(name: str, value: Any, kept: Any) -> InitErrorDetails:
+    text = "Retired parameter {name}: the method goes by {kept} and nothing else; leave it out"
+    told = PydanticCustomError("retired_parameter", text, {"name": name, "kept": repr(kept)})
+    return InitErrorDetails(type=told, loc=(name,), input=value)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from core import errors
 from core.graphs.schema import Protection
@@ -29,7 +29,9 @@ from core.methods._shared.preferences import (
     FLIPS,
     KEYFRAME,
     MIXING,
+    PLANE,
     SETTINGS,
+    WHO,
     flips_of,
     preferred,
     two_sided,
@@ -55,6 +57,16 @@ ANYTHING = (
     "no noise hides a value that may be any number or any text; declare bounds (of a vector its length too) "
     "or categories, or withhold it."
 )
+WHO_TOLD = (
+    "For who has many edges: three quarters of epsilon are for degrees, by node, and clustering, communities "
+    "and triangles are told worse."
+)
+PLANE_TOLD = (
+    "As declared, edges join near places of a plane: distances and communities come out as of roads and "
+    "grids, clustering and mixing by degree as they happen to."
+)
+AIMS = {"who": (WHO, WHO_TOLD), "plane": (PLANE, PLANE_TOLD)}
+"""What a static graph may be right in instead of its shape: how methods are set for it, and what is said."""
 MOST_TOLD = 6
 """So many relations are named in a reason."""
 
@@ -79,7 +91,8 @@ class Request:
     ``allowed``: the methods that may be chosen, ``had``: those that can be run; None: every one. A method
     that is not had is passed over as one that is not registered. ``named``: relations whose structure is
     named, ``*`` for all others; AUTO leaves one to the rules. ``values``, ``rows``: the shares of epsilon for
-    what edges carry and for protected attributes of nodes; None leaves them to the rules.
+    what edges carry and for protected attributes of nodes; None leaves them to the rules. ``aim``: of AIMS,
+    None for the shape.
     """
 
     allowed: Collection[str] | None = None
@@ -87,6 +100,7 @@ class Request:
     values: float | None = None
     rows: float | None = None
     had: Container[str] | None = None
+    aim: str | None = None
 
     def may(self, name: str) -> bool:
         """Tell whether the method may be chosen."""
@@ -119,6 +133,27 @@ class Carry(Parameters):
         description="Share of epsilon for protected attributes of nodes; 0: without.",
     )
 
+    objective: Literal["shape", "who"] = Field(
+        default="shape",
+        description="What a static graph is to be right in: 'shape', its degree law, clustering and "
+        "communities; or 'who', that the right nodes have many edges.",
+    )
+    geometry: Literal["plane"] | None = Field(
+        default=None,
+        description="Declared: nodes are places of a plane and edges join near ones, as of roads and grids.",
+    )
+
+    @model_validator(mode="after")
+    def _one_aim(self) -> Carry:
+        if self.geometry and self.objective != "shape":
+            raise ValueError("places of a plane are random: leave objective or geometry out")
+        return self
+
+    @property
+    def aim(self) -> str | None:
+        """What is aimed at beside the shape; of AIMS."""
+        return self.geometry or (None if self.objective == "shape" else self.objective)
+
     @property
     def values(self) -> float | None:
         """The share for what edges carry; None leaves it to the rules."""
@@ -147,9 +182,24 @@ def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY
         else:
             left = f" {_left_out(refusals[0])}" if refusals else ""
             rows = f" {NO_ROWS}" if request.rows is None and _rows_left(public) else ""
+            _require_known(request.aim, found)
             told = f"{_told(shares)}{left}{rows}{_without_bounds(public)}"
             return replace(found, reason=f"{found.reason}{told}")
     raise refusals[-1]
+
+
+def _require_known(aim: str | None, found: Choice) -> None:
+    """Refuse an aim that no chosen structure knows."""
+    if aim is None:
+        return
+    structures = found.params.get("structures", {})
+    if not {found.method, *(each["method"] for each in structures.values())} & AIMS[aim][0].keys():
+        name = "geometry" if aim == "plane" else "objective"
+        raise errors.NotAccepted(
+            f"{name} {aim!r} is for static undirected relations, under unit edge or event; "
+            f"{found.method}, which was chosen here, knows none: leave {name} out",
+            field=f"parameters.{name}",
+        )
 
 
 Shares = Mapping[str, float]
@@ -360,7 +410,8 @@ def _pick(
     for name in dict.fromkeys(order):
         if name in without or not _can(name, request.had):
             continue
-        params = {**settings.get(name, {}), **shares}
+        aimed, told = ({}, "") if request.aim is None else AIMS[request.aim]
+        params = {**settings.get(name, {}), **aimed.get(name, {}), **shares}
         planned: Choice | errors.NotAccepted
         if not request.may(name):
             planned = errors.NotAccepted("the dataset's policy does not allow it", field="method")
@@ -368,7 +419,8 @@ def _pick(
             planned = _whole(name, params, reason, public, nodes)
         if isinstance(planned, Choice):
             passed = "" if first is None else f" {first[0]} comes first, but it says: {first[1].message}."
-            return replace(planned, reason=reason + passed)
+            aimed_at = f" {told}" if aimed.get(name) else ""
+            return replace(planned, reason=reason + passed + aimed_at)
         first = first or (name, planned)
     if first is None:
         raise errors.NotAccepted("no method is installed that could be chosen", field="method")

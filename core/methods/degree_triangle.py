@@ -34,12 +34,10 @@ and .06), and of the most central 1 % of nodes about half (.46 and .55).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell
-from core.methods._shared.triangles.params import NO_PRODUCTS, TriangleParameters, shares
+from core.methods._shared.triangles.params import TriangleParameters, shares
 from core.methods._shared.values.share import ValueParameters
 
 if TYPE_CHECKING:
@@ -48,12 +46,6 @@ if TYPE_CHECKING:
 
 class DegreeTriangleParams(TriangleParameters, ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
-
-
-def idle(params: DegreeTriangleParams) -> Iterable[Idle]:
-    """The parameters that the others leave without effect."""
-    if not params.product_share:
-        yield Idle(("band",), NO_PRODUCTS)
 
 
 def cell_reads(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
@@ -92,7 +84,6 @@ GENERATOR = PerCell(
     ),
     mechanism="laplace and ladder",
     Params=DegreeTriangleParams,
-    idle=idle,
     cell_reads=cell_reads,
     parts=parts,
     law=law,

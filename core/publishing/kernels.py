@@ -21,6 +21,7 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.matching.near import near_keys
 from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.triangles import Targets, rewired
 from core.methods._shared.shards.draw import strips
@@ -48,6 +49,7 @@ def compile_kernels(progress: Progress) -> None:
     sorted_keys(np.zeros(MANY, dtype=np.uint64))  # which these graphs are too small for
     _draw_shards()
     _draw_groups()
+    near_keys(np.full(NODES, 3), NODES, noise_generator())
     every = sorted((registry.get(name) for name in sorted(registry.runnable())), key=_learns)
     asked = [(generator, graph, unit) for generator in every for graph, unit in _shapes(generator)]
     for done, (generator, graph, unit) in enumerate(asked):

@@ -170,7 +170,8 @@ def method_of(
             choice = choose_in_parts(facts, nodes, allowed=allowed, had=had)
         else:
             named = {} if isinstance(name, str) else structures_of(name, facts)
-            choice = choose(facts, nodes, Request(allowed, named, shares.values, shares.rows, had))
+            request = Request(allowed, named, shares.values, shares.rows, had, shares.aim)
+            choice = choose(facts, nodes, request)
         name, parameters = choice.method, choice.params
     generator = registry.get(name)
     if had is not None and name not in had:

@@ -5,7 +5,6 @@ A function of the public part and of what the publisher says: the curator part a
 
 from __future__ import annotations
 
-from core.reports import precision
 from core.reports.catalogues.context import (
     EDGES,
     NODE_COLUMNS,
@@ -16,8 +15,10 @@ from core.reports.catalogues.context import (
     keywords,
     limits,
 )
+from core.reports.markdown import shown, written
 from core.reports.model import PublicPart
 from core.reports.reproduction import command
+from core.reports.sections import graph, promise, provenance
 from core.reports.text import escape, fenced, items, quoted, table
 
 # The hub's closed list of sizes: below so many rows.
@@ -83,31 +84,15 @@ def _privacy(public: PublicPart) -> list[str]:
     lines = ["## Privacy", "", escape(given.statement), "", *table(("", ""), rows)]
     lines += [*items(given.reasons)]
     lines += ["What the guarantee does not cover:", "", *items(limits(public))]
-    if not public.precision:
-        return lines
-    return [
-        *lines,
-        "## Precision",
-        "",
-        precision.NOTE,
-        "",
-        *table(precision.COLUMNS, precision.rows(public.precision)),
-    ]
+    return lines + written(promise.precision_sections(public, None))
 
 
 def _contents(public: PublicPart) -> list[str]:
     statistics = public.statistics
-    lines = ["## Contents", "", *table(("Node type", "Nodes"), statistics.nodes.items())]
-    lines += table(
-        ("Relation", "From", "To", "Directed", "Copied as it is", "Edges"),
-        ((k.name, k.source, k.target, k.directed, k.copied, k.edges) for k in statistics.edge_types),
-    )
+    lines = ["## Contents", "", *shown(graph.counts(statistics))]
     if statistics.steps is not None:
         lines += [f"{statistics.steps} snapshots, numbered from 0.", ""]
-    lines += table(
-        ("File", "Type", "Bytes", "SHA-256"),
-        ((f.name, f.media_type, f.size_bytes, f.sha256) for f in public.provenance.artifacts),
-    )
+    lines += shown([provenance.files(public.provenance)])
     columns = [(NODES, NODE_COLUMNS), edge_files(public)]
     return lines + table(
         ("Table", "Column", "Type", "Meaning"),

@@ -82,7 +82,7 @@ FAMILIES: tuple[tuple[str, str, tuple[_Member, ...]], ...] = (
         "Communities",
         (
             _absolute("modularity", "modularity"),
-            _likeness("partition_nmi", "who is with whom, 1 - mutual information"),
+            _likeness("partition_nmi_above_chance", "who is with whom, 1 - mutual information above chance"),
         ),
     ),
     ("components", "Components", (_absolute("largest_component_share", "largest component's share"),)),

@@ -21,7 +21,7 @@ from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit, edges_of_unit, records_of_unit
 from core.reports.base import NANO
 from core.reports.statistics import EdgeTypeStatistics, PublicStatistics
-from graphveil.models.reports import ROWS, Precision, quantity_of, subject_of
+from graphveil.models.reports import ROWS, Precision
 
 CONFIDENCE = 0.95
 PREFIX = "discrete_laplace/"
@@ -310,17 +310,8 @@ def _measured(
             yield list(branches.values())
 
 
-COLUMNS = ("Relation", "Quantity", "Within", "Confidence", "Mean in the release")
 NOTE = (
     "How near the figures that the release paid for are to the truth: so many units or fewer, each figure by "
     "itself. That follows from the noise alone, which is known beforehand. What the method makes of these "
     "figures, and what it never asked for, is not in it."
 )
-
-
-def rows(found: Sequence[Precision]) -> list[tuple[object, ...]]:
-    """Write the cells of a table under :data:`COLUMNS`."""
-    return [
-        (subject_of(each), quantity_of(each), each.within, f"{each.confidence:.0%}", each.released)
-        for each in found
-    ]

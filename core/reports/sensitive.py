@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from core.reports.base import Notice
-from core.reports.evidence import Interval, SensitiveAttack, SensitiveAttacks
-from core.reports.text import items, number, table
+from core.reports.evidence import SensitiveAttacks
 
 NOTABLE = 0.55
 """A figure whose interval lies above it is more than chance among so many attackers."""
@@ -50,41 +49,3 @@ def found_out(found: SensitiveAttacks | None) -> Iterator[Notice]:
             f"{', '.join(titles)}. The figure is max(AUC, 1 - AUC).",
             edge_type=relation,
         )
-
-
-def section(found: SensitiveAttacks | None) -> list[str]:
-    """Write the Markdown of it; nothing for a method that hides no links."""
-    if found is None:
-        return []
-    run = [attack for attack in found.attacks if attack.not_run is None]
-    lines = ["## Attacks on the hidden links (curators only)", "", said_of(found), ""]
-    lines += table(
-        ("Attack", "On", "Hidden / other pairs", "max(AUC, 1 - AUC)", "AUC", "Advantage", "AUC before"),
-        (_row(attack) for attack in run),
-    )
-    if run:
-        lines += ["The worst first. In brackets: 95 % confidence intervals. Before: the same attack on the "]
-        lines[-1] += "original with the hidden links merely left out. What attackers know:"
-        lines += ["", *items(dict.fromkeys(f"{attack.title}: {attack.knowledge}" for attack in run))]
-    missing = [f"{each.title} on {each.edge_type}: {each.not_run}" for each in found.attacks if each.not_run]
-    lines += ["Not run:", "", *items(missing)] if missing else []
-    if found.training is not None and found.training.notes:
-        lines += ["How the defence was learned:", "", *items(found.training.notes)]
-    return lines
-
-
-def _row(attack: SensitiveAttack) -> tuple[object, ...]:
-    return (
-        attack.title,
-        attack.edge_type,
-        f"{attack.positives} / {attack.negatives}",
-        number(attack.figure),
-        interval(attack.auc),
-        number(attack.advantage),
-        interval(attack.before),
-    )
-
-
-def interval(found: Interval | None) -> str:
-    """Write the value and its interval; a dash where the attack was not run."""
-    return "–" if found is None else f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"

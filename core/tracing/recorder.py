@@ -28,6 +28,7 @@ SEND_SECONDS = 5.0
 CLOSE_SECONDS = 3.0
 QUEUE_SPANS, BATCH_SPANS, PAUSE_MILLISECONDS = 2_048, 512, 2_000
 LONGEST_TEXT = 128
+SORT_OF_ERROR = "error.type"
 
 log = get_logger(__name__)
 
@@ -100,9 +101,12 @@ class Recorder:
         )
 
     @staticmethod
-    def fail(span: trace.Span) -> None:
-        """Set the span's status to an error, without a word of what happened."""
+    def fail(span: trace.Span, sort: str) -> None:
+        """Set the span's status to an error, of the sort that is told first, without another word."""
         span.set_status(trace.StatusCode.ERROR)
+        known = span.attributes if isinstance(span, ReadableSpan) else None
+        if not known or SORT_OF_ERROR not in known:
+            span.set_attribute(SORT_OF_ERROR, sort)
 
     def close(self) -> None:
         """Send what ended, as far as that takes no longer than ``CLOSE_SECONDS``."""

@@ -33,12 +33,24 @@ ATTRIBUTES = {
     "method": "http.request.method",
     "route": "http.route",
     "status": "http.response.status_code",
+    "scheme": "url.scheme",
+    "system": "messaging.system",
+    "operation": "messaging.operation.name",
+    "operation_type": "messaging.operation.type",
+    "destination": "messaging.destination.name",
     "job_id": "graphveil.job.id",
     "attempt": "graphveil.attempt",
     "child": "graphveil.child",
     "ending": "graphveil.ending",
 }
-"""All attributes that a span may have, with OpenTelemetry's names for them. A KeyError for any other."""
+"""All attributes that a span may have, with OpenTelemetry's names for them. A KeyError for any other.
+
+Of what its conventions ask for of HTTP and of messages ``url.path``, addresses and message ids are left out.
+"""
+
+BROKER = "celery"
+OTHER = "_OTHER"
+"""What the conventions call a method, or an error, that is none of those that are known."""
 
 _recorder: Recorder | None = None
 
@@ -127,17 +139,33 @@ def span(
     try:
         with bound_contextvars(trace_id=f"{place.trace_id:032x}", span_id=f"{place.span_id:016x}"):
             yield
-    except BaseException:
-        recorder.fail(opened.inner)
+    except BaseException as error:
+        recorder.fail(opened.inner, type(error).__name__)
         raise
     finally:
         _current.reset(token)
         opened.end()
 
 
-def attempt(name: str, parent: str | None, job_id: str, number: int) -> AbstractContextManager[None]:
+@contextmanager
+def sending(topic: str, parent: str, job_id: str) -> Iterator[None]:
+    """Make the block the sending of a message of that topic, in the trace of the job's traceparent."""
+    with span(f"send {topic}", "producer", parent=parent, job_id=job_id):
+        _tell_message("send", topic)
+        yield
+
+
+@contextmanager
+def attempt(topic: str, parent: str | None, job_id: str, number: int) -> Iterator[None]:
     """Make the block one attempt at a job, in the trace of the job's traceparent. Coarse, as all below it."""
-    return span(name, "consumer", parent=parent, coarsely=True, job_id=job_id, attempt=number)
+    with span(f"process {topic}", "consumer", parent=parent, coarsely=True, job_id=job_id, attempt=number):
+        _tell_message("process", topic)
+        yield
+
+
+def _tell_message(operation: str, topic: str) -> None:
+    """Say what is done with a message, by the conventions' names."""
+    tell(system=BROKER, operation=operation, operation_type=operation, destination=topic)
 
 
 def child(kind: str) -> AbstractContextManager[None]:
@@ -145,16 +173,17 @@ def child(kind: str) -> AbstractContextManager[None]:
     return nullcontext() if _current.get() is None else span("child", child=kind)
 
 
-def tell(*, name: str | None = None, failed: bool = False, **attributes: str | int) -> None:
-    """Give the span around the caller, if any, the attributes, the name, and the status of an error."""
+def tell(*, name: str | None = None, failed: str | None = None, **attributes: str | int) -> None:
+    """Give the span around the caller, if any, attributes, a name, and the sort of error that it ``failed``
+    with."""
     recorder, opened = _recorder, _current.get()
     if recorder is None or opened is None:
         return
     opened.inner.set_attributes(_named(attributes))
     if name is not None:
         opened.inner.update_name(name)
-    if failed:
-        recorder.fail(opened.inner)
+    if failed is not None:
+        recorder.fail(opened.inner, failed)
 
 
 def carried(job_id: str) -> str | None:

@@ -21,7 +21,8 @@ at an F1 of .81 (.84).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -39,15 +40,14 @@ if TYPE_CHECKING:
 class PpneParams(DefenceParams):
     """What a caller may set. All of it is public and enters the report."""
 
+    RETIRED: ClassVar[Mapping[str, Any]] = {"rounds": 20, "candidates": 5.0}
+    rounds: ClassVar[int] = RETIRED["rounds"]
+    """How often the best flips are looked for."""
+    candidates: ClassVar[float] = RETIRED["candidates"]
+    """Links, and as many pairs without one, that a round looks at for each that it may flip."""
+
     share: float = Field(
         default=0.2, ge=0, le=1, description="Most pairs that are flipped, as a share of the visible links."
-    )
-    rounds: int = Field(default=20, ge=1, le=1_000, description="How often the best flips are looked for.")
-    candidates: float = Field(
-        default=5.0,
-        ge=1,
-        le=100,
-        description="Links, and as many pairs without one, that a round looks at for each that it may flip.",
     )
 
 

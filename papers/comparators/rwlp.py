@@ -15,7 +15,8 @@ without a defence), other links with as much (.85, without .92), and a GCN class
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -34,8 +35,11 @@ TRIES = 10
 class WalkParams(DefenceParams):
     """What a caller may set. All of it is public and enters the report."""
 
+    RETIRED: ClassVar[Mapping[str, Any]] = {"share": 1.0}
+    share: ClassVar[float] = RETIRED["share"]
+    """Share of the visible links that is replaced."""
+
     length: int = Field(default=2, ge=1, le=100, description="Steps of each walk.")
-    share: float = Field(default=1.0, ge=0, le=1, description="Share of the visible links that is replaced.")
 
 
 def altered(visible: Visible, params: WalkParams, rng: Rng, progress: Progress) -> Altered:

@@ -20,7 +20,7 @@ the paper's, with a noisy step for each look. A graph begins with the paid degre
 Metropolis walk under the learned score and the noisy graph's evidence, and are rewired to the paid triangles.
 Degrees are exact throughout. With ``frame=false`` pairs are drawn by score alone, to the paid number.
 Several undirected relations, each inside its own node type, are many graphs in one release. In a dataset that
-declares a collection they learn from one another (``pooled``): how many edges a node has, and which laws
+declares a collection they learn from one another: how many edges a node has, and which laws
 degrees follow, are fitted over the noisy answers of all graphs first. That is free: each graph has paid for
 its own answers, and an edge moves those of one graph alone.
 

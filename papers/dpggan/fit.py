@@ -61,17 +61,16 @@ def _frames(
 ) -> dict[CellKey, Mapping[str, np.ndarray]]:
     """Pay for degrees and triangles of every relation. In a collection each graph learns from all of them:
     their relations hold disjoint edges, and what is shared are answers that each has paid for."""
-    paid, own = {}, {}
+    paid = {}
     for (name, step), nano_epsilon in grants.frame.items():
         cell = graph.cell(name, step)
-        key, small = (name, step), cell.shape.source_count < params.product_nodes
-        own[key] = params.model_copy(update={"product_share": 0.0}) if small else params
-        paid[key] = degree_triangle.read(cell, nano_epsilon, own[key])
+        products = cell.shape.source_count >= params.product_nodes
+        paid[name, step] = degree_triangle.read(cell, nano_epsilon, params, products)
     said: Sequence[Hint | None] = [None] * len(paid)
     if graph.schema.collection is not None and params.pooled:
         said = hints([each.noisy_graph() for each in paid.values()])
     return {
-        key: degree_triangle.columns(each, len(each.degrees), own[key], rng, hint)
+        key: degree_triangle.columns(each, len(each.degrees), params, rng, hint)
         for (key, each), hint in zip(paid.items(), said, strict=True)
     }
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from core.methods._shared.triangles.params import TriangleParameters
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import Parameters
 
 LATEST_STEPS = 100_000
-LEAST_DECAY = 1e-6
-"""Gradients are multiplied by its inverse, in float32."""
 
 
 class PaperParams(Parameters):
@@ -42,27 +40,45 @@ class PaperParams(Parameters):
     )
 
 
-class LinkParams(PaperParams, TriangleParameters, ValueParameters):
+class LinkParams(PaperParams, ValueParameters):
     """What a caller may set. All of it is public and enters the report.
 
-    The shares and settings of ``degree_triangle`` are those of the frame, of whatever epsilon it gets; its
-    defaults suit many small graphs, whose laws of degrees learn from one another instead of from tail counts.
+    The shares and settings of ``degree_triangle`` are those of the frame, of whatever epsilon it gets; they
+    suit many small graphs, whose laws of degrees learn from one another instead of from tail counts.
     """
 
-    READS: ClassVar[tuple[str, ...]] = ()
-
-    count_share: float = Field(
-        default=0.2, gt=0, lt=1, description="Share of a cell's epsilon for its number of edges."
-    )
-    tail_share: float = Field(
-        default=0.0,
-        ge=0,
-        lt=1,
-        description=(
-            "Share of a cell's epsilon for how many nodes have at least so many edges; 0: the law of degrees "
-            "rests on noisy degrees alone, and on the other graphs of a collection."
-        ),
-    )
+    RETIRED: ClassVar[Mapping[str, Any]] = {
+        "count_share": 0.2,
+        "tail_share": 0.0,
+        "triangle_share": 0.3,
+        "product_share": 0.05,
+        "transitivity": 0.1,
+        "band": 0.02,
+        "proposals": 150.0,
+        "pooled": True,
+        "product_nodes": 1000,
+        "fit_steps": 200,
+        "clip_decay": 1.0,
+        "exchanges": 100.0,
+    }
+    count_share: ClassVar[float] = RETIRED["count_share"]
+    tail_share: ClassVar[float] = RETIRED["tail_share"]
+    triangle_share: ClassVar[float] = RETIRED["triangle_share"]
+    product_share: ClassVar[float] = RETIRED["product_share"]
+    transitivity: ClassVar[float] = RETIRED["transitivity"]
+    band: ClassVar[float] = RETIRED["band"]
+    proposals: ClassVar[float] = RETIRED["proposals"]
+    pooled: ClassVar[bool] = RETIRED["pooled"]
+    """In a collection, graphs learn from one another how many edges a node has and how degrees spread: from
+    noisy values that are paid for, at no cost."""
+    product_nodes: ClassVar[int] = RETIRED["product_nodes"]
+    """Universes of fewer nodes do not pay for degree products: there it left more for the rest."""
+    fit_steps: ClassVar[int] = RETIRED["fit_steps"]
+    """Free steps that fit the bilinear decoder."""
+    clip_decay: ClassVar[float] = RETIRED["clip_decay"]
+    """The mlp decoder's clipping norm is multiplied by this at every step."""
+    exchanges: ClassVar[float] = RETIRED["exchanges"]
+    """Exchanges of ends tried for each edge, in which learned scores meet the degrees."""
 
     variant: Literal["sound", "paper"] = Field(
         default="sound",
@@ -87,13 +103,6 @@ class LinkParams(PaperParams, TriangleParameters, ValueParameters):
             "edges is all that the learned scores are joined with."
         ),
     )
-    pooled: bool = Field(
-        default=True,
-        description=(
-            "In a collection, graphs learn from one another how many edges a node has and how degrees "
-            "spread: from noisy values that are paid for, at no cost."
-        ),
-    )
     inputs: Literal["spectral", "networks", "random"] = Field(
         default="spectral",
         description=(
@@ -107,13 +116,6 @@ class LinkParams(PaperParams, TriangleParameters, ValueParameters):
         description=(
             "With link-sgd: one paid gradient of a bilinear form, fitted afterwards; or the paper's "
             "two-layer decoder by many paid steps, which costs more noise and time."
-        ),
-    )
-    product_nodes: int = Field(
-        default=1000,
-        ge=0,
-        description=(
-            "Universes of fewer nodes do not pay for degree products: there it left more for the rest."
         ),
     )
     joint: bool = Field(
@@ -144,20 +146,8 @@ class LinkParams(PaperParams, TriangleParameters, ValueParameters):
         le=LATEST_STEPS,
         description="Paid steps of the mlp decoder; more of them need more noise in each.",
     )
-    fit_steps: int = Field(
-        default=200, ge=1, le=LATEST_STEPS, description="Free steps that fit the bilinear decoder."
-    )
     clip: float = Field(
         default=1.0, gt=0, le=1000, description="Clipping norm of the mlp decoder's gradients."
-    )
-    clip_decay: float = Field(
-        default=1.0, ge=0.5, le=1, description="The clipping norm is multiplied by this at every step."
-    )
-    exchanges: float = Field(
-        default=100,
-        ge=0,
-        le=1000,
-        description="Exchanges of ends tried for each edge, in which learned scores meet the degrees.",
     )
 
     @model_validator(mode="after")
@@ -165,12 +155,6 @@ class LinkParams(PaperParams, TriangleParameters, ValueParameters):
         divided = self.variant == "sound" and self.learn in ("auto", "link-sgd") and self.inputs != "random"
         if divided and self.frame_share + self.hat_share > 0.999:
             raise ValueError("the shares must leave at least 0.001 for the decoder")
-        return self
-
-    @model_validator(mode="after")
-    def _keeps_a_clipping_norm(self) -> LinkParams:
-        if self.decoder == "mlp" and self.clip_decay**self.steps < LEAST_DECAY:
-            raise ValueError(f"clip_decay ** steps must be at least {LEAST_DECAY:g}")
         return self
 
 

@@ -14,7 +14,7 @@ PUBLISHED = frozenset(
 )
 """What variant paper looks at."""
 TRAINING = ("sgd_share", "steps", "rate", "clip", "negatives", "divergence", "semantic")
-TABLES = ("clusters", "split", "count_share", "heads")
+TABLES = ("clusters", "split", "heads")
 
 
 def idle(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
@@ -47,6 +47,3 @@ def _idle_outputs(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
         if not follows_back(params, public.nano_epsilon):
             why = "a histogram is all that is read; a graph in release, or second_hop=on, reads more"
             yield Idle(("split",), why)
-        if params.split != "bilevel":
-            why = "the number of edges is read for a graph or for split=bilevel alone"
-            yield Idle(("count_share",), why)

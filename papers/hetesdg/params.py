@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -16,6 +17,11 @@ Output = Literal["graph", "features", "embedding"]
 
 class HeteParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
+
+    RETIRED: ClassVar[Mapping[str, Any]] = {"count_share": 0.02}
+    count_share: ClassVar[float] = RETIRED["count_share"]
+    """Share of epsilon for a relation's number of edges, which bounds its degrees and which bilevel
+    divides by; of a graph or bilevel alone."""
 
     variant: Literal["sound", "paper"] = Field(
         default="sound",
@@ -40,7 +46,7 @@ class HeteParams(ValueParameters):
         description=(
             "How neighbours' features are read. histogram: neighbours by cluster under discrete Laplace "
             "noise, pure epsilon. gaussian-sums: sums of their rows under Gaussian noise; needs a delta, "
-            "gives scores and vectors and no graph; clusters, split, count_share and heads are not for it. "
+            "gives scores and vectors and no graph; clusters, split and heads are not for it. "
             "It was behind on every public graph; over seven meta-paths and more its noise is the smaller."
         ),
     )
@@ -55,15 +61,6 @@ class HeteParams(ValueParameters):
         description=(
             "How a relation divides epsilon between its histogram and the rest. measured: what was closest "
             "on public graphs; equal: halves; bilevel: optimised in turn for both on a noisy number of edges."
-        ),
-    )
-    count_share: float = Field(
-        default=0.02,
-        gt=0,
-        le=0.5,
-        description=(
-            "Share of epsilon for a relation's number of edges, which bounds its degrees and which bilevel "
-            "divides by; of a graph or bilevel alone."
         ),
     )
     second_hop: Literal["auto", "on", "off"] = Field(
@@ -141,8 +138,14 @@ class HeteParams(ValueParameters):
 
 
 class PlainParams(HeteParams):
-    """As :class:`HeteParams`, without the semantic parts unless they are asked for."""
+    """As :class:`HeteParams`, without the semantic parts: who wants those takes ``hetesdg``."""
 
-    split: Literal["measured", "equal", "bilevel"] = Field(default="equal", description="As in hetesdg.")
-    debias: bool = Field(default=False, description="As in hetesdg.")
-    semantic: float = Field(default=0.0, ge=0, le=1000, description="As in hetesdg.")
+    RETIRED: ClassVar[Mapping[str, Any]] = {
+        **HeteParams.RETIRED,
+        "split": "equal",
+        "debias": False,
+        "semantic": 0.0,
+    }
+    split: ClassVar[Literal["equal"]] = RETIRED["split"]  # type: ignore[misc]
+    debias: ClassVar[bool] = RETIRED["debias"]  # type: ignore[misc]
+    semantic: ClassVar[float] = RETIRED["semantic"]  # type: ignore[misc]

@@ -101,7 +101,7 @@ def require_sensible(params: PpgslParams, public: PublicFacts, plan: PrivacyPlan
 
 def accelerator(params: PpgslParams, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
     """Useful from 10,000 nodes of the learned relations on, needed from 1,000,000; at 500 steps, fewer at
-    more steps and rounds."""
+    more steps."""
     ends = [public.schema.edge_type(name).source for name in public.edge_types]
     rounds = 1 if params.target is None else params.rounds
     work = sum(nodes[each] for each in ends) * rounds * params.steps / USUAL_STEPS

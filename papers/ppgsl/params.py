@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -49,6 +49,10 @@ class Target(Parameters):
 class PpgslParams(DefenceParams):
     """What a caller may set. All of it is public and enters the report."""
 
+    RETIRED: ClassVar[Mapping[str, Any]] = {"rounds": 6}
+    rounds: ClassVar[int] = RETIRED["rounds"]
+    """With a target: how many values of alpha are tried."""
+
     alpha: float = Field(
         default=0.25,
         ge=0,
@@ -71,9 +75,6 @@ class PpgslParams(DefenceParams):
     target: Target | None = Field(
         default=None,
         description="What the trade-off is to reach; alpha is then found by bisection of its logarithm.",
-    )
-    rounds: int = Field(
-        default=6, ge=2, le=20, description="With a target: how many values of alpha are tried."
     )
     additions: float = Field(
         default=1.0,
@@ -126,7 +127,6 @@ class PpgslParams(DefenceParams):
 def idle(params: PpgslParams) -> Iterator[Idle]:
     """Name the parameters that the others leave without effect."""
     if params.target is None:
-        yield Idle(("rounds",), "one alpha is tried; a target is searched for in rounds")
         if params.release == "weighted":
             yield Idle(("rounding",), "release=weighted publishes the weights; release=graph rounds them")
     else:

@@ -4,7 +4,7 @@ Every step pays for its number of edges. While that number is stable, the partit
 and the whole budget goes to degrees and edge counts between communities, which are combined with those of
 past steps; when it has changed by more than the number of nodes, part of the budget buys a new partition. A
 graph is rebuilt from these noisy values alone. ``preset: paper`` is the published method; the default
-replaces what measured better, each by a parameter of its own:
+replaces what measured better (:class:`papers.psgraph.budget.Way`):
 
 - partition: where the noisy mean degree is below the noise of a single degree no partition can be found, and
   one community holds all nodes at no cost; elsewhere labels come from one noisy pass in degree order
@@ -17,13 +17,14 @@ replaces what measured better, each by a parameter of its own:
   step also buys how many nodes have at least so many edges, and the law explains both (``dcsbm``'s law);
   elsewhere a heavy-tailed curve with two parameters is bent;
 - reconstruction: edge ends are matched to whole degrees, where the paper draws pairs by weight;
-- a noisy number of triangles can be bought and rewired to; at a stream's budgets it does not pay.
+- a noisy number of triangles could be bought and rewired to; at a stream's budgets it did not pay, and
+  neither preset does.
 
 What is read, for each step: the number of edges, sensitivity 1; where a partition is made, the super-graph's
 cells (1) and one exponential pass over the nodes, or degrees (2 in L1) and one label stream; degrees inside
 communities (2), in parallel with degrees outside (2) and edge counts between communities (1); how many nodes
 have at least so many edges (2 in L1 whatever the thresholds, which are public: an edge raises two degrees by
-one each, and each passes one threshold at most); triangles by the ladder, where asked for.
+one each, and each passes one threshold at most); triangles by the ladder, where they are bought.
 Proof: these compose in sequence, apart from the parallel group, whose branches hold disjoint edges as the
 partition is paid for before. Which branch a step takes is a function of noisy counts and of public facts, and
 all branches cost the step's share at most. Combination, degrees and graph are post-processing of outputs that
@@ -85,7 +86,7 @@ def plan(params: PSGraphParams, public: PublicFacts) -> PrivacyPlan:
     """
     require_accepted(EDGES, public)
     require_heeded(params, idle(params, public))
-    mechanisms = "laplace, exponential and ladder" if params.triangle_share else "laplace and exponential"
+    mechanisms = "laplace, exponential and ladder" if params.way.triangle_share else "laplace and exponential"
     return cell_plan(NAME, public, mechanisms, "psgraph step")
 
 
@@ -100,9 +101,9 @@ def require_room(
     params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
     """Check the counts between super-nodes, which communities do not exceed; see :class:`Method`."""
-    for name in {each.edge_type for each in plan.allotments if params.partition == "super_graph"}:
+    for name in {each.edge_type for each in plan.allotments if params.way.partition == "super_graph"}:
         count = nodes[schema.edge_type(name).source]
-        require_groups(name, min(-(-count // params.super_node_size), params.max_super_nodes))
+        require_groups(name, min(-(-count // params.super_node_size), params.way.max_super_nodes))
 
 
 def fit(graph: PrivateGraph, plan: PrivacyPlan, params: PSGraphParams, progress: Progress) -> PSGraphModel:

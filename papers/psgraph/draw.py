@@ -16,7 +16,7 @@ def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
     labels = model.labels.astype(np.int64)
     communities = int(labels.max(initial=0)) + 1
     blocks, d_in, d_out = _targets(model, labels, communities, params, rng)
-    if params.reconstruction == "matched":
+    if params.way.reconstruction == "matched":
         keys = _matched(labels, d_in, d_out, blocks, rng)
     else:
         keys = reconstruct(labels, d_in, d_out, blocks, rng)
@@ -24,12 +24,12 @@ def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
             from papers.psgraph.postprocess import post_process
 
             keys = post_process(keys, labels, d_in, d_out, model.edges, rng)
-    if params.totals == "noisy_count":
+    if params.way.totals == "noisy_count":
         keys = top_up(keys, len(labels), model.edges, rng)
     if model.triangles is not None:
         from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
 
-        proposals = proposals_for(len(keys), params.proposals)
+        proposals = proposals_for(len(keys), params.way.proposals)
         keys = rewired(keys, len(labels), labels, Targets(model.triangles), proposals, rng)
     return keys
 
@@ -65,7 +65,7 @@ def _targets(
     row = np.concatenate([diagonal, model.between.row])
     column = np.concatenate([diagonal, model.between.column])
     mass = np.concatenate([inner, model.between.edges])
-    if params.totals == "as_published":
+    if params.way.totals == "as_published":
         return Blocks(row, column, integers(mass, rng)), d_in, d_out
     room = capacity(
         Layout.of(labels, communities, d_in).sizes,

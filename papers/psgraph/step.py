@@ -83,7 +83,7 @@ def fit_step(
     of the graph.
     O(n log n + m + S^2 + k^2).
     """
-    usual = budget.usual(params.partition)
+    usual = budget.usual(params.way.partition)
     decides = summed_variance(nodes, usual, cell.multiplicity) if usual else None
     noisy_count = cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count", decides=decides)
     edges = int(np.clip(noisy_count[0], 0, nodes * (nodes - 1) // 2))
@@ -113,8 +113,8 @@ def fit_step(
 
 def _partition_method(params: PSGraphParams, budget: StepBudget, nodes: int, edges: int) -> str:
     """Choose how this step would partition; ``auto`` goes by the noisy count and public facts."""
-    if params.partition != "auto":
-        return params.partition
+    if params.way.partition != "auto":
+        return params.way.partition
     noise = degree_noise(budget.perturb(True, tails_tell(nodes, edges, budget.tail)), params)
     return "label_stream" if 2 * edges > noise * nodes else "single"
 
@@ -128,9 +128,9 @@ def degree_noise(nano_epsilon: int, params: PSGraphParams) -> float:
 def _changed(params: PSGraphParams, memory: Memory, nodes: int, edges: int, method: str) -> bool:
     if not params.reuse_partition:
         return True
-    if method != "single" and params.partition == "auto" and not memory.labels.any():
+    if method != "single" and params.way.partition == "auto" and not memory.labels.any():
         return True  # the graph has become dense enough for a partition
-    before = memory.partition_edges if params.trigger == "last_partition" else memory.edges
+    before = memory.partition_edges if params.way.trigger == "last_partition" else memory.edges
     return method != "single" and abs(edges - before) > params.threshold_factor * nodes
 
 
@@ -144,7 +144,7 @@ def _partition(
     if method == "label_stream":
         groups = min(params.groups, max(1, limits.MAX_VALUES // nodes))  # a number for each, of every node
         return streamed_partition(cell, nodes, groups=groups, rng=rng, **shares).astype(np.int32)
-    sizes = {"super_node_size": params.super_node_size, "max_super_nodes": params.max_super_nodes}
+    sizes = {"super_node_size": params.super_node_size, "max_super_nodes": params.way.max_super_nodes}
     return private_partition(cell, nodes, rng=rng, **shares, **sizes).astype(np.int32)
 
 
@@ -154,7 +154,7 @@ def _variance(nano_epsilon: int) -> float:
 
 def _estimate(values: np.ndarray, nano_epsilon: int, params: PSGraphParams) -> Estimate:
     variance = _variance(nano_epsilon)
-    weight = nano_epsilon / NANO if params.combination == "two_steps" else 1 / variance
+    weight = nano_epsilon / NANO if params.way.combination == "two_steps" else 1 / variance
     return Estimate(values.astype(np.float64), variance, weight)
 
 
@@ -185,7 +185,7 @@ def _perturb(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, params: P
 
 def _cleans_first(params: PSGraphParams) -> bool:
     """Tell whether degrees are cleaned before they are combined: the paper; means of steps stay raw."""
-    return params.degrees == "norm_sub" and params.combination == "two_steps"
+    return params.way.degrees == "norm_sub" and params.way.combination == "two_steps"
 
 
 def _cleaned(reading: Reading, labels: np.ndarray, count: int) -> Reading:
@@ -199,7 +199,7 @@ def _cleaned(reading: Reading, labels: np.ndarray, count: int) -> Reading:
 def _combined(reading: Reading, before: Memory, params: PSGraphParams, edges: int) -> Reading:
     """Combine the reading with what past steps said of the same partition."""
     # The paper, which combines two steps, rescales nothing.
-    growth = 1.0 if params.combination == "two_steps" else _growth(before, edges)
+    growth = 1.0 if params.way.combination == "two_steps" else _growth(before, edges)
     inside = _joined(reading.inside, before.inside.grown(growth), params)
     outside = _joined(reading.outside, before.outside.grown(growth), params)
     return Reading(inside, outside, reading.between)
@@ -210,10 +210,10 @@ def _growth(before: Memory, edges: int) -> float:
 
 
 def _joined(now: Estimate, before: Estimate, params: PSGraphParams) -> Estimate:
-    """Combine what a step read with what was known, as ``params.combination`` says."""
-    if params.combination == "two_steps":
+    """Combine what a step read with what was known, as ``params.way.combination`` says."""
+    if params.way.combination == "two_steps":
         return two_steps(now, before)
-    return all_past(now, before, params.past_weight)
+    return all_past(now, before, params.way.past_weight)
 
 
 def _tails(
@@ -240,15 +240,15 @@ def _whole_degrees(
     rng: Rng,
 ) -> np.ndarray | None:
     """Fit non-negative degrees, float64 (n,); None where those that NormSub makes of the reading stand."""
-    if params.degrees == "norm_sub":
+    if params.way.degrees == "norm_sub":
         return None
     noisy = reading.inside.values + reading.outside.values
     variance = reading.inside.variance + reading.outside.variance
     if tails is not None:
         told = Tails(public_thresholds(nodes), tails.values, tails.variance)
         return with_tails(noisy, variance, told, Ends.of_count(edges, budget.count), rng)
-    plain = params.degrees == "deconvolved"
-    if plain or (params.degrees == "auto" and 2 * edges > np.sqrt(variance) * nodes):
+    plain = params.way.degrees == "deconvolved"
+    if plain or (params.way.degrees == "auto" and 2 * edges > np.sqrt(variance) * nodes):
         return deconvolved(noisy, variance, rng)
     return heavy_tailed(noisy, variance, edges, rng)
 

@@ -16,7 +16,6 @@ import pytest
 
 from core.methods.dcsbm import GENERATOR, DCSBMParams
 from core.methods.dcsbm import fit as reads
-from core.methods.dcsbm.params import FIRST
 from core.privacy.accounting.audit import audit_epsilon, repeated
 from core.privacy.mechanisms import label_stream
 from core.privacy.session.private_graph import PrivateCell
@@ -26,16 +25,16 @@ from tests.support.metered_outputs import fit_static, static_graph
 
 EPSILON = 2.0
 # Two nodes have no triangle and next to nothing to tell in their degree product: little is spent there.
-LABELS = DCSBMParams(
-    **FIRST
-    | {
-        "groups": 1,
-        "core": 1,
-        "degree_share": 0.05,
-        "block_share": 0.02,
-        "triangle_share": 0.005,
-        "product_share": 0.005,
-    }
+LABELS = DCSBMParams.varied(
+    groups=1,
+    core=1,
+    degree_share=0.05,
+    block_share=0.02,
+    tail_share=0,
+    count_share=0,
+    clustering_share=0,
+    triangle_share=0.005,
+    product_share=0.005,
 )
 DEGREES = LABELS.model_copy(update={"degree_share": 0.92, "block_share": 0.04})
 PAIR = static_graph(2, [(0, 1)]), static_graph(2, [])

@@ -33,7 +33,7 @@ PAIR = [
     built(SCHEMA, [NOBODY, {"owns": frozenset((film, 0) for film in films)}])
     for films in (range(12), range(12, 24))
 ]
-PARAMS = ProfilesParams(total_share=1.0, degree_share=0.02, clip_quantile=0.01)
+PARAMS = ProfilesParams.varied(total_share=1.0, degree_share=0.02, clip_quantile=0.01)
 
 
 def told(graph: Graph, patch: pytest.MonkeyPatch) -> np.ndarray:

@@ -60,7 +60,7 @@ def neighbours(pairs: set[tuple[int, int]], nodes: int):
 def test_whole_fits_lie_within_the_plan_for_every_neighbour(facts, tmp_path):
     nodes, pairs = 5, {(0, 1), (1, 2), (0, 2), (2, 3), (3, 4)}
     graph = persons(pairs, nodes, **facts)
-    params = GENERATOR.Params(proposals=0)
+    params = GENERATOR.Params.varied(proposals=0)
     public = PublicFacts(graph.schema, Unit.NODE, None, 4 * NANO, 0, ("edge",))
     fitted = fit_of(GENERATOR, params, public)
     for number, other in enumerate(neighbours(pairs, nodes)):
@@ -189,7 +189,7 @@ def test_whole_fits_with_groups_lie_within_the_plan_where_projections_cut_edges_
     thetas = []
     graph = grouped(HUB)
     public = PublicFacts(graph.schema, Unit.NODE, None, 4 * NANO, 0, ("edge",))
-    fitted = fit_of(GENERATOR, GENERATOR.Params(proposals=0), public)
+    fitted = fit_of(GENERATOR, GENERATOR.Params.varied(proposals=0), public)
     checked = projection.check_theta
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(projection, "check_theta", lambda theta: thetas.append(theta) or checked(theta))

@@ -19,7 +19,7 @@ from core.privacy.mechanisms import ladder
 from core.privacy.reads import undirected
 from tests.support.audited_reads import every_audit, without_audit
 from tests.support.auditing import SMALLER, SOUND, caught
-from tests.support.read_audits import ReadAudit, found, half_noise, promised
+from tests.support.read_audits import ReadAudit, half_noise, measured, paid, promised
 
 PRIVACY = Path(core.privacy.__path__[0])
 CHARGES = {"charge", "charge_branch", "open_group"}
@@ -50,17 +50,17 @@ def in_both_forms() -> Iterator[pytest.param]:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("audit", list(marked()))
 def test_a_read_keeps_to_what_its_line_costs(audit: ReadAudit):
-    assert found(audit, audit.runs // 2, SOUND) <= promised(audit)
+    assert measured(audit)(audit.runs // 2, SOUND) <= promised(audit)
 
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("audit", "part"), list(in_both_forms()))
 def test_half_the_noise_of_a_read_is_caught(audit: ReadAudit, part: int):
     """The transcript is that of the sound read: the audit passes over nothing that it says."""
-    paid = promised(audit)
+    lines, epsilon = paid(audit), promised(audit)
     with half_noise():
-        assert promised(audit) == paid
-        assert caught(lambda runs, confidence: found(audit, runs, confidence), paid, audit.runs, part)
+        assert paid(audit) == lines
+        assert caught(measured(audit), epsilon, audit.runs, part)
 
 
 @pytest.mark.default

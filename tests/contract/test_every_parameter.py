@@ -43,8 +43,6 @@ LEARNED = {
     *("temporal_walks", "thepuff"),
 }
 """Methods that train: three CPU minutes, so that they are looked at with the slow tests."""
-ELSEWHERE = {"pooled"}
-"""Parameters of collections alone, shown by papers/dpggan/tests/test_pooling.py."""
 CASES = [
     pytest.param(
         *(method, name, each),
@@ -291,19 +289,19 @@ def facts_of(method: str, where: str) -> PublicFacts:
     return PublicFacts(graph.schema, unit, window, 4 * NANO, delta, names)
 
 
-KNOWN: dict[tuple[str, str, str], list[Any]] = {}
-"""What was told by (method, request, parameters): rows of a table share one of their two values."""
+KNOWN: dict[tuple[str, str, str, int], list[Any]] = {}
+"""What was told by (method, request, parameters, seed): rows of a table share one of their two values."""
 
 
-def told(method: str, where: str, params: dict[str, Any]) -> list[Any]:
+def told(method: str, where: str, params: dict[str, Any], seed: int = 1) -> list[Any]:
     """All that a request shows. Raises where it is refused."""
-    key = method, where, repr(sorted(params.items()))
+    key = method, where, repr(sorted(params.items())), seed
     if key not in KNOWN:
-        KNOWN[key] = _told(method, where, params)
+        KNOWN[key] = _told(method, where, params, seed)
     return KNOWN[key]
 
 
-def _told(method: str, where: str, params: dict[str, Any]) -> list[Any]:
+def _told(method: str, where: str, params: dict[str, Any], seed: int = 1) -> list[Any]:
     generator, graph = registry.get(method), request_of(where)[0]
     chosen = generator.Params.model_validate(params)
     facts = facts_of(method, where)
@@ -311,13 +309,12 @@ def _told(method: str, where: str, params: dict[str, Any]) -> list[Any]:
     meter = Meter(plan, MemoryRecorder())
     model = generator.fit(PrivateGraph(graph, meter), plan, chosen, no_progress)
     found: list[Any] = [plan.to_json(), [(e.edge_type, e.step, e.event, e.purpose) for e in meter.transcript]]
-    for seed in (1, 2):
-        sampled = model.sample(public_generator(seed), no_progress)
-        for table in sampled.edges.values():
-            columns = (table.source, table.target, table.step)
-            found += [column.tolist() for column in columns if column is not None]
-            if table.values is not None:
-                found += [column.tolist() for column in table.values.columns.values()]
+    sampled = model.sample(public_generator(seed), no_progress)
+    for table in sampled.edges.values():
+        columns = (table.source, table.target, table.step)
+        found += [column.tolist() for column in columns if column is not None]
+        if table.values is not None:
+            found += [column.tolist() for column in table.values.columns.values()]
     found.append(repr(model.training()))
     found.append([rows.tobytes() for kinds in model.vectors().values() for rows in kinds.values()])
     found.append([weight.tobytes() for _, weight in model.edge_weights().values()])
@@ -327,19 +324,23 @@ def _told(method: str, where: str, params: dict[str, Any]) -> list[Any]:
 
 def test_every_parameter_of_every_method_is_tried():
     for method, generator in registry.generators().items():
-        assert set(TRIED[method]) == set(generator.Params.model_fields) - ELSEWHERE, method
+        assert set(TRIED[method]) == set(generator.Params.model_fields), method
 
 
 @pytest.mark.parametrize(("method", "name", "tried"), CASES)
 def test_a_parameter_is_heeded_or_refused(method: str, name: str, tried: Tried):
     found, fields = [], set()
-    for value in (tried.one, tried.other):
+    both = [{**tried.beside, name: value} for value in (tried.one, tried.other)]
+    for params in both:
         try:
-            found.append(told(method, tried.where, {**tried.beside, name: value}))
+            found.append(told(method, tried.where, params))
         except errors.NotAccepted as refused:
             fields.add(refused.members["field"])
             found.append([refused.members["field"], refused.message])
-    assert found[0] != found[1]
+    # By chance one graph may be drawn alike: seldom, and never both.
+    assert found[0] != found[1] or told(method, tried.where, both[0], 2) != told(
+        method, tried.where, both[1], 2
+    )
     assert fields <= {name, "unit"}  # a refusal for another reason would hide whether it is heeded
 
 

@@ -27,7 +27,8 @@ SCHEMA = {
 }
 ATTRIBUTES = {
     "http.request.method", "http.route", "http.response.status_code", "graphveil.job.id", "graphveil.attempt",
-    "graphveil.child", "graphveil.ending",
+    "graphveil.child", "graphveil.ending", "url.scheme", "error.type", "messaging.system",
+    "messaging.operation.name", "messaging.operation.type", "messaging.destination.name",
 }  # fmt: skip
 
 
@@ -90,19 +91,19 @@ def test_a_job_is_one_trace_from_the_request_to_the_childs_last_stage(run: Run) 
     assert (submit.process, submit.parent, submit.attributes["graphveil.job.id"]) == (
         "graphveil-api", "", run.job_id,
     )  # fmt: skip
-    for name, process in (("tell run", "graphveil-relay"), ("run", "graphveil-worker")):
+    for name, process in (("send run", "graphveil-relay"), ("process run", "graphveil-worker")):
         assert (trace[name].process, trace[name].parent) == (process, submit.id)
         assert trace[name].attributes["graphveil.job.id"] == run.job_id
     child = trace["child"]
-    assert child.parent == trace["run"].id
+    assert child.parent == trace["process run"].id
     assert child.attributes == {"graphveil.child": "release", "graphveil.ending": "finished"}
     stages = {span.name for span in run.spans if span.parent == child.id}
     assert {"fit", "sample"} <= stages
-    assert trace.keys() == {"POST /jobs", "tell run", "run", "child", *stages}
+    assert trace.keys() == {"POST /jobs", "send run", "process run", "child", *stages}
 
 
 def test_what_depends_on_the_graph_is_told_by_the_bounds_only(run: Run) -> None:
-    start, ids = run.named("run").start, {run.named("run").id, run.named("child").id}
+    start, ids = run.named("process run").start, {run.named("process run").id, run.named("child").id}
     found = [span for span in run.spans if span.id in ids or span.parent in ids]
     assert len(found) >= 4
     assert {round(at - start, 3) for span in found for at in (span.start, span.end)} <= {0, *BOUNDS}
@@ -111,7 +112,7 @@ def test_what_depends_on_the_graph_is_told_by_the_bounds_only(run: Run) -> None:
 def test_uploads_and_comparisons_have_no_spans_but_those_of_requests(run: Run) -> None:
     """When a comparison begins is when the run before it ended, to the moment."""
     assert run.named("POST /datasets").process == "graphveil-api"
-    assert [span.name for span in run.spans if span.process == "graphveil-relay"] == ["tell run"]
+    assert [span.name for span in run.spans if span.process == "graphveil-relay"] == ["send run"]
     worked = {span.trace for span in run.spans if span.process == "graphveil-worker"}
     assert worked == {run.named("POST /jobs").trace}
 

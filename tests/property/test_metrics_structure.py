@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import entropy
+from scipy.stats import entropy, spearmanr
 from sklearn.metrics import normalized_mutual_info_score
 
 from core.evaluation.metric import Suite
@@ -16,9 +16,11 @@ from core.evaluation.utility import (
     clustering,
     communities,
     components,
+    cores,
     degrees,
     eigenvector,
     inequality,
+    ranks,
 )
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import Cell
@@ -119,6 +121,21 @@ def test_centralities_are_on_networkxs_scale(graph):
     found = view_of(graph).once(eigenvector.leading)
     assert found == pytest.approx(expected, abs=1e-6)
     assert found == pytest.approx(np.array([values[v] for v in range(len(graph))]), abs=1e-4)
+
+
+@given(graphs(), graphs())
+@settings(deadline=None)
+def test_ranks_cores_and_coefficients_are_scipys_and_networkxs(a, b):
+    found = ranks.spearman(degrees_of(a), degrees_of(b)) if len(a) == len(b) else None
+    if found is not None:
+        assert found == pytest.approx(spearmanr(degrees_of(a), degrees_of(b)).statistic)
+    view = view_of(a)
+    assert view.once(cores.core_numbers).tolist() == list(nx.core_number(a).values())
+    assert view.once(clustering.coefficients) == pytest.approx(list(nx.clustering(a).values()))
+    if a.number_of_edges():
+        expected = nx.pagerank(a, 0.85, tol=1e-12, max_iter=10_000)
+        scale = max(expected.values())
+        assert view.once(ranks.pagerank) == pytest.approx([v / scale for v in expected.values()], abs=1e-6)
 
 
 @given(graphs(), graphs())

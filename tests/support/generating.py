@@ -65,7 +65,7 @@ def fit(
 ) -> tuple[Any, Meter]:
     """The fitted model and its meter; the printed guarantee is checked to lie within ``epsilon``."""
     unit = unit or (Unit.EVENT if graph.schema.temporal else Unit.EDGE)
-    chosen = generator.Params(**params)
+    chosen = generator.Params.varied(**params)
     names = tuple(relation.name for relation in graph.schema.edge_types)
     facts = PublicFacts(graph.schema, unit, window, int(epsilon * NANO), 0, names)
     plan = generator.plan(chosen, facts)

@@ -12,7 +12,7 @@ from core.privacy.accounting.plan import PrivacyPlan
 def heeded(generator: Method, facts: PublicFacts, **params: Any) -> tuple[Parameters, PrivacyPlan]:
     """The parameters and their plan, without those that could change nothing beside the others."""
     while True:
-        chosen = generator.Params(**params)
+        chosen = generator.Params.varied(**params)
         try:
             return chosen, generator.plan(chosen, facts)
         except NotAccepted as refused:

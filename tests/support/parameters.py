@@ -38,42 +38,35 @@ DEGREE_TRIANGLE: dict[str, tuple[Any, Any]] = {
     "triangle_share": (0.3, 0.1),
     "product_share": (0.05, 0.2),
     "transitivity": (0.0, 1.0),
-    "band": (0.0, 0.5),
-    "proposals": (0.0, 100.0),
 }
 VALUED = [Tried("plain", 0.0, 0.3), Tried("valued", 0.2, 0.5)]
 CARRIES: dict[str, list[Tried]] = {"attribute_share": at("valued", 0.0, 0.4)}
 DEFENCE: dict[str, tuple[Any, Any]] = {"sensitive_share": (0.1, 0.5)}
 
 _SGD = {"learn": "link-sgd"}
-_FITTED = {**_SGD, "fit_steps": 5}
-_NETWORKS = {**_FITTED, "inputs": "networks"}
+_NETWORKS = {**_SGD, "inputs": "networks"}
 _MLP = {**_SGD, "decoder": "mlp"}
 _PAPER = {"variant": "paper", "most_steps": 3, "claimed_epsilon": 5.0}
 
 
 def link_method(gan: bool) -> dict[str, list[Tried]]:
     """dpgvae's parameters, and dpggan's."""
-    table = everywhere(DEGREE_TRIANGLE, "plain", learn="off", product_nodes=0) | {
+    table = {
         "variant": at("plain", "sound", "paper"),
         "claimed_epsilon": at("plain", 1.0, 5.0, **{**_PAPER, "claimed_epsilon": 1.0}),
         "most_steps": at("plain", 3, 5, variant="paper"),
         "latent": at("plain", "prior", "encoder", **_PAPER),
         "learn": at("plain", "off", "evidence"),
         "frame": at("plain", True, False, learn="off"),
-        "inputs": at("plain", "spectral", "random", **_FITTED),
+        "inputs": at("plain", "spectral", "random", **_SGD),
         "decoder": at("plain", "bilinear", "mlp", **_SGD),
-        "product_nodes": at("plain", 0, 1000, learn="off"),
-        "joint": at("two plain", False, True, **_FITTED),
+        "joint": at("two plain", False, True, **_SGD),
         "frame_share": at("plain", 0.1, 0.3, learn="evidence"),
-        "hat_share": at("plain", 0.3, 0.6, **_FITTED),
+        "hat_share": at("plain", 0.3, 0.6, **_SGD),
         "epochs": at("plain", 1, 30, **_NETWORKS),
         "steps": at("plain", 2, 3, **_MLP),
-        "fit_steps": at("plain", 1, 100, **_SGD),
         "clip": at("plain", 0.01, 10.0, **_MLP, steps=3),
-        "clip_decay": at("plain", 0.5, 1.0, **_MLP, steps=3),
-        "exchanges": at("plain", 0.0, 100.0, learn="evidence"),
-        "attribute_share": [*VALUED, Tried("valued", 0.2, 0.5, _FITTED)],
+        "attribute_share": [*VALUED, Tried("valued", 0.2, 0.5, _SGD)],
     }
     if gan:
         weights: dict[str, tuple[Any, Any]] = {"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}
@@ -81,22 +74,24 @@ def link_method(gan: bool) -> dict[str, list[Tried]]:
     return table
 
 
-def hete() -> dict[str, list[Tried]]:
-    """hetesdg's parameters, and hetedp's. Widths stay small, for the time that training takes."""
+def hete(plain: bool) -> dict[str, list[Tried]]:
+    """hetesdg's parameters; ``plain``: hetedp's. Widths stay small, for the time that training takes."""
     learned = {"learn": "link-sgd", "steps": 3, "release": ("embedding",)}
     predicted = {"learn": "link-sgd", "steps": 3, "links": "predictor"}
-    return {
+    semantic = {
+        "split": at("typed", "equal", "bilevel"),
+        "debias": at("typed", False, True, release=("embedding",), clusters=3),
+        "semantic": at("typed", 0.0, 1000.0, **predicted),
+    }
+    return ({} if plain else semantic) | {
         "variant": at("typed", "sound", "paper"),
         "claimed_epsilon": at("typed", 1.0, 5.0, variant="paper"),
         "release": at("typed", ("graph",), ("embedding",)),
         "mechanism": at("typed", "histogram", "gaussian-sums", release=("embedding",)),
         "clusters": at("typed", 2, 5),
-        "split": at("typed", "equal", "bilevel"),
-        "count_share": at("typed", 0.02, 0.3),
         "second_hop": at("typed", "on", "off", release=("embedding",)),
         "meta_paths": at("typed", (), (("writes", "about"),), release=("embedding",)),
         "heads": at("typed", 1, 8, release=("embedding",)),
-        "debias": at("typed", False, True, release=("embedding",), clusters=3),
         "learn": at("typed", "off", "link-sgd", release=("embedding",)),
         "links": at("typed", "tables", "predictor", learn="link-sgd", steps=3),
         "sgd_share": at("typed", 0.2, 0.7, **learned),
@@ -105,7 +100,6 @@ def hete() -> dict[str, list[Tried]]:
         "clip": at("typed", 0.01, 10.0, **predicted),
         "negatives": at("typed", 4, 128, **predicted),
         "divergence": at("typed", 0.0, 1000.0, **predicted),
-        "semantic": at("typed", 0.0, 1000.0, **predicted),
         "rows": at("typed", False, True, release=("embedding",)),
         "row_width": at("typed", 1, 3, release=("features",), rows=True),
         "attribute_share": [
@@ -125,7 +119,6 @@ def walks() -> dict[str, list[Tried]]:
         "epochs": (1, 3),
         "length": (2, 4),
         "dimensions": (4, 8),
-        "pairs_per_edge": (1.0, 3.0),
     }
     return everywhere(table, "timed", **_SHORT) | {
         "most_batches": at("timed", 1, 3, epochs=5, dimensions=8),
@@ -143,12 +136,7 @@ TRIED: Mapping[str, Table] = {
             for where in ANCHORED_ROUTES
             for value in ("lazy", "none")[: 1 if where == "timed functional" else 2]
         ],
-        "proposals_per_edge": [
-            *(Tried(where, 150, 0.05, {"degree_share": 0.5}) for where in ANCHORED_ROUTES[:-1]),
-            *(Tried(where, 150, 0.05, {"evidence": "none"}) for where in ANCHORED_ROUTES),
-        ],
         "spectral": everywhere({"spectral": (False, True)}, *ANCHORED_ROUTES)["spectral"],
-        "deconvolve": everywhere({"deconvolve": (True, False)}, *ANCHORED_ROUTES)["deconvolve"],
         "tail_share": everywhere({"tail_share": (0.1, 0.4)}, *ANCHORED_ROUTES)["tail_share"],
         "attribute_share": VALUED,
         "node_attribute_share": [
@@ -168,16 +156,10 @@ TRIED: Mapping[str, Table] = {
             "transitivity": (0.0, 1.0),
             "product_share": (0.05, 0.2),
             "groups": (2, 5),
-            "spread": (0.0001, 1.0),
-            "band": (0.0, 0.5),
-            "proposals": (0.0, 100.0),
         },
         "plain",
     )
     | {
-        "core": at("plain", 0.0, 1.0, groups=2),
-        "forward_share": at("plain", 0.2, 0.8, groups=2),
-        "resolution": at("plain", 0.1, 10.0, groups=2),
         "attribute_share": VALUED,
         "node_attribute_share": [Tried("plain", 0.0, 0.2), Tried("labelled", 0.1, 0.4)],
     },
@@ -187,9 +169,6 @@ TRIED: Mapping[str, Table] = {
             "order": ("noisy_degree", "given"),
             "count_share": (0.05, 0.3),
             "order_share": (0.4, 0.2),
-            "max_depth": (1, 6),
-            "smallest_side": (2, 20),
-            "split_factor": (0.0, 1e6),
         },
         "plain",
     )
@@ -197,13 +176,13 @@ TRIED: Mapping[str, Table] = {
     "dgg": everywhere({"count_share": (0.05, 0.4), "clustering": (0.0, 1.0)}, "plain") | CARRIES,
     "dice": everywhere(DEFENCE | {"share": (0.1, 0.6)}, "plain"),
     "diffusion": everywhere(
-        {"training_steps": (2, 20), "steps": (1, 20), "width": (8, 16), "communities": (True, False)},
+        {"training_steps": (2, 20), "steps": (1, 20), "communities": (True, False)},
         "plain",
         training_steps=5,
     )
     | {"node_attributes": at("labelled", False, True, training_steps=5)},
     "dp_dk": everywhere(
-        {"order": (1, 2), "count_share": (0.05, 0.3), "matrix_share": (0.1, 0.4), "class_ratio": (1.1, 4.0)},
+        {"order": (1, 2), "count_share": (0.05, 0.3), "matrix_share": (0.1, 0.4)},
         "plain",
     )
     | CARRIES,
@@ -215,8 +194,8 @@ TRIED: Mapping[str, Table] = {
     | everywhere({"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}, "plain", epochs=5),
     "gvae": everywhere({"epochs": (2, 20)}, "plain"),
     "heterogeneous_walks": walks(),
-    "hetedp": hete(),
-    "hetesdg": hete(),
+    "hetedp": hete(plain=True),
+    "hetesdg": hete(plain=False),
     "composed": {
         "structures": at("sided", {}, {"*": {"method": "tmf"}}),
         "attribute_share": at("valued", 0.0, 0.4),
@@ -246,8 +225,6 @@ TRIED: Mapping[str, Table] = {
             "step_share": (0.1, 0.4),
             "structure_share": (0.0, 0.8),
             "class_share": (0.02, 0.4),
-            "clip_quantile": (0.1, 0.9),
-            "sweeps": (1, 30),
         },
         "persons",
     )
@@ -275,18 +252,14 @@ TRIED: Mapping[str, Table] = {
         surrogate_steps=3,
     )
     | {
-        "rounds": at("plain", 2, 3, steps=2, interval=2, surrogate_steps=2, target={"attack_auc": 0.55}),
         "target": at("plain", None, {"attack_auc": 0.6}, steps=4, interval=4, surrogate_steps=2),
     },
-    "ppne": everywhere(
-        DEFENCE | {"share": (0.1, 0.6), "rounds": (1, 10), "candidates": (1.0, 20.0)}, "plain"
-    ),
+    "ppne": everywhere(DEFENCE | {"share": (0.1, 0.6)}, "plain"),
     "privgraph": everywhere(
         {
             "initialise_share": (0.2, 0.5),
             "adjust_share": (0.2, 0.5),
             "super_node_size": (2, 20),
-            "max_super_nodes": (2, 2048),
         },
         "plain",
         super_node_size=3,
@@ -294,19 +267,16 @@ TRIED: Mapping[str, Table] = {
     | CARRIES,
     "privhrg": everywhere(
         {
-            "leaves": (2, 16),
             "adjust_share": (0.6, 0.3),
             "evidence_share": (0.2, 0.3),
-            "steps_per_leaf": (1, 300),
         },
         "plain",
-        steps_per_leaf=50,
     )
     | CARRIES,
     "projection": {
         "groups": at("people", "team", "floor") + at("people", None, "team"),
         **everywhere({"scale_share": (0.1, 0.2), "edge_share": (0.2, 0.3)}, "people"),
-        **everywhere({"triangle_share": (0.15, 0.3), "proposals": (0.0, 100.0)}, "people"),
+        "triangle_share": at("people", 0.15, 0.3),
         "group_share": at("people", 0.2, 0.3, groups="team"),
         "attribute_share": at("valued people", 0.0, 0.4),
         "mutual_share": at("senders", 0.12, 0.3),
@@ -316,35 +286,22 @@ TRIED: Mapping[str, Table] = {
         {
             "preset": ("default", "paper"),
             "count_cap": (0.06, 5.0),
-            "initialise_share": (None, 0.1),
-            "adjust_share": (None, 0.1),
-            "between_share": (0.05, 0.4),
-            "partition": ("super_graph", "label_stream"),
             "groups": (2, 6),
             "threshold_factor": (0.0, 1e6),
             "reuse_partition": (True, False),
             "combine": (True, False),
-            "combination": ("two_steps", "all_past"),
-            "past_weight": (0.0, 1e3),
-            "degrees": ("norm_sub", "heavy_tailed"),
-            "reconstruction": ("matched", "weighted_pairs"),
-            "totals": ("noisy_count", "as_published"),
             "tail_share": (0.0, 0.4),
-            "triangle_share": (0.0, 0.3),
         },
         "stream",
     )
     | {
         "count_share": at("stream", 0.3, 0.1, count_cap=5.0),
-        "super_node_size": at("stream", 3, 20, partition="super_graph"),
-        "max_super_nodes": at("stream", 2, 1024, partition="super_graph", super_node_size=3),
-        "trigger": at("stream", "last_partition", "previous_step", threshold_factor=0.15),
-        "post_process": at("stream", True, False, reconstruction="weighted_pairs", totals="as_published"),
-        "proposals": at("stream", 0.0, 100.0, triangle_share=0.3),
+        "super_node_size": at("stream", 3, 20, preset="paper"),
+        "post_process": at("stream", True, False, preset="paper"),
         "attribute_share": at("valued stream", 0.0, 0.4),
     },
     "random_rewire": everywhere(DEFENCE | {"share": (0.1, 0.6)}, "plain"),
-    "rwlp": everywhere(DEFENCE | {"length": (1, 4), "share": (0.2, 0.9)}, "plain"),
+    "rwlp": everywhere(DEFENCE | {"length": (1, 4)}, "plain"),
     "temporal_walks": walks() | {"window": at("timed", 0, 2, **_SHORT)},
     "thepuff": {
         "variant": at("timed", "sound", "paper", epochs=1, most_batches=2),
@@ -387,48 +344,31 @@ def idle(method: str, where: str, values: Mapping[str, Any], **beside: Any) -> l
     return [Idle(method, where, name, value, beside) for name, value in values.items()]
 
 
-_PARTITIONING = {"trigger": "previous_step", "threshold_factor": 2.0}
-_COMBINING = {"combination": "two_steps", "past_weight": 2.0}
-_OF_MLP = {"steps": 3, "clip": 2.0, "clip_decay": 0.99}
+_OF_MLP = {"steps": 3, "clip": 2.0}
 _OF_GAN = {"structure": 0.5, "adversarial": 0.5}
-_OF_FRAME = {"count_share": 0.3, "triangle_share": 0.2, "product_share": 0.1, "transitivity": 0.2} | {
-    "band": 0.1,
-    "proposals": 5,
-    "product_nodes": 0,
-}
-_OF_TRAINING = {"inputs": "random", "decoder": "mlp", "joint": True, "hat_share": 0.5, "fit_steps": 5} | {
-    "epochs": 3,
-    **_OF_MLP,
-}
+_OF_TRAINING = {"inputs": "random", "decoder": "mlp", "joint": True, "hat_share": 0.5, "epochs": 3, **_OF_MLP}
 _OF_PAPER = {"claimed_epsilon": 5.0, "most_steps": 3, "latent": "encoder"}
 
 
 def idle_of_link_method(method: str) -> list[Idle]:
     gan = _OF_GAN if method == "dpggan" else {}
-    only_sound = {"learn": "evidence", "frame": False, "frame_share": 0.3, "exchanges": 5.0}
+    only_sound = {"learn": "evidence", "frame": False, "frame_share": 0.3}
     only_sound["attribute_share"] = 0.2
     return [
         *idle(method, "plain", _OF_PAPER),
-        *idle(method, "plain", {**_OF_FRAME, **_OF_TRAINING, **gan, **only_sound}, variant="paper"),
-        *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.3, "exchanges": 5.0}, learn="off"),
-        *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.1, "exchanges": 5.0}),  # auto: off
+        *idle(method, "plain", {**_OF_TRAINING, **gan, **only_sound}, variant="paper"),
+        *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.3}, learn="off"),
+        *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.1}),  # auto: off
         *idle(method, "plain", {**_OF_TRAINING, **gan}, learn="evidence"),
         *idle(method, "plain", {**_OF_MLP, **gan, "epochs": 3, "joint": True}, learn="link-sgd"),
-        *idle(method, "plain", {"fit_steps": 5}, learn="link-sgd", decoder="mlp"),
         *idle(method, "plain", {"hat_share": 0.5}, learn="link-sgd", inputs="random"),
-        *idle(method, "plain", {**_OF_FRAME, "exchanges": 5.0}, learn="evidence", frame=False),
-        *idle(method, "plain", {"product_share": 0.1, "band": 0.1, "pooled": False}),  # of 60 nodes
-        *idle(method, "plain", {"band": 0.1, "product_nodes": 0}, product_share=0.0),
     ]
 
 
 def idle_of_hete(method: str) -> list[Idle]:
     training = {"sgd_share": 0.2, "steps": 3, "rate": 0.1, "clip": 2.0, "negatives": 4, "divergence": 1.0}
-    training["semantic"] = 1.0
-    split = "equal" if method == "hetesdg" else "measured"
     vectors = {"second_hop": "on", "meta_paths": (("writes", "about"),), "heads": 2}
-    vectors["debias"] = method == "hetedp"
-    only_sound = {"mechanism": "gaussian-sums", "clusters": 2, "split": "bilevel", "count_share": 0.1}
+    only_sound = {"mechanism": "gaussian-sums", "clusters": 2}
     only_sound |= {"second_hop": "on", "meta_paths": (("writes", "about"),), "heads": 2, "learn": "link-sgd"}
     only_sound |= {"sgd_share": 0.2, "rate": 0.1, "negatives": 4, "rows": True, "row_width": 2}
     only_sound["attribute_share"] = 0.2
@@ -436,10 +376,8 @@ def idle_of_hete(method: str) -> list[Idle]:
     return [
         *idle(method, "typed", {"claimed_epsilon": 5.0, "row_width": 2, **training, **vectors}),
         *idle(method, "typed", only_sound, variant="paper", release=("embedding",)),
-        *idle(method, "typed", {"clusters": 2, "count_share": 0.1, "heads": 2}, **sums, **embedding),
-        *idle(method, "typed", {"split": split}, **sums, **embedding),
-        *idle(method, "typed", {"count_share": 0.1, "attribute_share": 0.2}, **embedding),
-        *idle(method, "typed", {"split": split}, **embedding, second_hop="off"),
+        *idle(method, "typed", {"clusters": 2, "heads": 2}, **sums, **embedding),
+        *idle(method, "typed", {"attribute_share": 0.2}, **embedding),
         *idle(method, "typed", {"meta_paths": (("writes", "about"),)}, **embedding, second_hop="off"),
         *idle(method, "sided", {"rows": True}),
     ]
@@ -447,49 +385,33 @@ def idle_of_hete(method: str) -> list[Idle]:
 
 IDLE: list[Idle] = [
     *idle(
-        "dcsbm",
-        "plain",
-        {"proposals": 5.0, "transitivity": 0.2, "band": 0.1, "spread": 0.1},
-        triangle_share=0.0,
-        product_share=0.0,
-        clustering_share=0.0,
+        "dcsbm", "plain", {"transitivity": 0.2}, triangle_share=0.0, product_share=0.0, clustering_share=0.0
     ),
-    *idle("dcsbm", "plain", {"band": 0.1, "spread": 0.1}, product_share=0),
     *idle("composed", "plain", {"attribute_share": 0.2}),
     *idle("dcsbm", "plain", {"attribute_share": 0.2, "node_attribute_share": 0.2}),
-    *idle("dcsbm", "plain", {"forward_share": 0.5}, core=0.0),
-    *idle("dcsbm", "plain", {"resolution": 2.0, "core": 0.5, "forward_share": 0.5}, groups=1),
-    *idle("dcsbm", "plain", {"resolution": 2.0}, groups=1, count_share=0),
-    *idle("degree_triangle", "plain", {"band": 0.1}, product_share=0.0),
     *idle("der", "plain", {"order_share": 0.2}, order="given"),
-    *idle("dp_dk", "plain", {"matrix_share": 0.2, "class_ratio": 3.0}, order=1),
+    *idle("dp_dk", "plain", {"matrix_share": 0.2}, order=1),
     *idle_of_link_method("dpggan"),
     *idle_of_link_method("dpgvae"),
     *idle("edgerand", "plain", {"count_share": 0.3}, form="symmetric"),
     *idle_of_hete("hetedp"),
     *idle_of_hete("hetesdg"),
+    *idle("hetesdg", "typed", {"semantic": 1.0, "debias": False}),
+    *idle("hetesdg", "typed", {"split": "bilevel"}, variant="paper", release=("embedding",)),
+    *idle("hetesdg", "typed", {"split": "equal"}, mechanism="gaussian-sums", release=("embedding",)),
+    *idle("hetesdg", "typed", {"split": "equal"}, release=("embedding",), second_hop="off"),
     *idle("profiles", "owners", {"activity_share": 0.2, "step_share": 0.2, "structure_share": 0.3}),
-    *idle("profiles", "owners", {"class_share": 0.2, "sweeps": 3}),
-    *idle("profiles", "persons", {"sweeps": 3}, structure_share=0.0),
+    *idle("profiles", "owners", {"class_share": 0.2}),
     *idle("projection", "people", {"group_share": 0.3, "mutual_share": 0.3, "step_share": 0.3}),
-    *idle("projection", "people", {"proposals": 5.0}, triangle_share=0.0),
-    *idle("projection", "senders", {"groups": "team", "group_share": 0.3, "proposals": 5.0}),
-    *idle("ppgsl", "plain", {"rounds": 2}),
+    *idle("projection", "senders", {"groups": "team", "group_share": 0.3}),
     *idle("ppgsl", "plain", {"rounding": "bernoulli"}, release="weighted"),
     *idle("ppgsl", "plain", {"alpha": 5.0}, target={"attack_auc": 0.6}),
     *idle("ppgsl", "plain", {"additions": 5.0}, full=True),
     *idle("ppgsl", "plain", {"protocol": "alternating"}, steps=4, interval=4),
-    *idle("psgraph", "stream", {"proposals": 5.0, "post_process": False}),
-    *idle("psgraph", "stream", {"super_node_size": 3, "max_super_nodes": 5}),
-    *idle("psgraph", "stream", {"groups": 3}, partition="super_graph"),
-    *idle("psgraph", "stream", {"groups": 3, "super_node_size": 3, **_PARTITIONING}, partition="single"),
-    *idle("psgraph", "stream", {"initialise_share": 0.2, "adjust_share": 0.2}, partition="single"),
-    *idle("psgraph", "stream", {"between_share": 0.2}, partition="single"),
-    *idle("psgraph", "stream", {**_PARTITIONING, **_COMBINING, "combine": False}, reuse_partition=False),
-    *idle("psgraph", "stream", _COMBINING, combine=False),
-    *idle("psgraph", "stream", {"past_weight": 2.0}, combination="two_steps"),
-    *idle("psgraph", "stream", {"past_weight": 2.0}, preset="paper"),
-    *idle("psgraph", "plain", {**_PARTITIONING, **_COMBINING, "combine": False, "reuse_partition": False}),
+    *idle("psgraph", "stream", {"post_process": False, "super_node_size": 3}),
+    *idle("psgraph", "stream", {"groups": 3, "tail_share": 0.2}, preset="paper"),
+    *idle("psgraph", "stream", {"threshold_factor": 2.0, "combine": False}, reuse_partition=False),
+    *idle("psgraph", "plain", {"threshold_factor": 2.0, "combine": False, "reuse_partition": False}),
     *idle("thepuff", "timed", {"utility_epochs": 2, "epsilon_minus": 3.0}),
     *idle("thepuff", "timed", {"bias": "hat", "keep_degrees": False, "utility_steps": 2}, variant="paper"),
     *idle("thepuff", "timed", {"utility_steps": 2}),

@@ -39,6 +39,7 @@ from core.privacy.reads.bounded_values import BoundedValues
 from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.auditing import Kept
 
 Ask = Callable[[PrivateGraph], Any]
 Answers = Callable[[Graph, int], np.ndarray]
@@ -97,25 +98,29 @@ def answers(audit: ReadAudit, graph: Graph, count: int) -> np.ndarray:
     return np.stack([_flat(audit.ask(asked)) for _ in range(count)])
 
 
-def promised(audit: ReadAudit) -> float:
-    """The epsilon of the transcript of one read, as it is printed for a release that makes no other."""
+def paid(audit: ReadAudit) -> tuple[Allotment, ...]:
+    """What the transcript of one read says."""
     asked = session(audit, audit.graphs[0], 1)
     audit.ask(asked)
     lines = asked._meter.transcript
-    paid = tuple(Allotment(e.edge_type, e.step, e.event, e.purpose) for e in lines if e.group is None)
-    return replace(audit.plan, allotments=paid).cost().nano_epsilon / NANO
+    return tuple(Allotment(e.edge_type, e.step, e.event, e.purpose) for e in lines if e.group is None)
 
 
-def found(audit: ReadAudit, runs: int | None = None, confidence: float = CONFIDENCE) -> float:
-    """A lower bound on the epsilon of the read, from so many runs on each of its neighbours."""
+def promised(audit: ReadAudit) -> float:
+    """The epsilon of the transcript of one read, as it is printed for a release that makes no other."""
+    return replace(audit.plan, allotments=paid(audit)).cost().nano_epsilon / NANO
+
+
+def measured(audit: ReadAudit) -> Callable[[int, float], float]:
+    """From so many runs on each neighbour, at a confidence: a lower bound on the epsilon of the read."""
     features = audit.evidence or _along_the_truths(audit)
-    return audit_epsilon(
-        lambda graph, count: features(answers(audit, graph, count)),
-        *audit.graphs,
-        runs=runs or audit.runs,
-        delta=audit.plan.delta_atto / ATTO,
-        confidence=confidence,
-    ).lower_bound
+    kept = Kept(lambda graph, count: features(answers(audit, graph, count)))
+    delta = audit.plan.delta_atto / ATTO
+
+    def bound(runs: int, confidence: float = CONFIDENCE) -> float:
+        return audit_epsilon(kept, *audit.graphs, runs=runs, delta=delta, confidence=confidence).lower_bound
+
+    return bound
 
 
 def _flat(answer: Any) -> np.ndarray:

@@ -21,6 +21,7 @@ from core.reports.html import render
 from core.reports.intervals import sum_within
 from core.reports.markdown import markdown
 from core.reports.model import PublicPart, Report
+from core.reports.text import number
 from core.reports.totals import PaidError, Total
 from graphveil.pages.numbers import ends
 from tests.support.publishing import STEPS, USERS, evaluation, graph, public_of, publish
@@ -93,7 +94,8 @@ def test_snapshots_have_their_own_and_the_mean_one_of_all(tmp_path: Path) -> Non
     page, text = render(Report(public=part)), markdown(Report(public=part))
     assert "True value, 95 %" in page
     assert page.count('class="line paid"') == 1  # edges over time
-    assert f"| talks | Edges | {ends(mean.low, mean.high)} |" in text
+    (talks,) = (each for each in part.statistics.edge_types if each.name == "talks")
+    assert f"| Edges | {number(talks.means['edges'])} | {ends(mean.low, mean.high)} |" in text
 
 
 def test_by_policy_and_without_paid_numbers_nothing_is_told(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from core.workflows.datasets import queries as datasets
 from core.workflows.jobs import queries as jobs
 from core.workflows.jobs.menu import MOST_ITEMS, MenuEntry, MenuRequest, plan_menu
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
+from graphveil.models.plans import Plan
+from graphveil.risk import PRIORS, THIS, WHOLE, Learned, rows
 
 router = APIRouter(prefix="/console", route_class=Signed, include_in_schema=False)
 
@@ -119,6 +121,8 @@ def _page(
         "budget": budget,
         "menu": menu,
         "plan": plan,
+        "priors": PRIORS,
+        "learned": [] if plan is None else _learned(plan),
         "choice": choice,
         "problem": refused,
         "filled": filled or {},
@@ -128,6 +132,14 @@ def _page(
         "titles": {each.name: each.title for each in jobs.methods()},
     }
     return pages.page(request, "release.html", content, status=problem["status"] if problem else 200)
+
+
+def _learned(plan: Plan) -> list[Learned]:
+    """What somebody can learn from this release, and once the whole budget is spent."""
+    if plan.cost.epsilon is None:
+        return []
+    whole = plan.budget_after.capacity
+    return rows([(THIS, plan.cost.epsilon, plan.cost.delta), (WHOLE, whole.epsilon, whole.delta)])
 
 
 def _menu(dataset: Any, choice: Choice) -> MenuRequest:

@@ -12,11 +12,13 @@ from rich.text import Text
 from graphveil.cli.console import out, table
 from graphveil.cli.render_reading import reading
 from graphveil.cli.render_report import report
+from graphveil.cli.render_risk import learned
 from graphveil.models.datasets import Dataset
 from graphveil.models.jobs import Evaluation, Job
 from graphveil.models.ledger import Budget
 from graphveil.models.plans import Expected, Method, Plan
 from graphveil.models.reports import Precision, quantity_of, subject_of
+from graphveil.risk import THIS, WHOLE, rows
 
 __all__ = ["budget", "dataset", "datasets", "job", "jobs", "methods", "plan", "report"]
 
@@ -132,6 +134,9 @@ def plan(found: Plan) -> None:
         )
     if found.shares:
         out.print(f"Epsilon is divided: {divided(found.shares)}.")
+    whole = found.budget_after.capacity
+    if cost.epsilon is not None:
+        learned(rows([(THIS, cost.epsilon, cost.delta), (WHOLE, whole.epsilon, whole.delta)]))
     precision(found.precision)
     expected(found.expected)
     warned(found.warnings)

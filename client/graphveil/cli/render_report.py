@@ -12,13 +12,16 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from graphveil.cli.console import out, table
+from graphveil.cli.render_risk import learned
 from graphveil.models.reports import ROWS
+from graphveil.risk import SPENT, THIS, WHOLE, rows
 
 
 def report(found: dict[str, Any]) -> None:
     """Print both parts, as far as the caller was given them."""
     public = found["public"]
     _guarantee(public["guarantee"])
+    _risk(public["guarantee"], public.get("charge"))
     _precision(public["precision"])
     _charge(public.get("charge"))
     _notices("note", public["caveats"])
@@ -38,6 +41,18 @@ def _guarantee(guarantee: dict[str, Any]) -> None:
     out.print(
         Panel("\n".join(lines), title="guarantee", title_align="left", border_style=style, expand=False)
     )
+
+
+def _risk(guarantee: dict[str, Any], charge: dict[str, Any] | None) -> None:
+    """Print what somebody can learn of one unit, from the guarantee alone."""
+    if guarantee["kind"] == "none":
+        return
+    costs = [(THIS, guarantee["epsilon"], guarantee["delta"])]
+    told = charge or {}
+    if told.get("spent_epsilon") and not told.get("exposed"):
+        costs.append((SPENT, told["spent_epsilon"], told.get("spent_delta")))
+        costs.append((WHOLE, told.get("capacity_epsilon"), told.get("capacity_delta")))
+    learned(rows(costs))
 
 
 def _precision(found: list[dict[str, Any]]) -> None:

@@ -21,6 +21,18 @@ SCALARS = (
         "clustering",
     ),
 )
+DISTANCES = (
+    Metric(
+        "clustering_by_degree",
+        "Clustering by degree, mean difference",
+        "Mean |difference| of both graphs' mean local clustering among nodes of degree 2-3, 4-7, 8-15 and so "
+        "on, weighted by the original's nodes in each; a graph without such nodes counts as 0 there. "
+        "Undefined where the original has none of degree 2.",
+        "clustering",
+        Suite.STANDARD,
+        "lower",
+    ),
+)
 
 
 def triangles(view: UndirectedView) -> np.ndarray:
@@ -41,12 +53,39 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     """
     if view.bipartite:
         return {"triangles": None, "transitivity": None, "mean_local_clustering": None}
-    through = view.once(triangles)
-    wedges = view.degrees * (view.degrees - 1) // 2
-    total = int(wedges.sum())
-    local = through / np.maximum(wedges, 1)
+    through, local = view.once(triangles), view.once(coefficients)
+    total = int(wedges(view).sum())
     return {
         "triangles": int(through.sum()) // 3,
         "transitivity": int(through.sum()) / total if total else 0.0,
         "mean_local_clustering": float(local.mean()) if len(local) else 0.0,
     }
+
+
+def wedges(view: UndirectedView) -> np.ndarray:
+    """Count the pairs of neighbours of every node."""
+    pairs: np.ndarray = view.degrees * (view.degrees - 1) // 2
+    return pairs
+
+
+def coefficients(view: UndirectedView) -> np.ndarray:
+    """Compute every node's clustering coefficient; 0 below degree 2."""
+    local: np.ndarray = view.once(triangles) / np.maximum(wedges(view), 1)
+    return local
+
+
+def by_degree(view: UndirectedView) -> tuple[np.ndarray, np.ndarray]:
+    """Count nodes of degree 2-3, 4-7, ... and average their coefficients; 0 where there are none."""
+    some = view.degrees >= 2
+    bins = np.log2(view.degrees[some]).astype(np.int64) - 1
+    nodes = np.bincount(bins)
+    return nodes, np.bincount(bins, view.once(coefficients)[some]) / np.maximum(nodes, 1)
+
+
+def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
+    """Compute ``clustering_by_degree``; None for a bipartite relation, or without degrees of 2."""
+    if original.bipartite or not (original.degrees >= 2).any():
+        return {"clustering_by_degree": None}
+    (nodes, ours), (_, theirs) = (view.once(by_degree) for view in (original, synthetic))
+    theirs = np.pad(theirs[: len(ours)], (0, max(len(ours) - len(theirs), 0)))
+    return {"clustering_by_degree": float(np.average(np.abs(ours - theirs), weights=nodes))}

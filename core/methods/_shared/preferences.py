@@ -58,6 +58,10 @@ TYPED_SMALL = ("anchored", "hetesdg", *TYPED[1:])
 PERSONS, BETWEEN_PERSONS = ("profiles",), ("projection",)
 """What hides all edges of a node: of persons and things, and of persons and persons."""
 SETTINGS = {SMALL: SMALL_PARAMS, TYPED_SMALL: NO_EVIDENCE}
+WHO: Mapping[str, Mapping[str, Any]] = MappingProxyType({"dcsbm": {"preset": "who"}, FLIPS: {}})
+"""What methods are set to where the right nodes are to have many edges; others know no such aim."""
+PLANE: Mapping[str, Mapping[str, Any]] = MappingProxyType({"dcsbm": {"preset": "plane"}, FLIPS: {}})
+"""The same where edges join near places, as of roads and grids."""
 KEYFRAME = "keyframe"
 MIXING: Mapping[str, Mapping[str, Any]] = MappingProxyType({"keyframe": {}, "dcsbm": {}, **NO_EVIDENCE})
 """What draws edges by protected attributes of nodes, and how it is set then."""

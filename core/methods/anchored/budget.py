@@ -82,15 +82,8 @@ def require_heeded(
             field="evidence",
         )
     if params.tail_share != AnchoredParams().tail_share and not _has_tails(grants, schema, params):
-        why = "no relation is undirected" if params.deconvolve else "deconvolve=false fits no law"
-        raise errors.NotAccepted(f"tail_share has no effect: {why}; leave it out", field="tail_share")
-    swaps = asked or any(grant.directions is not None for grant in grants.values())
-    if params.proposals_per_edge != AnchoredParams().proposals_per_edge and not swaps:
-        raise errors.NotAccepted(
-            "no relation asks for evidence or directions at this epsilon, so that swaps have nothing to "
-            "follow; a degree_share below 1 asks for evidence all the same",
-            field="proposals_per_edge",
-        )
+        why = "tail_share has no effect: no relation is undirected; leave it out"
+        raise errors.NotAccepted(why, field="tail_share")
 
 
 def _has_tails(names: Iterable[str], schema: GraphSchema, params: AnchoredParams) -> bool:

@@ -100,21 +100,7 @@ def mixing() -> Mixing:
 def idle(params: DCSBMParams) -> Iterable[Idle]:
     """The parameters that the others leave without effect."""
     if not params.triangle_share:
-        yield Idle(("proposals", "transitivity"), "nothing is rewired; a triangle_share above 0 asks for it")
-    if not params.product_share:
-        yield Idle(
-            ("band", "spread"), "degree products are not aimed at; a product_share above 0 asks for them"
-        )
-    if not params.core:
-        yield Idle(("forward_share",), "no edge is read twice at core=0; a core above 0 has some")
-    if isinstance(params.groups, str):
-        yield Idle(
-            ("core", "forward_share", "resolution"), "public groups are not read; a number of groups is"
-        )
-    if params.groups == 1:
-        yield Idle(("resolution",), "there is one label; more groups are weighed by it")
-    if params.groups == 1 and params.count_share:
-        yield Idle(("core", "forward_share"), "no labels are read for one group; more groups are")
+        yield Idle(("transitivity",), "nothing is rewired; a triangle_share above 0 asks for it")
 
 
 def require_groups(params: DCSBMParams, public: PublicFacts, plan: PrivacyPlan) -> None:

@@ -12,6 +12,7 @@ from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import scaled_to
 from core.methods._shared.frame.resized import degrees_of
 from core.methods._shared.matching.exact import completed, matched
+from core.methods._shared.matching.near import near_keys
 from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.products import product_goal
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
@@ -53,14 +54,17 @@ def draw(columns: Columns, nodes: int, params: DCSBMParams, rng: Rng) -> np.ndar
     labels = columns["labels"].astype(np.int64)
     edges = min(int(np.rint(columns["blocks"].sum())), nodes * (nodes - 1) // 2)
     degrees = integers(scaled_to(columns["degrees"].astype(np.float64), 2 * edges), rng)
+    if params.geometry:
+        closed = int(columns["triangles"][0]) if len(columns["triangles"]) else 0
+        return top_up(completed(near_keys(degrees, closed, rng), degrees, rng), nodes, edges, rng)
     keys = matched(degrees, labels, whole_blocks(columns["blocks"], labels, degrees, rng), rng)
     keys = top_up(completed(keys, degrees, rng), nodes, edges, rng)
     if not len(columns["triangles"]) or not len(keys):
         return keys
     known, aim, band = columns["covariance"], None, 0.0
     if len(known):
-        aim, deviation = product_goal(keys, nodes, known[0], known[1], params.spread)
-        band = float(np.clip(BAND * deviation, *BANDS)) if params.band is None else params.band
+        aim, deviation = product_goal(keys, nodes, known[0], known[1], params.way.spread)
+        band = float(np.clip(BAND * deviation, *BANDS)) if params.way.band is None else params.way.band
     told = ToldClustering.of(columns.get("clustering", ()))
     targets = Targets(int(columns["triangles"][0]), aim, band, told)
-    return rewired(keys, nodes, labels, targets, proposals_for(edges, params.proposals), rng)
+    return rewired(keys, nodes, labels, targets, proposals_for(edges, params.way.proposals), rng)

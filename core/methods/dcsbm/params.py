@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -11,30 +12,24 @@ from core.methods._shared.frame.presets import PresetParameters
 from core.methods._shared.node_values.share import NodeValueParameters
 from core.methods._shared.values.share import ValueParameters
 
-FIRST: Mapping[str, float] = {
-    "degree_share": 0.28,
-    "tail_share": 0,
-    "count_share": 0,
-    "clustering_share": 0,
-    "spread": 0.02,
-    "band": 0.02,
-    "proposals": 15,
-}
-RETIRED: Mapping[str, Mapping[str, float]] = {
-    "first": FIRST,
-    "balanced": {
-        **FIRST,
-        "degree_share": 0.35,
-        "triangle_share": 0.07,
-        "product_share": 0.13,
-        "band": 0.003,
-        "proposals": 60,
-    },
-    "spectral": {**FIRST, "degree_share": 0.32, "product_share": 0, "proposals": 20},
-}
-"""The method's first version and its variants, which are no longer presets."""
 
-PRESETS: Mapping[str, Mapping[str, float]] = {
+@dataclass(frozen=True)
+class Way:
+    """How a preset rewires, which nobody sets by itself.
+
+    ``spread``: standard deviation of the assortativity that degrees and labels alone get wrong; more trusts
+    the noisy degree products further. ``band``: relative distance from the sum of degree products within
+    which rewiring moves freely; None: half the standard deviation of that sum's noise. ``proposals``:
+    rewirings tried for each end of an edge, at most.
+    """
+
+    spread: float = 0.03
+    band: float | None = None
+    proposals: float = 60.0
+
+
+WAYS: Mapping[str, Way] = {"default": Way(), "small": Way(0.05, 0.02, 150.0), "who": Way(), "plane": Way()}
+PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "default": {},
     "small": {
         "groups": 1,
@@ -43,9 +38,23 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
         "triangle_share": 0.29,
         "clustering_share": 0,
         "transitivity": 0.1,
-        "spread": 0.05,
-        "band": 0.02,
-        "proposals": 150,
+    },
+    "who": {
+        "groups": 1,
+        "degree_share": 0.73,
+        "tail_share": 0.05,
+        "block_share": 0.02,
+        "triangle_share": 0.06,
+        "clustering_share": 0.06,
+    },
+    "plane": {
+        "geometry": "plane",
+        "groups": 1,
+        "degree_share": 0.3,
+        "tail_share": 0.42,
+        "triangle_share": 0.2,
+        "clustering_share": 0,
+        "product_share": 0,
     },
 }
 """What a preset sets apart from the parameters' own defaults, which are the preset ``default``."""
@@ -55,14 +64,16 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     PRESETS = PRESETS
-    RETIRED = RETIRED
+    WAYS = WAYS
+    RETIRED: ClassVar[Mapping[str, float]] = {"core": 0.2, "forward_share": 0.6, "resolution": 1.0}
     READS = ("count", "degree", "tail", "block", "triangle", "clustering", "product", "label")
 
-    preset: Literal["default", "small"] = Field(
+    preset: Literal["default", "small", "who", "plane"] = Field(
         default="default",
         description=(
             "Values for all that is not set. 'small' is for graphs of few edges: one label, no clustering, "
-            "and triangles that lean on a public guess."
+            "and triangles that lean on a public guess. 'who' is for who has many edges: three quarters of "
+            "epsilon for degrees, one label, at the cost of clustering. 'plane' is for roads and grids."
         ),
     )
     degree_share: float = Field(
@@ -133,51 +144,24 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
             "labels then: they cost nothing, and edges inside and between them are told best."
         ),
     )
-    core: float = Field(
-        default=0.2,
-        ge=0,
-        le=1,
-        description=(
-            "Share of the nodes, those of largest noisy degree, whose edges among them are read twice."
-        ),
-    )
-    forward_share: float = Field(
-        default=0.6, gt=0, lt=1, description="The first reading's share of the labels' epsilon in the core."
-    )
-    resolution: float = Field(
-        default=1.0,
-        ge=0,
-        le=100,
-        description="Weight of the neighbours that a label's size lets expect; more makes labels even.",
-    )
-    spread: float = Field(
-        default=0.03,
-        gt=0,
-        le=1,
-        description=(
-            "Standard deviation of the assortativity that degrees and labels alone get wrong; more trusts "
-            "the noisy degree products further."
-        ),
-    )
-    band: float | None = Field(
+    geometry: Literal["plane"] | None = Field(
         default=None,
-        ge=0,
-        le=1,
         description=(
-            "Relative distance from the sum of degree products within which rewiring moves freely; by "
-            "default half the standard deviation of that sum's noise."
+            "A public hint: 'plane' says that nodes are places and edges join near ones. Places are random."
         ),
-    )
-    proposals: float = Field(
-        default=60, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
     )
 
-    @classmethod
-    def _of_retired(cls, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        kept = super()._of_retired(name, given)
-        if not kept["product_share"]:  # which leaves these two without effect
-            kept = {each: value for each, value in kept.items() if each not in ("band", "spread")}
-        return kept
+    core: ClassVar[float] = RETIRED["core"]
+    """Share of the nodes, those of largest noisy degree, whose edges among them are read twice."""
+    forward_share: ClassVar[float] = RETIRED["forward_share"]
+    """The first reading's share of the labels' epsilon in the core."""
+    resolution: ClassVar[float] = RETIRED["resolution"]
+    """Weight of the neighbours that a label's size lets expect; more makes labels even."""
+
+    @property
+    def way(self) -> Way:
+        """How the preset rewires."""
+        return self.WAYS[self.preset]
 
     @model_validator(mode="after")
     def _leaves_the_labels_a_share(self) -> DCSBMParams:
@@ -196,4 +180,10 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
             raise ValueError("product_share goes with triangle_share: both are met by one rewiring")
         if self.clustering_share and not self.triangle_share:
             raise ValueError("clustering_share goes with triangle_share: both are met by one rewiring")
+        if self.geometry and (self.groups != 1 or self.clustering_share or self.product_share):
+            raise ValueError(
+                "geometry leaves groups, clustering and degree products to chance: take the preset plane"
+            )
+        if self.geometry and self.node_attribute_share:
+            raise ValueError("geometry says which nodes are linked, not node_attribute_share: leave one out")
         return self

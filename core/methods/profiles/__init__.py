@@ -9,9 +9,9 @@ anonymous: number 17 of a release is nobody in particular.
    Busy persons are few, and noise in a bin of a thousand edges each would outweigh everybody: where no bin
    stands out of the noise any more, a power law with an end is fitted.
 2. What things have, over all steps and in each: persons' vectors are clipped to the length that a person of D
-   edges has, so that one with d > D edges counts for the root of D d. D is the ``clip_quantile`` of the noisy
-   degrees. The law of the things' degrees is deconvolved; its quantiles go to the things in their noisy
-   order.
+   edges has, so that one with d > D edges counts for the root of D d. D is a quantile of the noisy
+   degrees, .6 and without a delta .25. The law of the things' degrees is deconvolved; its quantiles go to the
+   things in their noisy order.
 3. What kinds of things persons prefer: second moments of persons' profiles over what is public of the things
    (columns, public relations), and over single things: those that have the most edges by 2, as many as are
    worth the noise of one more at so many persons and that much noise. Directions in which the moments exceed

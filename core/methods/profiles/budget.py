@@ -134,12 +134,6 @@ def idle_of(
             yield Idle((name,), WITHOUT_DELTA if pure and what == "structure" else NEEDED[what])
         elif len(made) == 1:
             yield Idle((name,), "there is nothing else to share with")
-    if "totals" not in made:
-        yield Idle(("clip_quantile",), NEEDED["totals"])
-    if "structure" not in made:
-        yield Idle(("sweeps",), WITHOUT_DELTA if pure else NEEDED["structure"])
-    elif not params.structure_share:
-        yield Idle(("sweeps",), "structure_share is 0")
 
 
 def planned(method: str, public: PublicFacts, params: ProfilesParams) -> PrivacyPlan:

@@ -208,15 +208,13 @@ def _idle(params: ProjectionParams, relation: EdgeType, steps: int) -> Iterable[
     if not relation.temporal or steps == 1:
         yield Idle(("step_share",), "the relation has one step; periods are read of timed ones")
     if not plain(relation):
-        names = "groups", "group_share", "triangle_share", "proposals"
+        names = "groups", "group_share", "triangle_share"
         yield Idle(names, "groups and triangles are read of undirected relations without time alone")
 
 
 def _idle_among_plain(params: ProjectionParams, grouped: bool) -> Iterable[Idle]:
     if not grouped:
         yield Idle(("group_share",), "there are no groups; a public attribute named by groups makes some")
-    if not params.triangle_share:
-        yield Idle(("proposals",), "nothing is rewired; a triangle_share above 0 asks for it")
 
 
 GENERATOR = Method(

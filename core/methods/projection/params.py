@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from pydantic import Field, field_validator, model_validator
 
 from core.graphs.schema import EdgeType
@@ -19,6 +22,10 @@ LEAST_SHARE = 0.001
 
 class ProjectionParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
+
+    RETIRED: ClassVar[Mapping[str, Any]] = {"proposals": 60.0}
+    proposals: ClassVar[float] = RETIRED["proposals"]
+    """Rewirings tried for each end of an edge, at most."""
 
     groups: str | None = Field(
         default=None,
@@ -62,9 +69,6 @@ class ProjectionParams(ValueParameters):
         ge=LEAST_SHARE,
         lt=1,
         description="Share of epsilon for the edges of each period of a timed relation.",
-    )
-    proposals: float = Field(
-        default=60, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
     )
 
     @field_validator("triangle_share")

@@ -11,10 +11,11 @@ from core.graphs.schema import EdgeType, NodeType, Protection
 from core.privacy.units import Unit
 from core.reports import risk
 from core.reports.html import wording
+from core.reports.markdown import shown
 from core.reports.notices import READ_OFF
 from core.reports.pack.model import PackFacts
+from core.reports.sections.promise import risk_table
 from core.reports.text import escape, items, table
-from graphveil.pages.numbers import at_most, percent_text
 
 OPEN = "**[for the organisation]**"
 
@@ -115,8 +116,7 @@ def _edge_row(kind: EdgeType) -> tuple[str, ...]:
 def _risks(facts: PackFacts) -> Iterator[str]:
     """What the guarantee bounds of the three criteria, and what it does not."""
     public = facts.report
-    rows = risk.learned(public)
-    if not rows:
+    if not risk.learned(public):
         yield from (
             "There is no guarantee: nothing bounds singling out, linking or inference from this release.",
             "",
@@ -129,10 +129,7 @@ def _risks(facts: PackFacts) -> Iterator[str]:
         "column says, can hold it at most so likely after reading:"
     )
     yield ""
-    header = ("Held likely before", *(percent_text(prior) for prior in risk.PRIORS))
-    yield from table(
-        header, [(f"{row.title} (epsilon {row.epsilon})", *map(at_most, row.after)) for row in rows]
-    )
+    yield from shown([risk_table(public)])
     scale = (
         "bounded as above for all edges of a person; that a person is listed is public"
         if persons

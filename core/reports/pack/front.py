@@ -12,6 +12,8 @@ from core.reports.base import EXPOSED
 from core.reports.html import wording
 from core.reports.html.render import environment_of
 from core.reports.pack.model import PackFacts
+from core.reports.sections.promise import risk_table
+from core.reports.sections.provenance import reads
 from graphveil.amounts import format_epsilon
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -31,11 +33,10 @@ def page_of(facts: PackFacts, holds: Mapping[str, str]) -> str:
         "short_guarantee": wording.short_guarantee(public.guarantee),
         "level": wording.promise_level(public.guarantee),
         "guess": wording.guess_words(public.guarantee),
-        "learned": risk.learned(public),
-        "priors": risk.PRIORS,
+        "learned": risk_table(public),
         "rarest": risk.RAREST,
         "spent": _spent(facts),
-        "reads": public.transcript.by_purpose[:MOST_READS],
+        "reads": reads(public.transcript.by_purpose[:MOST_READS]),
         "more_reads": max(0, len(public.transcript.by_purpose) - MOST_READS),
         "assurance": wording.ASSURANCE.get(public.guarantee.assurance, ""),
         "exposed": EXPOSED,

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from core.errors import IdenticalRelease
 from core.jobs import idempotency, repository
+from core.methods import registry
 from core.publishing.spec import JobSpec
 from core.workflows.jobs.request import JobRequest
 
@@ -24,7 +25,7 @@ def content_hash(spec: JobSpec) -> str:
         {
             "version": release.dataset_version,
             "method": release.method,
-            "params": release.params,
+            "params": registry.get(release.method).Params.in_full(release.params),
             "nano_epsilon": release.nano_epsilon,
             "delta_atto": release.delta_atto,
             "edge_types": sorted(release.edge_types),

@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.audits import repository as audits
+from core.audits.models import Audit
 from core.checks import evidence_keys as keys
 from core.datasets import repository as datasets
 from core.errors import Conflict, StorageError
@@ -33,6 +34,7 @@ from core.proposals import repository as proposals
 from core.proposals import service as proposed
 from core.reports.pack.files import files_of
 from core.reports.pack.model import EditionName, PackFacts
+from core.settings import Settings
 from core.version import package_version
 from core.workflows.audits.queries import view as audit_view
 from core.workflows.common.context import Services
@@ -138,13 +140,20 @@ def _gather(
         "transcript": repository.published_reads(session, job.sample_of or job.id),
         "charge": charge,
         "governance": _governance(session, job, edition),
-        "audits": [audit_view(row, services.settings).model_dump(mode="json") for row in done],
+        "audits": [_audit(row, services.settings) for row in done],
         "artifacts": artifacts,
         "dataset": {"name": dataset.name, "public": dataset.public, "protection_domain": account.domain},
         "schema": declared_schema(session, version) or GraphSchema(),
         "ledger": _ledger(session, job) if edition == "ledger" else None,
     }
     return _Gathered(queries.stored_report(services, session, job, exact=False), facts)
+
+
+def _audit(row: Audit, settings: Settings) -> dict[str, Any]:
+    """Show an audit by the day that it ended on: exact times of work tell what else the service did then."""
+    shown = audit_view(row, settings).model_dump(mode="json", exclude={"created_at", "finished_at"})
+    ended = row.finished_at
+    return shown | {"finished_on": None if ended is None else ended.astimezone(UTC).date().isoformat()}
 
 
 def _governance(session: Session, job: Job, edition: EditionName) -> dict[str, Any]:

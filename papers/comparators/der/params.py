@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -13,6 +14,13 @@ class DERParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     READS = ("count", "order", "tree")
+    RETIRED: ClassVar[Mapping[str, Any]] = {"max_depth": 9, "smallest_side": 4, "split_factor": 2.0}
+    max_depth: ClassVar[int] = RETIRED["max_depth"]
+    """Most levels of the quadtree: up to 4^depth / 2 regions."""
+    smallest_side: ClassVar[int] = RETIRED["smallest_side"]
+    """Nodes on the side of the smallest regions, at least."""
+    split_factor: ClassVar[float] = RETIRED["split_factor"]
+    """A region is cut when its noisy count exceeds this many deviations of a quarter's noise."""
 
     order: Literal["noisy_degree", "given"] = Field(
         default="noisy_degree",
@@ -23,18 +31,6 @@ class DERParams(ValueParameters):
     )
     order_share: float = Field(
         default=0.4, gt=0, lt=1, description="Share for the degrees that order the nodes; unused if given."
-    )
-    max_depth: int = Field(
-        default=9, ge=0, le=12, description="Most levels of the quadtree: up to 4^depth / 2 regions."
-    )
-    smallest_side: int = Field(
-        default=4, ge=1, le=10_000, description="Nodes on the side of the smallest regions, at least."
-    )
-    split_factor: float = Field(
-        default=2.0,
-        ge=0,
-        le=1e6,
-        description="A region is cut when its noisy count exceeds this many deviations of a quarter's noise.",
     )
 
     @model_validator(mode="after")

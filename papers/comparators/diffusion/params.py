@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from pydantic import Field
 
 from core.methods.base import Parameters
@@ -12,6 +15,10 @@ REASON = "A generative model is trained on the raw graph; no noise is added that
 
 class DiffusionParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
+
+    RETIRED: ClassVar[Mapping[str, Any]] = {"width": 32}
+    width: ClassVar[int] = RETIRED["width"]
+    """Width of the denoiser's layers."""
 
     training_steps: int = Field(
         default=300,
@@ -28,7 +35,6 @@ class DiffusionParams(Parameters):
             "closer what the others added, and take longer."
         ),
     )
-    width: int = Field(default=32, ge=4, le=256, description="Width of the denoiser's layers.")
     communities: bool | None = Field(
         default=None,
         description=(

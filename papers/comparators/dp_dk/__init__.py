@@ -41,8 +41,7 @@ from papers.comparators.dp_dk.params import DKParams
 def idle(params: DKParams) -> Iterable[Idle]:
     """Name the parameters that the others leave without effect."""
     if params.order == 1:
-        why = "order=1 reads no pairs of degrees; order=2 does"
-        yield Idle(("matrix_share", "class_ratio"), why)
+        yield Idle(("matrix_share",), "order=1 reads no pairs of degrees; order=2 does")
 
 
 def most_groups(params: DKParams, nodes: int) -> int:

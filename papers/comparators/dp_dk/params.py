@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from pydantic import Field
 
 from core.methods._shared.values.share import ValueParameters
@@ -11,6 +14,9 @@ class DKParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     READS = ("count", "matrix", "degree")
+    RETIRED: ClassVar[Mapping[str, Any]] = {"class_ratio": 1.5}
+    class_ratio: ClassVar[float] = RETIRED["class_ratio"]
+    """Order 2: public ratio of consecutive thresholds between degree classes."""
 
     order: int = Field(
         default=2,
@@ -26,10 +32,4 @@ class DKParams(ValueParameters):
         gt=0,
         le=0.45,
         description="Order 2: share of a cell's epsilon for the edges between degree classes.",
-    )
-    class_ratio: float = Field(
-        default=1.5,
-        ge=1.1,
-        le=10,
-        description="Order 2: public ratio of consecutive thresholds between degree classes.",
     )

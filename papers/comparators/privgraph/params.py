@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from pydantic import Field, model_validator
 
 from core.methods._shared.values.share import ValueParameters
@@ -11,6 +14,9 @@ class PrivGraphParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     READS = ("initialise", "adjust", "count")
+    RETIRED: ClassVar[Mapping[str, Any]] = {"max_super_nodes": 2048}
+    max_super_nodes: ClassVar[int] = RETIRED["max_super_nodes"]
+    """Most super-nodes; their size grows beyond it, so that noisy cells stay bounded."""
 
     initialise_share: float = Field(
         default=1 / 3, gt=0, lt=1, description="Share of epsilon for the noisy super-graph."
@@ -23,12 +29,6 @@ class PrivGraphParams(ValueParameters):
     )
     super_node_size: int = Field(
         default=20, ge=1, le=100_000, description="Nodes merged into one super-node."
-    )
-    max_super_nodes: int = Field(
-        default=2048,
-        ge=1,
-        le=8192,
-        description="Most super-nodes; their size grows beyond it, so that noisy cells stay bounded.",
     )
 
     @model_validator(mode="after")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from pydantic import Field, model_validator
 
 from core.methods._shared.values.share import ValueParameters
@@ -11,8 +14,12 @@ class PrivHRGParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     READS = ("adjust", "evidence", "count")
+    RETIRED: ClassVar[Mapping[str, Any]] = {"leaves": 16, "steps_per_leaf": 1000}
+    leaves: ClassVar[int] = RETIRED["leaves"]
+    """Most leaves of the dendrogram."""
+    steps_per_leaf: ClassVar[int] = RETIRED["steps_per_leaf"]
+    """Steps of the Markov chain for each leaf; public and fixed."""
 
-    leaves: int = Field(default=16, ge=2, le=512, description="Most leaves of the dendrogram.")
     adjust_share: float = Field(
         default=0.6, gt=0, le=0.9, description="Share of a cell's epsilon for moving nodes between leaves."
     )
@@ -21,12 +28,6 @@ class PrivHRGParams(ValueParameters):
         gt=0,
         le=0.9,
         description="Share of a cell's epsilon for the noisy counts that the dendrogram is fitted to.",
-    )
-    steps_per_leaf: int = Field(
-        default=1_000,
-        ge=1,
-        le=10_000,
-        description="Steps of the Markov chain for each leaf; public and fixed.",
     )
 
     @model_validator(mode="after")

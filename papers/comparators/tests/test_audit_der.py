@@ -10,7 +10,7 @@ from tests.support.metered_outputs import measured
 
 EPSILON = 2.5
 # One level of the tree, and a third of epsilon for each read: all of them tell.
-PARAMS = DERParams(smallest_side=1, count_share=1 / 3, order_share=1 / 3)
+PARAMS = DERParams.varied(smallest_side=1, count_share=1 / 3, order_share=1 / 3)
 
 
 def test_the_printed_epsilon_holds():

@@ -13,7 +13,7 @@ from tests.support.auditing import SOUND, caught
 from tests.support.metered_outputs import measured
 
 EPSILON = 2.5
-PARAMS = PrivHRGParams(leaves=2, adjust_share=0.01, evidence_share=0.5, steps_per_leaf=1)
+PARAMS = PrivHRGParams.varied(leaves=2, adjust_share=0.01, evidence_share=0.5, steps_per_leaf=1)
 
 
 def test_the_noise_is_enough():

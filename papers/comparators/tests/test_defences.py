@@ -57,7 +57,7 @@ def named(original: Graph) -> SensitiveLinks:
 
 def fitted(name: str, original: Graph, sensitive: SensitiveLinks | None, **changes: float):
     method = DEFENCES[name]
-    params = method.Params.model_validate(QUICK[name] | changes)
+    params = method.Params.varied(**QUICK[name] | changes)
     facts = PublicFacts(original.schema, Unit.EDGE, None, 10**9, 0, ("edge", "other"))
     plan = method.plan(params, facts)
     session = PrivateGraph(original, Meter(plan, MemoryRecorder()), lambda: sensitive)

@@ -209,9 +209,6 @@ def test_nodes_without_edges_may_gain_some():
         {"count_share": 0},
         {"order_share": 1},
         {"count_share": 0.5, "order_share": 0.5},
-        {"max_depth": 13},
-        {"smallest_side": 0},
-        {"split_factor": -1},
         {"order": "true_degree"},
     ],
 )

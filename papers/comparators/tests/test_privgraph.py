@@ -38,7 +38,7 @@ def planted(between: float = 0.05) -> np.ndarray:
 
 
 def fit(graph, epsilon=900, unit=Unit.EDGE, window=None, **params):
-    chosen = PrivGraphParams(**{"super_node_size": 1, **params})
+    chosen = PrivGraphParams.varied(**{"super_node_size": 1, **params})
     plan = GENERATOR.plan(chosen, PublicFacts(graph.schema, unit, window, int(epsilon * NANO), 0, ("edge",)))
     meter = Meter(plan, MemoryRecorder())
     return GENERATOR.fit(PrivateGraph(graph, meter), plan, chosen, no_progress), meter
@@ -201,7 +201,6 @@ def test_super_nodes_stay_bounded():
         {"initialise_share": 0},
         {"adjust_share": float("nan")},
         {"super_node_size": 0},
-        {"max_super_nodes": 10_000},
         {"unknown": 1},
     ],
 )

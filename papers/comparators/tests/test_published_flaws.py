@@ -104,7 +104,7 @@ def heeds(generator: Any, params: dict[str, Any], steps: int | None = None) -> b
 
 FURTHER = {
     "dp_dk": [{"order": 1}],
-    "psgraph": [{"post_process": False, "reconstruction": "weighted_pairs"}],
+    "psgraph": [{"preset": "paper", "post_process": False}],
 }
 """Choices that matter beside another one only."""
 NEED_A_DELTA = {("learn", "link-sgd"), ("links", "predictor"), ("mechanism", "gaussian-sums")}

@@ -72,7 +72,7 @@ def test_the_largest_scores_win_whatever_the_blocks(monkeypatch):
 
 
 def test_scores_move_edges_and_leave_degrees():
-    params = LinkParams(proposals=0)
+    params = LinkParams.varied(proposals=0)
     columns = frame(240)
     scored = draw(columns, SHAPE, params, (SIDE, SIDE), public_generator(5))
     plain = draw(columns, SHAPE, params, None, public_generator(5))

@@ -99,7 +99,7 @@ def test_dpggan_pools_in_a_collection_and_pays_the_same():
     facts = PublicFacts(schema, Unit.EDGE, None, 10**8, 0, tuple(edges))
     errors, plans = [], []
     for pooled in (False, True):
-        params = dpggan.GENERATOR.Params.model_validate({"pooled": pooled})
+        params = dpggan.GENERATOR.Params.varied(pooled=pooled)
         plan = dpggan.GENERATOR.plan(params, facts)
         off = []
         for _ in range(8):

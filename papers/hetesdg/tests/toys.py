@@ -66,7 +66,7 @@ def facts(graph: Graph, epsilon: float, delta_atto: int = 0, names: tuple[str, .
 
 def fit(graph: Graph, epsilon: float, *, generator=GENERATOR, delta_atto: int = 0, names=(), **options):
     """(model, meter); the printed guarantee lies within epsilon."""
-    params = generator.Params(**options)
+    params = generator.Params.varied(**options)
     plan = generator.plan(params, facts(graph, epsilon, delta_atto, names))
     meter = Meter(plan, MemoryRecorder())
     model = generator.fit(PrivateGraph(graph, meter), plan, params, no_progress)

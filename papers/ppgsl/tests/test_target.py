@@ -31,7 +31,7 @@ def searched(monkeypatch, target: Target, auc_of) -> search.Found:
     problem = type("Problem", (), {"original": torch.zeros(3)})()
     want = search.Asked(target, np.arange(3), np.arange(3), 10)
     ticks: list[int] = []
-    params = PpgslParams(rounds=ROUNDS, steps=10)
+    params = PpgslParams.varied(rounds=ROUNDS, steps=10)
     found = search.search(problem, params, want, ticks.append)
     assert ticks == np.cumsum(search.steps_of(params)).tolist()
     assert found.alphas == tuple(asked_of)
@@ -67,7 +67,7 @@ def test_a_target_out_of_reach_takes_the_end_of_the_range_and_says_so(monkeypatc
 
 @pytest.mark.parametrize("target", [{"attack_auc": 0.75}, {"link_auc": 0.75}])
 def test_a_search_ends_with_weights_and_its_curve_in_the_report(target):
-    params = QUICK.model_copy(update={"target": Target.model_validate(target), "rounds": 3})
+    params = PpgslParams.varied(**QUICK.model_dump() | {"target": target, "rounds": 3})
     events: list[tuple[str, int, int]] = []
     given = visible()
     found = fit.learned_weights(given, params, public_generator(4), lambda *event: events.append(event))
@@ -83,7 +83,7 @@ def test_a_search_ends_with_weights_and_its_curve_in_the_report(target):
 
 def test_a_target_out_of_reach_is_told(monkeypatch):
     monkeypatch.setattr(search, "measured", lambda *_: 0.99)
-    params = QUICK.model_copy(update={"target": Target(attack_auc=0.5), "rounds": 2})
+    params = PpgslParams.varied(**QUICK.model_dump() | {"target": {"attack_auc": 0.5}, "rounds": 2})
     found = fit.learned_weights(visible(), params, public_generator(4), no_progress)
     assert "none of them reached the attack AUC" in found.training.notes[0]
 

@@ -30,7 +30,7 @@ from papers.psgraph.step import fit_step
 from tests.support.auditing import SOUND, caught
 
 EPSILON = 2.0
-PARAMS = PSGraphParams(
+PARAMS = PSGraphParams.varied(
     partition="super_graph",
     degrees="norm_sub",
     count_share=0.5,
@@ -116,7 +116,7 @@ def test_a_window_of_a_live_stream_with_half_the_noise_is_caught(half_noise):
     assert caught(measured_window, EPSILON, 3_000)
 
 
-TAILED = PSGraphParams(count_share=0.5, count_cap=1, partition="single", tail_share=0.5)
+TAILED = PSGraphParams.varied(count_share=0.5, count_cap=1, partition="single", tail_share=0.5)
 
 
 def pairs_and(edges: int) -> Graph:

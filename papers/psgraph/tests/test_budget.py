@@ -36,7 +36,7 @@ TIMED, UNTIMED = EdgeType(name="timed", temporal=True), EdgeType(name="untimed")
     ],
 )
 def test_all_branches_of_a_step_stay_within_its_total(nano, params):
-    budget = divide(PSGraphParams(**params), nano)
+    budget = divide(PSGraphParams.varied(**params), nano)
     assert min(budget.count, budget.initialise, budget.adjust, budget.perturb(True, True)) >= 1
     for tails in (True, False):
         first = budget.count + budget.triangles + (budget.tail if tails else 0)
@@ -55,11 +55,15 @@ def test_the_count_is_capped():
 
 def test_a_preset_fills_what_is_not_set():
     paper = PSGraphParams(preset="paper", combine=False, threshold_factor=3)
-    assert (paper.partition, paper.degrees, paper.totals) == ("super_graph", "norm_sub", "as_published")
+    assert (paper.way.partition, paper.way.degrees, paper.way.totals) == (
+        "super_graph",
+        "norm_sub",
+        "as_published",
+    )
     assert (paper.combine, paper.threshold_factor) == (False, 3)
+    assert (paper.super_node_size, PSGraphParams().super_node_size) == (20, 15)
     assert PSGraphParams(**paper.model_dump()) == paper
-    assert PSGraphParams().partition_shares != PSGraphParams(partition="super_graph").partition_shares
-    assert PSGraphParams(preset="paper", adjust_share=0.1).partition_shares == (1 / 3, 0.1)
+    assert paper.way.partition_shares == (1 / 3, 1 / 3) != PSGraphParams().way.partition_shares
 
 
 def test_the_papers_thirds():
@@ -94,7 +98,6 @@ def test_an_epsilon_too_small_to_divide_is_refused():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"initialise_share": 0.6, "adjust_share": 0.4},
         {"count_share": 0},
         {"count_share": float("nan")},
         {"super_node_size": 0},
@@ -102,9 +105,6 @@ def test_an_epsilon_too_small_to_divide_is_refused():
         {"preset": "mine"},
         {"preset": ["paper"]},
         {"groups": 0},
-        {"past_weight": -1},
-        {"triangle_share": 0.6},
-        {"tail_share": 0.5, "triangle_share": 0.5},
         {"preset": "paper", "adjust_share": 0.7},
         {"unknown": 1},
     ],

@@ -189,7 +189,7 @@ def test_without_noise_to_speak_of_communities_come_back():
     ends = ends[rng.random(len(ends)) < np.where(same, 0.5, 0.02)]
     schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(),))
     graph = Graph.build(schema, {"node": NodeTable(NODES)}, {"edge": EdgeTable(ends[:, 0], ends[:, 1])})
-    params = PSGraphParams(
+    params = PSGraphParams.varied(
         partition="super_graph", degrees="norm_sub", super_node_size=1, initialise_share=0.4, adjust_share=0.3
     )
     plan = GENERATOR.plan(params, PublicFacts(schema, Unit.EDGE, None, 500 * NANO, 0, ("edge",)))

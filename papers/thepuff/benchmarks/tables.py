@@ -161,7 +161,7 @@ def release(row: Row, graph: Graph, epsilon: float) -> Release:
     """The row's release under unit ``event``, all relations protected."""
     generator = get(row.method)
     extra = {row.of_epsilon: epsilon} if row.of_epsilon else {}
-    params = generator.Params.model_validate(row.parameters | extra)
+    params = generator.Params.varied(**row.parameters, **extra)
     names = tuple(kind.name for kind in graph.schema.edge_types)
     delta = DELTA_ATTO if row.delta else 0
     started = time.process_time()

@@ -13,7 +13,10 @@ import pytest
 
 from core.identity.models import Role
 from core.outbox.models import Topic
+from core.reports.pushes import catalogues
 from core.workflows.common.context import Services
+from graphveil.pages.numbers import at_most
+from graphveil.risk import rows
 from tests.integration.api.conftest import EDGES, Tenant
 from tests.integration.api.test_round_trips import statements
 from tests.support.console import Steward, csrf_in, routes
@@ -21,6 +24,7 @@ from tests.support.console import Steward, csrf_in, routes
 SignedIn = Callable[..., Steward]
 C, R, A, O = Role.CURATOR, Role.REQUESTER, Role.AUDITOR, Role.OPERATOR  # noqa: E741
 
+SECRET = "eyJhbGciOi.secret-of-the-catalogue"
 ALLOWED = {
     "GET /console": {C, R, A, O},
     "POST /console/sign-out": {C, R, A, O},
@@ -280,6 +284,10 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     menu = steward.get(f"{dataset}/release?epsilon=1.5&edges=170").text
     assert "Above the policy" in menu
     assert "Ask a second person for ε 1.5" in menu
+    told = re.findall(r"<tr>.*?</tr>", menu.partition('id="risk"')[2].partition("</table>")[0], re.DOTALL)
+    assert [re.findall(r'class="num">([^<]+)<', row) for row in told[1:]] == [
+        [at_most(share) for share in row.after] for row in rows([("", "1.5", "0"), ("", "3", "0")])
+    ]
     sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', menu))
     answers = [steward.client.post("/console/jobs", data={**sent, "label": "spring"}) for _ in range(2)]
     assert len({answer.headers["Location"] for answer in answers}) == 1  # sent twice, made once
@@ -305,6 +313,26 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     drawn = steward.post(f"{job}/samples", idempotency_key=secrets.token_hex(8), label="again")
     assert drawn.status_code == 303
     assert "A further sample of" in steward.get(drawn.headers["Location"]).text
+
+
+def test_a_catalogue_is_added_with_its_token_which_no_page_shows_again(tenant: Tenant, at_console: SignedIn):
+    steward = at_console(tenant, C)
+    form, asked = steward.get("/console/webhooks").text, {"url": "https://catalogue.example.org/api/"}
+    for name in catalogues():
+        assert f"<option>{name}</option>" in form
+    refused = steward.post("/console/webhooks", **asked, catalogue="paper", token=SECRET)
+    assert refused.status_code == 422
+    assert SECRET not in refused.text
+    added = steward.post("/console/webhooks", **asked, catalogue="openmetadata", token=SECRET)
+    assert added.status_code == 200, added.text
+    (path,) = set(re.findall(r'"(/console/webhooks/[^"/]+)"', added.text))
+    shown = steward.get(path).text
+    assert "<dd>openmetadata</dd>" in shown
+    assert f"{path}/test" not in shown  # a catalogue has no place for a trial
+    for page in (added.text, shown, steward.get("/console/webhooks").text):
+        assert SECRET not in page
+    (hook,) = tenant.call("GET", "/webhooks").json()["items"]
+    assert (hook["catalogue"], hook["events"]) == ("openmetadata", ["job.published"])
 
 
 def test_findings_are_shown_with_row_and_mend_to_curators_alone(tenant: Tenant, at_console: SignedIn):

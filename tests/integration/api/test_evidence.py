@@ -8,7 +8,7 @@ import re
 import secrets
 import zipfile
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +176,12 @@ def test_who_approved_is_answered_first(tenant: Tenant):
         for each in ("Who approved", "What was spent", "What was read", "What is pro")
     ]
     assert at == sorted(at)
+    assert at[0] == page.index("<h2")  # nothing stands before them
+    named = [re.findall(r'href="([^"#]+)"', page[place : page.index("</h2>", place)]) for place in at]
+    assert named == [
+        ["governance.json"], ["charge.json"], ["transcript.json", "plan.json"], ["promise.md", "report.html"],
+    ]  # fmt: skip
+    assert {name for each in named for name in each} <= files.keys()
     first = page[at[0] : at[1]]
     assert "ada" in first
     assert "agreed in the board" in first
@@ -198,6 +204,9 @@ def test_audits_of_the_method_are_in_it(tenant: Tenant):
     assert audit["result"]["lower_bound"]
     assert audit["result"]["control"]["lower_bound"]
     assert audit["id"] in files["index.html"]
+    # Exact times would tell what else the service did then: the day is told, and no moment.
+    assert audit["finished_on"] == datetime.now(UTC).date().isoformat()
+    assert not re.search(r"\d{2}:\d{2}:\d{2}", json.dumps(audit))
 
 
 @pytest.mark.parametrize(

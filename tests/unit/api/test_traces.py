@@ -57,11 +57,20 @@ def test_a_span_has_the_template_the_method_and_the_status(
     http.request("STEAL", "/nowhere")
     http.get("/healthz")
     found = kept.get_finished_spans()
-    assert [span.name for span in found] == ["POST /jobs/{job_id}"] * 3 + ["other unmatched"]
+    assert [span.name for span in found] == ["POST /jobs/{job_id}"] * 3 + ["HTTP"]
     assert [dict(span.attributes) for span in found][1:3] == [
-        {"http.request.method": "POST", "http.route": "/jobs/{job_id}", "http.response.status_code": status}
-        for status in (404, 500)
+        {
+            "http.request.method": "POST",
+            "http.route": "/jobs/{job_id}",
+            "http.response.status_code": status,
+            "url.scheme": "http",
+            **failed,
+        }
+        for status, failed in ((404, {}), (500, {"error.type": "500"}))
     ]
+    assert dict(found[-1].attributes) == {
+        "http.request.method": "_OTHER", "http.response.status_code": 404, "url.scheme": "http",
+    }  # fmt: skip
     assert [span.status.status_code for span in found] == [
         StatusCode.UNSET, StatusCode.UNSET, StatusCode.ERROR, StatusCode.UNSET,
     ]  # fmt: skip

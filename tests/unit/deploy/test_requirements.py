@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -52,6 +53,33 @@ def test_images_install_nothing_without_a_digest_but_torch_for_the_cpu(file: str
     loose = [line for line in commands if "--require-hashes" not in line]
     assert len(commands) > len(loose)
     assert all("TORCH_CPU_INDEX" in line for line in loose)
+
+
+@pytest.mark.parametrize("file", ["Dockerfile.api", "Dockerfile.worker"])
+def test_what_an_image_holds_does_not_follow_from_when_it_was_built(file: str) -> None:
+    text = (ROOT / file).read_text()
+    installs = [line for line in text.splitlines() if "pip install" in line]
+    assert all("--no-compile" in line for line in installs)
+    assert text.count("--invalidation-mode unchecked-hash") == 1  # .pyc files hold no time
+    assert "\nARG SOURCE_DATE_EPOCH\n" in text.rpartition("\nFROM ")[2]
+    stages = text.split("\nFROM ")[1:]
+    for stage in stages:
+        if "apt-get install" in stage:
+            assert "ARG DEBIAN_SNAPSHOT=\n" in stage
+            assert stage.index("snapshot.debian.org") < stage.index("apt-get update")
+    assert "/var/log/*.log" in stages[-1] or "apt-get" not in stages[-1]
+
+
+def test_a_worker_is_stripped_of_what_is_named_and_of_nothing_else() -> None:
+    text = (ROOT / "Dockerfile.worker").read_text()
+    commands = " ".join(text.replace("\\\n", " ").split("strip --strip-unneeded")[1].split("\n")[0].split())
+    assert {path.split("site-packages/")[1].split("/")[0] for path in commands.split()} == {
+        "opendp",
+        "llvmlite",
+    }
+    for name, folder in (("opendp", "lib"), ("llvmlite", "binding")):
+        package = Path(str(importlib.util.find_spec(name).origin)).parent  # type: ignore[union-attr]
+        assert list((package / folder).glob("*.so")), name
 
 
 def test_a_report_of_pip_becomes_pins_with_the_files_of_both_machines() -> None:

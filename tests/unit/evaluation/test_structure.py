@@ -13,7 +13,16 @@ import pytest
 from core.evaluation import catalogue
 from core.evaluation.compare import compared, scalars_of
 from core.evaluation.metric import Suite, of_suite
-from core.evaluation.utility import communities, degrees, eigenvector, inequality, paths
+from core.evaluation.utility import (
+    clustering,
+    communities,
+    cores,
+    degrees,
+    eigenvector,
+    inequality,
+    paths,
+    ranks,
+)
 from core.evaluation.view import UndirectedView
 
 
@@ -105,6 +114,57 @@ def test_centralities_of_a_star_and_a_clique_differ_by_their_known_error():
     assert eigenvector.distances(clique, empty, Suite.STANDARD)["eigenvector_mae"] == pytest.approx(
         0, abs=1e-9
     )
+
+
+def test_two_partitions_that_know_nothing_of_each_other_have_nothing_above_chance():
+    few, many = np.arange(240) // 60, np.arange(240) // 2
+    rng = np.random.default_rng(2)
+    assert communities.above_chance(few, few) == 1
+    # Many small parts share information with any others: chance alone.
+    shuffled = rng.permutation(many)
+    assert communities.mutual_information(many, shuffled) > 0.7
+    assert communities.above_chance(many, shuffled) == pytest.approx(0, abs=0.05)
+    assert (
+        communities.above_chance(few, np.where(rng.random(240) < 0.3, rng.integers(4, size=240), few)) > 0.3
+    )
+    one = np.zeros(9, dtype=int)
+    assert communities.above_chance(one, one) is None
+
+
+def test_ranks_of_a_star_and_of_its_own_renaming():
+    star, other = view_of(nx.star_graph(49)), view_of(nx.relabel_nodes(nx.star_graph(49), {0: 1, 1: 0}))
+    same, moved = (ranks.distances(star, each, Suite.STANDARD) for each in (star, other))
+    assert same == {"degree_spearman": pytest.approx(1), "top_pagerank_overlap": 1}
+    # One node of fifty is above the ties of all others: -1/49 where it is another one.
+    assert moved == {"degree_spearman": pytest.approx(-1 / 49), "top_pagerank_overlap": 0}
+    ring = view_of(nx.cycle_graph(50))
+    assert ranks.distances(ring, star, Suite.STANDARD)["degree_spearman"] is None
+
+
+def test_cores_and_clustering_by_degree_in_closed_form():
+    clique, path = view_of(nx.complete_graph(4)), view_of(nx.path_graph(4))
+    assert cores.distances(clique, path, Suite.STANDARD)["core_total_variation"] == 1
+    paw = view_of(nx.Graph([(0, 1), (1, 2), (2, 0), (2, 3)]))
+    # Core numbers 2, 2, 2, 1 against 1, 1, 1, 1.
+    assert cores.distances(paw, path, Suite.STANDARD)["core_total_variation"] == pytest.approx(0.75)
+    # Degrees 2, 2, 3 share a bin: 1, 1 and 1/3 against none.
+    found = clustering.distances(paw, path, Suite.STANDARD)["clustering_by_degree"]
+    assert found == pytest.approx((1 + 1 + 1 / 3) / 3)
+    assert clustering.distances(clique, paw, Suite.STANDARD)["clustering_by_degree"] == pytest.approx(
+        1 - (1 + 1 + 1 / 3) / 3
+    )
+    wheel = view_of(nx.wheel_graph(6))  # the hub's bin, 4-7, is not in the path: its coefficient counts whole
+    assert clustering.distances(wheel, path, Suite.STANDARD)["clustering_by_degree"] == pytest.approx(
+        (5 * 2 / 3 + 1 / 2) / 6
+    )
+    assert clustering.distances(path, clique, Suite.STANDARD)["clustering_by_degree"] == 1
+
+
+@pytest.mark.parametrize(
+    ("graph", "radius"), [(nx.complete_graph(50), 49), (nx.star_graph(49), 7), (nx.empty_graph(5), 0)]
+)
+def test_the_spectral_radius_in_closed_form(graph, radius):
+    assert eigenvector.scalars(view_of(graph), Suite.STANDARD)["spectral_radius"] == pytest.approx(radius)
 
 
 def test_the_largest_degree_counts_in_the_cosine():

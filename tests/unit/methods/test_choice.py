@@ -12,7 +12,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared import preferences as rules
 from core.methods.base import Parameters, PublicFacts, no_more, no_reads
-from core.methods.choice import Choice, Request, choose
+from core.methods.choice import PLANE_TOLD, WHO_TOLD, Carry, Choice, Request, choose
 from core.privacy.accounting.events import NANO, Pure
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
@@ -53,6 +53,34 @@ def test_a_choice_brings_the_plan_that_its_method_makes(public: PublicFacts):
     found = chosen(public)
     generator = registry.get(found.method)
     assert found.plan == generator.plan(generator.Params.model_validate(dict(found.params)), public)
+
+
+def test_an_objective_sets_the_static_default_and_is_refused_where_nothing_knows_it():
+    public, nodes = facts(nodes=5_000), {"node": 5_000}
+    shape, who, plane = (choose(public, nodes, Request(aim=each)) for each in (None, "who", "plane"))
+    assert shape == choose(public, nodes)
+    assert (plane.method, dict(plane.params), PLANE_TOLD in plane.reason) == (
+        "dcsbm", {"preset": "plane"}, True,
+    )  # fmt: skip
+    assert (who.method, dict(who.params)) == ("dcsbm", {"preset": "who"})
+    assert WHO_TOLD in who.reason
+    assert WHO_TOLD not in shape.reason
+    small = choose(facts(nodes=300), {"node": 300}, Request(aim="who"))
+    assert dict(small.params) == {"preset": "who"}
+    flipped = choose(facts(20.0, nodes=100), {"node": 100}, Request(aim="who"))
+    assert (flipped.method, WHO_TOLD in flipped.reason) == ("edgerand", False)
+    stream = facts(steps=4, unit=Unit.W_EVENT, window=2)
+    with pytest.raises(NotAccepted, match="objective 'who'") as refused:
+        choose(stream, {"node": 500}, Request(aim="who"))
+    assert refused.value.members["field"] == "parameters.objective"
+
+
+def test_a_plane_says_nothing_of_who_has_many_edges():
+    with pytest.raises(ValueError, match="leave objective or geometry out"):
+        Carry(objective="who", geometry="plane")
+    assert [each.aim for each in (Carry(), Carry(objective="who"), Carry(geometry="plane"))] == [
+        None, "who", "plane",
+    ]  # fmt: skip
 
 
 def test_every_preference_is_installed():

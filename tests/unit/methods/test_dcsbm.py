@@ -8,10 +8,10 @@ from pydantic import ValidationError
 
 from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.rewiring.products import degree_covariance, product_aim
-from core.methods.base import PublicFacts, no_progress
+from core.methods.base import no_progress
 from core.methods.dcsbm import GENERATOR, DCSBMParams
 from core.methods.dcsbm.fit import groups_for, groups_of, shares, without_labels
-from core.methods.dcsbm.params import PRESETS, RETIRED
+from core.methods.dcsbm.params import PRESETS
 from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms.clustering import damped_clustering, damping_of
@@ -33,34 +33,24 @@ def degrees_of(ends: np.ndarray, nodes: int) -> np.ndarray:
     return np.bincount(np.asarray(ends)[:, :2].ravel(), minlength=nodes)
 
 
-VALUES = {preset: {"preset": preset} for preset in PRESETS} | RETIRED
-
-
-def sensible(preset: str) -> dict[str, object]:
-    """What stands for the preset, but for what has no effect there."""
-    idle = ("band", "spread") if preset == "spectral" else ()
-    return {name: value for name, value in VALUES[preset].items() if name not in idle}
-
-
 def triangles_of(ends: np.ndarray, nodes: int) -> int:
     matrix = np.zeros((nodes, nodes))
     matrix[ends[:, 0], ends[:, 1]] = matrix[ends[:, 1], ends[:, 0]] = 1
     return round(np.trace(matrix @ matrix @ matrix) / 6)
 
 
-@pytest.mark.parametrize("preset", VALUES)
+@pytest.mark.parametrize("preset", PRESETS)
 def test_the_reads_of_a_preset_cost_epsilon_in_all(preset):
-    _, meter = fit(GENERATOR, graph_of(random_pairs(200, 0.02), 200), 1, **sensible(preset))
+    _, meter = fit(GENERATOR, graph_of(random_pairs(200, 0.02), 200), 1, preset=preset)
     costs = {entry.purpose: pure_nano_epsilon(entry.event) for entry in meter.transcript}
     assert sum(costs.values()) == NANO
-    first = ["degrees", "labels", "edges inside and between labels"]
-    if preset == "default":  # too few edges a node for labels, whatever the count's noise
-        first = ["edge count", "degrees", "degree tails", "edges inside and between labels"]
+    # too few edges a node for labels, whatever the count's noise
+    first = ["edge count", "degrees", "degree tails", "edges inside and between labels"]
     if preset == "small":
         first = ["edge count", "degrees", "degree tails", "edges inside and between labels", "triangles"]
     assert list(costs)[: len(first)] == first
-    assert ("clustering" in costs) == (preset == "default")
-    assert ("degree products over edges" in costs) == (preset != "spectral")
+    assert ("clustering" in costs) == (preset in ("default", "who"))
+    assert ("degree products over edges" in costs) == (preset != "plane")
     assert len(costs) == len(meter.transcript)
 
 
@@ -74,36 +64,27 @@ def test_a_window_s_steps_share_epsilon_and_a_pair_pays_in_every_step():
         assert spent == [NANO // parts] * 4
 
 
-@given(st.integers(1_000, 10**12), st.sampled_from(list(VALUES)))
+@given(st.integers(1_000, 10**12), st.sampled_from(list(PRESETS)))
 def test_shares_use_up_epsilon(total, preset):
-    found = shares(DCSBMParams(**VALUES[preset]), total)
+    found = shares(DCSBMParams(preset=preset), total)
     assert sum(found.values()) == total
     assert min(found.values()) >= 1
 
 
 def test_presets_fill_what_is_not_set():
     assert DCSBMParams() == DCSBMParams(preset="default")
-    small = DCSBMParams(preset="small", proposals=7)
-    assert small.proposals == 7
+    small = DCSBMParams(preset="small", tail_share=0.07)
+    assert (small.tail_share, small.way.proposals) == (0.07, 150)
     assert small.degree_share == PRESETS["small"]["degree_share"]
     assert DCSBMParams.model_validate(small.model_dump(mode="json")) == small
 
 
-@pytest.mark.parametrize("preset", RETIRED)
-def test_a_preset_that_is_no_longer_offered_is_refused_by_name_and_a_stored_job_of_it_still_runs(preset):
-    with pytest.raises(
-        ValueError, match=f"{preset} is no longer offered; leave preset out, and set degree_share"
-    ):
-        DCSBMParams(preset=preset)
-    facts = PublicFacts(graph_of([], 30).schema, Unit.EDGE, None, NANO, 0, ("edge",))
-    stored = DCSBMParams().model_dump(mode="json") | RETIRED[preset] | {"preset": preset}
-    params = DCSBMParams.model_validate(stored)
-    assert (params.preset, params.degree_share) == ("default", RETIRED[preset]["degree_share"])
-    assert (params.band, params.spread) == (
-        (None, 0.03) if preset == "spectral" else (RETIRED[preset]["band"], RETIRED[preset]["spread"])
-    )
-    again = DCSBMParams.model_validate(params.model_dump(mode="json"))
-    assert GENERATOR.plan(again, facts).digest() == GENERATOR.plan(params, facts).digest()
+@pytest.mark.parametrize("preset", ["first", "balanced", "spectral"])
+def test_a_stored_job_of_a_preset_that_is_gone_is_refused_by_name(preset):
+    with pytest.raises(ValueError, match=r"Retired parameter spread: the method goes by 0\.03"):
+        DCSBMParams.model_validate({"preset": preset, "spread": 0.02, "proposals": 15.0})
+    with pytest.raises(ValueError, match="Input should be 'default' or 'small'"):
+        DCSBMParams.model_validate({"preset": preset})
 
 
 @pytest.mark.parametrize(
@@ -117,10 +98,6 @@ def test_a_preset_that_is_no_longer_offered_is_refused_by_name_and_a_stored_job_
         {"triangle_share": 0},
         {"triangle_share": 0, "product_share": 0},
         {"tail_share": 0.8},
-        {"spread": 0},
-        {"core": 1.1},
-        {"forward_share": 1},
-        {"proposals": -1},
     ],
 )
 def test_parameters_have_bounds(wrong):

@@ -8,7 +8,6 @@ from core.errors import NotAccepted
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.methods.dcsbm import GENERATOR
-from core.methods.dcsbm.params import RETIRED
 from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.entropy import public_generator
 from core.privacy.reads.public_groups import public_groups
@@ -60,7 +59,7 @@ def test_without_noise_edges_between_groups_come_back():
     assert np.abs(blocks_of(synthetic) - blocks_of(graph)).max() <= 1
 
 
-@pytest.mark.parametrize("given", [{"count_share": 0}, {**RETIRED["balanced"]}, {"clustering_share": 0}])
+@pytest.mark.parametrize("given", [{"count_share": 0}, {"tail_share": 0}, {"clustering_share": 0}])
 def test_other_parameters_go_with_groups(given):
     _, meter = fit(GENERATOR, named(), 1, groups="department", **given)
     assert sum(pure_nano_epsilon(entry.event) for entry in meter.transcript) == NANO
@@ -79,12 +78,6 @@ def test_groups_that_are_not_public_are_refused_before_anything_is_read(graph, g
     with pytest.raises(NotAccepted, match=f"'{groups}' is no public attribute of categories") as refused:
         fit(GENERATOR, graph, 1, groups=groups)
     assert refused.value.members["field"] == "groups"
-
-
-@pytest.mark.parametrize("given", [{"core": 0.5}, {"forward_share": 0.3}, {"resolution": 2.0}])
-def test_parameters_of_labels_that_are_read_are_refused_beside_groups(given):
-    with pytest.raises(NotAccepted, match="public groups are not read"):
-        fit(GENERATOR, named(), 1, groups="department", **given)
 
 
 def test_a_fit_follows_from_groups_and_from_what_was_paid_for(monkeypatch):

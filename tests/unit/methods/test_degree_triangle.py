@@ -149,8 +149,6 @@ def test_cells_share_epsilon_by_unit():
         {"count_share": 0.7, "triangle_share": 0.3},
         {"count_share": 0.2, "triangle_share": 0.3, "tail_share": 0.5},
         {"transitivity": 1.1},
-        {"proposals": -1},
-        {"band": 2},
         {"unknown": 1},
     ],
 )

@@ -81,7 +81,7 @@ def facts(of: Graph, nano: int, delta: int = DELTA, **changes: Any) -> PublicFac
 
 def planned(method: str, params: dict[str, Any], of: Graph, nano: int, **changes: Any) -> PrivacyPlan:
     generator = registry.get(method)
-    return generator.plan(generator.Params(**params), facts(of, nano, **changes))
+    return generator.plan(generator.Params.varied(**params), facts(of, nano, **changes))
 
 
 @pytest.mark.parametrize("accountant", list(Accountant), ids=str)
@@ -131,7 +131,7 @@ def spent(entries: Any) -> tuple[dict[Any, int], dict[Any, Counter[Any]]]:
 @pytest.mark.parametrize(("method", "params", "form"), WITH_A_DELTA)
 def test_what_is_spent_is_what_was_planned(method: str, params: dict[str, Any], form: str, tmp_path: Path):
     of, generator = graph_of(form), registry.get(method)
-    chosen = generator.Params(**params, attribute_share=0.25)
+    chosen = generator.Params.varied(**params, attribute_share=0.25)
     assert generator.carries(chosen)
     plan = generator.plan(chosen, facts(of, 4 * NANO))
     meter = Meter(plan, MemoryRecorder())
@@ -172,7 +172,7 @@ def test_forms_without_a_delta_stay_pure(method: str, params: dict[str, Any]):
         graph_of("undirected", multiplicity="each", records_per_slot=2, attributes=KEPT),
         registry.get(method),
     )
-    chosen = generator.Params(**params, attribute_share=0.25)
+    chosen = generator.Params.varied(**params, attribute_share=0.25)
     asked = facts(of, 4 * NANO, 0)
     plan = generator.plan(chosen, asked)
     assert plan.cost().kind is GuaranteeKind.PURE

@@ -78,7 +78,7 @@ def planning(name: str, graph: Graph, unit: Unit, params: dict[str, object]):
     assert generator.planned_reads is not no_reads
     window = 2 if unit is Unit.W_EVENT else None
     facts = PublicFacts(graph.schema, unit, window, int(EPSILON * NANO), 0, ("edge",))
-    chosen = generator.Params(**params)
+    chosen = generator.Params.varied(**params)
     plan = generator.plan(chosen, facts)
     nodes = {kind.name: kind.count or 0 for kind in graph.schema.node_types}
     return plan, list(generator.planned_reads(chosen, plan, graph.schema, nodes))

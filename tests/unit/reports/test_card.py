@@ -86,6 +86,6 @@ def test_neither_charge_nor_clock_is_in_it():
 
 def test_it_shows_precision_in_units_and_no_grade():
     body = parts(card(reports.static()))[1]
-    assert "| mail | edges | 30 | 95% | 100 |" in body
+    assert "| edges (mail) | ± 30 | 95% | 100 |" in body
     assert "of 10" not in body
     assert "score" not in body.lower()

@@ -13,11 +13,12 @@ from jinja2 import StrictUndefined
 from core.reports.base import Notice
 from core.reports.comparison import MetaPathShares
 from core.reports.html import render
-from core.reports.html.render import MAX_CHARTED, environment_of
+from core.reports.html.render import environment_of
 from core.reports.html.wording import right_at_most, together
 from core.reports.markdown import markdown
 from core.reports.model import Charge, GuaranteePart, PublicPart, Report
 from core.reports.reproduction import command
+from core.reports.sections.graph import MAX_CHARTED
 from tests.support import report_parts as parts
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}

@@ -13,6 +13,9 @@ from core.reports.html.render import render
 from core.reports.html.wording import right_at_most
 from core.reports.markdown import markdown
 from core.reports.model import Charge, Report
+from graphveil.cli import console
+from graphveil.cli.render_report import report as terminal
+from graphveil.pages.numbers import at_most
 from tests.support.reports import static
 
 
@@ -103,3 +106,18 @@ def test_under_a_delta_the_page_says_of_which_claims_it_holds():
     approximate = public.guarantee.model_copy(update={"kind": "approximate", "delta": "0.000001"})
     page = render(Report(public=public.model_copy(update={"guarantee": approximate})))
     assert "of rarer ones delta says less" in page
+
+
+def test_a_terminal_shows_the_same_rows_as_the_page(monkeypatch: pytest.MonkeyPatch):
+    public = static().model_copy(update={"charge": _charged()})
+    monkeypatch.setattr(console.out, "width", 200, raising=False)
+    with console.out.capture() as shown:
+        terminal({"public": public.model_dump(mode="json")})
+    lines = shown.get().splitlines()
+    for row in risk.learned(public):
+        (line,) = (each for each in lines if row.title in each)
+        assert f"epsilon {row.epsilon}" in line
+        assert all(at_most(share) in line for share in row.after)
+    with console.out.capture() as shown:
+        terminal({"public": public.model_copy(update={"charge": None}).model_dump(mode="json")})
+    assert "Once the whole budget" not in shown.get()

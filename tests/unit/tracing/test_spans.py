@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pkgutil
 import threading
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.semconv import attributes as stable
+from opentelemetry.semconv._incubating import attributes as incubating
+from opentelemetry.semconv._incubating.attributes import messaging_attributes
 from opentelemetry.trace import SpanKind, StatusCode
 from structlog.contextvars import get_contextvars
 from structlog.testing import capture_logs
@@ -17,7 +22,7 @@ from core.coarse import BOUNDS, reached
 from core.settings import Settings
 from core.tracing import recorder as spans_recorder
 from core.tracing import spans
-from core.tracing.recorder import CLOSE_SECONDS, Recorder, to_collector
+from core.tracing.recorder import CLOSE_SECONDS, SORT_OF_ERROR, Recorder, to_collector
 from core.tracing.traceparent import TraceParent, parse
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.receiver import receiver
@@ -107,6 +112,39 @@ def test_an_error_is_a_status_without_a_word(kept: InMemorySpanExporter) -> None
         raise ValueError("person 17 knows person 4")
     (span,) = kept.get_finished_spans()
     assert (span.status.status_code, span.status.description, span.events) == (StatusCode.ERROR, None, ())
+    assert dict(span.attributes) == {"error.type": "ValueError"}
+
+
+def test_names_are_those_of_the_semantic_conventions() -> None:
+    known = {
+        value
+        for room in (stable, incubating)
+        for module in pkgutil.iter_modules(room.__path__)
+        for value in vars(import_module(f"{room.__name__}.{module.name}")).values()
+        if isinstance(value, str)
+    }
+    ours = {name for name in spans.ATTRIBUTES.values() if name.startswith("graphveil.")}
+    assert set(spans.ATTRIBUTES.values()) - ours <= known
+    assert SORT_OF_ERROR in known
+    assert ours == {f"graphveil.{name}" for name in ("job.id", "attempt", "child", "ending")}
+    operations = {each.value for each in messaging_attributes.MessagingOperationTypeValues}
+    assert {"send", "process"} <= operations
+
+
+def test_messages_are_told_by_the_names_of_the_conventions(kept: InMemorySpanExporter) -> None:
+    with spans.sending("run", OURS, "job_1"), spans.attempt("run", OURS, "job_1", 1):
+        pass
+    processed, sent = kept.get_finished_spans()
+    assert (sent.name, sent.kind) == ("send run", SpanKind.PRODUCER)
+    assert (processed.name, processed.kind) == ("process run", SpanKind.CONSUMER)
+    for span, operation in ((sent, "send"), (processed, "process")):
+        told = {name: value for name, value in span.attributes.items() if name.startswith("messaging.")}
+        assert told == {
+            "messaging.system": "celery",
+            "messaging.operation.name": operation,
+            "messaging.operation.type": operation,
+            "messaging.destination.name": "run",
+        }
 
 
 @pytest.mark.parametrize("on", [True, False])
@@ -116,7 +154,7 @@ def test_what_is_not_on_the_list_cannot_be_told(on: bool) -> None:
             spans.tell(parameters="epsilon=1")
         with pytest.raises(KeyError), spans.span("request", query="name=secret"):
             pass
-        assert all(not span.attributes for span in kept.get_finished_spans())
+        assert all(set(span.attributes) <= {"error.type"} for span in kept.get_finished_spans())
 
 
 def test_jobs_and_their_stages_begin_and_end_on_the_bounds(kept: InMemorySpanExporter, clock: Clock) -> None:
@@ -138,9 +176,9 @@ def test_jobs_and_their_stages_begin_and_end_on_the_bounds(kept: InMemorySpanExp
         name: ((span.start_time / 1e9) - 1_000.0, (span.end_time / 1e9) - 1_000.0)
         for name, span in found.items()
     }
-    assert times == {"fit": (1, 5), "sample": (5, 60), "child": (0, 60), "run": (0, 60)}
+    assert times == {"fit": (1, 5), "sample": (5, 60), "child": (0, 60), "process run": (0, 60)}
     assert found["fit"].parent.span_id == found["child"].context.span_id
-    assert found["child"].parent.span_id == found["run"].context.span_id
+    assert found["child"].parent.span_id == found["process run"].context.span_id
 
 
 def test_coarse_times_are_bounds_and_never_later() -> None:
@@ -163,7 +201,7 @@ def test_stages_have_spans_below_a_coarse_one_only_and_not_without_end(kept: InM
         for name in ("one", "two", "three", "four"):
             steps.reached(name)
         steps.ended()
-    assert [span.name for span in kept.get_finished_spans()] == ["one", "two", "run"]
+    assert [span.name for span in kept.get_finished_spans()] == ["one", "two", "process run"]
 
 
 def test_what_is_not_sampled_is_not_recorded_anywhere_along_the_way() -> None:

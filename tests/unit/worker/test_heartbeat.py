@@ -15,8 +15,10 @@ import pytest
 import yaml
 from kombu.asynchronous.timer import Timer
 
+from core.settings import Settings
 from deploy.helm.chart import files, render
 from tests.support.deployed import OURS, PODS, ROOT, SERVICES
+from worker import app as worker_app
 from worker import heartbeat
 from worker.app import Beat, app
 from worker.stopping import Stopping
@@ -25,24 +27,27 @@ CHECK = ["python", "-m", "worker.heartbeat"]
 ENDING = ("migrations", "keys")
 
 
-def asked(path: Path | None) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != heartbeat.VARIABLE}
-    if path is not None:
-        environment[heartbeat.VARIABLE] = str(path)
+def asked(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *CHECK[1:]], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *CHECK[1:], str(path)], capture_output=True, text=True, check=False
     )
 
 
 def test_the_check_tells_a_recent_beat_from_an_old_one_and_from_none(tmp_path: Path):
     path = tmp_path / "beat"
-    assert asked(None).returncode == asked(path).returncode == 1
+    assert asked(path).returncode == 1
     heartbeat.Heartbeat(str(path)).beat()
     assert asked(path).returncode == 0
     old = time.time() - heartbeat.MOST_SECONDS - 5
     os.utime(path, (old, old))
     answer = asked(path)
     assert (answer.returncode, answer.stdout.split()[:2]) == (1, ["last", "beat"])
+
+
+def test_without_a_file_named_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    heartbeat.Heartbeat("").beat()
+    assert not list(tmp_path.iterdir())
 
 
 def test_where_it_cannot_be_written_the_duty_goes_on_and_the_check_tells(tmp_path: Path, capsys: Any):
@@ -55,7 +60,8 @@ def test_where_it_cannot_be_written_the_duty_goes_on_and_the_check_tells(tmp_pat
 @pytest.fixture
 def stopping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    monkeypatch.setenv(heartbeat.VARIABLE, str(tmp_path / "beat"))
+    named = Settings(heartbeat_file=str(tmp_path / "beat"))
+    monkeypatch.setattr("worker.stopping.get_settings", lambda: named)
     yield Stopping()
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -82,7 +88,7 @@ def test_each_turn_of_a_loop_beats_and_so_does_a_long_wait(
 def test_the_worker_beats_on_its_own_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert Beat in app.steps["worker"]
     path = tmp_path / "beat"
-    monkeypatch.setenv(heartbeat.VARIABLE, str(path))
+    monkeypatch.setattr(worker_app, "settings", Settings(heartbeat_file=str(path)))
     monkeypatch.setattr(heartbeat, "EVERY_SECONDS", 0.01)
     worker: Any = type("Worker", (), {"timer": Timer()})()
     Beat(worker).start(worker)
@@ -115,7 +121,7 @@ def test_every_container_of_compose_is_asked(name: str):
 
 def test_every_image_names_the_file():
     for image in ("Dockerfile.api", "Dockerfile.worker"):
-        assert f"{heartbeat.VARIABLE}=/tmp/" in (ROOT / image).read_text()
+        assert f"GRAPHVEIL_HEARTBEAT_FILE={heartbeat.FILE} " in (ROOT / image).read_text()
 
 
 DUTIES = ("relay", "reaper", "verifier", "webhooks", "exporter")

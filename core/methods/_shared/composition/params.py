@@ -58,6 +58,14 @@ class ComposedParams(ValueParameters, NodeValueParameters):
         ),
     )
 
+    @classmethod
+    def in_full(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        structures = {
+            name: {**each, "parameters": registry.get(each["method"]).Params.in_full(each["parameters"])}
+            for name, each in given["structures"].items()
+        }
+        return {**super().in_full(given), "structures": structures}
+
     @field_validator("structures")
     @classmethod
     def _written_out(cls, given: Mapping[str, StructureChoice]) -> dict[str, StructureChoice]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import scipy.linalg
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from core.methods._shared.degrees.fitted import FLOOR
 
@@ -58,8 +59,14 @@ def newton_mode(
     curvature (g, g). No step moves a log mass by more than ``longest_step``. On one thread: with matrices so
     small others mostly wait, which on busy cores costs many times the work. O(steps * g^3).
     """
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _threads().limit(limits=1, user_api="blas"):
         return softmax(_mode(log_mass, cost, derivatives, steps, longest_step))
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """Find the libraries of linear algebra once: a search is a quarter of a small fit."""
+    return ThreadpoolController()
 
 
 def _mode(

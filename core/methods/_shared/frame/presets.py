@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 from pydantic import model_validator
 
@@ -14,27 +15,28 @@ class PresetParameters(Parameters):
     """Parameters with a field ``preset``, which stands for values of the others.
 
     ``PRESETS`` says what each preset sets apart from the defaults; what a caller names beside it prevails.
+    ``WAYS`` holds a frozen dataclass for each: what nobody sets by itself, and is retired.
     """
 
     PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]]
-    RETIRED: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Presets that are no longer offered. A stored job has their values written out, and runs by these."""
+    WAYS: ClassVar[Mapping[str, Any]]
+
+    @classmethod
+    def retired(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        name = given.get("preset", "default")
+        return {**cls.RETIRED, **vars(cls.WAYS[name if name in (*cls.WAYS,) else "default"])}
+
+    @classmethod
+    def varied(cls, **given: Any) -> Self:
+        name = given.get("preset", "default")
+        own = {each: given.pop(each) for each in vars(cls.WAYS[name]) if each in given}
+        ways = {**cls.WAYS, name: replace(cls.WAYS[name], **own)}
+        other = cls._with({"WAYS": ways}) if own else cls
+        return super(PresetParameters, other).varied(**given)
 
     @model_validator(mode="before")
     @classmethod
     def _filled_from_the_preset(cls, given: Any) -> Any:
         if not isinstance(given, dict) or not isinstance(given.get("preset", "default"), str):
             return given
-        name = given.get("preset", "default")
-        if name in cls.RETIRED:
-            given = cls._of_retired(name, given)
-            name = "default"
-        return {**cls.PRESETS.get(name, {}), **given}
-
-    @classmethod
-    def _of_retired(cls, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        stood_for = cls.RETIRED[name]
-        if missing := [each for each in stood_for if each not in given]:
-            values = ", ".join(f"{each} {stood_for[each]}" for each in missing)
-            raise ValueError(f"{name} is no longer offered; leave preset out, and set {values}")
-        return {**given, "preset": "default"}
+        return {**cls.PRESETS.get(given.get("preset", "default"), {}), **given}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,6 +13,12 @@ from core.methods._shared.values.share import ValueParameters
 
 class AnchoredParams(ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
+
+    RETIRED: ClassVar[Mapping[str, Any]] = {"proposals_per_edge": 150.0, "deconvolve": True}
+    proposals_per_edge: ClassVar[float] = RETIRED["proposals_per_edge"]
+    """Swaps tried for each edge to follow the evidence; fewer for large cells."""
+    deconvolve: ClassVar[bool] = RETIRED["deconvolve"]
+    """Degrees follow the law that explains the noisy ones; else the noisy ones are only cut."""
 
     degree_share: float | None = Field(
         default=None,
@@ -41,20 +48,10 @@ class AnchoredParams(ValueParameters, NodeValueParameters):
             "get everything, in static relations too; or as the sizes suggest."
         ),
     )
-    proposals_per_edge: float = Field(
-        default=150,
-        gt=0,
-        le=1000,
-        description="Swaps tried for each edge to follow the evidence; fewer for large cells.",
-    )
     spectral: bool = Field(
         default=False,
         description=(
             "Pay for a few directions in which sources and targets of timed relations prefer one another, by "
             "Gaussian noise, and draw by them too. Unit event and a delta; the guarantee is approximate."
         ),
-    )
-    deconvolve: bool = Field(
-        default=True,
-        description="Degrees follow the law that explains the noisy ones; else the noisy ones are only cut.",
     )

@@ -16,7 +16,7 @@ from core.methods._shared.frame.resized import degrees_of
 from core.methods._shared.matching.exact import matched, one_block
 from core.methods._shared.rewiring.products import degree_covariance, product_aim
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
-from core.methods._shared.triangles.params import TriangleParameters, shares
+from core.methods._shared.triangles.params import Triangled, shares
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 
@@ -27,7 +27,7 @@ MODEL_SPREAD = 0.05  # standard deviation of the assortativity that degrees alon
 
 
 def fit(
-    cell: PrivateCell, nodes: int, nano_epsilon: int, params: TriangleParameters, rng: Rng
+    cell: PrivateCell, nodes: int, nano_epsilon: int, params: Triangled, rng: Rng
 ) -> Mapping[str, np.ndarray]:
     """The noisy values of one cell, at ``nano_epsilon`` in all.
 
@@ -56,9 +56,9 @@ class Paid:
         return NoisyGraph(self.edges, self.degrees, *scales)
 
 
-def read(cell: PrivateCell, nano_epsilon: int, params: TriangleParameters) -> Paid:
-    """What a cell is asked, at ``nano_epsilon`` in all."""
-    budget = shares(params, nano_epsilon)
+def read(cell: PrivateCell, nano_epsilon: int, params: Triangled, assortative: bool = True) -> Paid:
+    """What a cell is asked, at ``nano_epsilon`` in all; ``assortative``: degree products too."""
+    budget = shares(params, nano_epsilon, assortative)
     edges = noisy_count(cell, budget["count"])
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
     tails = counted_tails(cell, thresholds(noisy), budget["tail"]) if "tail" in budget else None
@@ -73,7 +73,7 @@ def read(cell: PrivateCell, nano_epsilon: int, params: TriangleParameters) -> Pa
 
 
 def columns(
-    paid: Paid, nodes: int, params: TriangleParameters, rng: Rng, hint: Hint | None = None
+    paid: Paid, nodes: int, params: Triangled, rng: Rng, hint: Hint | None = None
 ) -> Mapping[str, np.ndarray]:
     """The columns of :func:`fit`. ``hint``: what the other graphs of a collection say of this one."""
     budget, edges = paid.budget, paid.edges if hint is None else hint.edges
@@ -120,7 +120,7 @@ def resized(columns: Mapping[str, np.ndarray], origins: np.ndarray) -> Mapping[s
     }
 
 
-def draw(columns: Mapping[str, np.ndarray], nodes: int, params: TriangleParameters, rng: Rng) -> np.ndarray:
+def draw(columns: Mapping[str, np.ndarray], nodes: int, params: Triangled, rng: Rng) -> np.ndarray:
     """Sorted keys of one graph; degrees are met exactly where a graph can have them.
 
     O(m log m + proposals * degree) time, O(n + m) memory.
@@ -134,7 +134,7 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: TriangleParamete
 
 
 def rewired_to_aims(
-    keys: np.ndarray, columns: Mapping[str, np.ndarray], nodes: int, params: TriangleParameters, rng: Rng
+    keys: np.ndarray, columns: Mapping[str, np.ndarray], nodes: int, params: Triangled, rng: Rng
 ) -> np.ndarray:
     """``keys``, rewired towards the paid triangles and degree products; degrees stay. Some keys at least."""
     labels = np.zeros(nodes, dtype=np.int64)

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
 
 from pydantic import Field, model_validator
 
 from core.methods._shared.frame.plan import divide
 from core.methods.base import Parameters
 
-NO_PRODUCTS = "degree products are not aimed at; a product_share above 0 asks for them"
+
+class Triangled(Protocol):
+    """How a cell's epsilon is divided, and how its graph is rewired; see :class:`TriangleParameters`."""
+
+    @property
+    def count_share(self) -> float: ...
+    @property
+    def tail_share(self) -> float: ...
+    @property
+    def triangle_share(self) -> float: ...
+    @property
+    def product_share(self) -> float: ...
+    @property
+    def transitivity(self) -> float: ...
+    @property
+    def band(self) -> float: ...
+    @property
+    def proposals(self) -> float: ...
 
 
 class TriangleParameters(Parameters):
     """Parameters of a method that draws by degrees and triangles. All of it is public and reported."""
 
     READS: ClassVar[tuple[str, ...]] = ("count", "tail", "triangle", "product", "degree")
+    RETIRED: ClassVar[Mapping[str, Any]] = {"band": 0.02, "proposals": 150.0}
 
     count_share: float = Field(
         default=0.05, gt=0, lt=1, description="Share of a cell's epsilon for its number of edges."
@@ -50,15 +69,10 @@ class TriangleParameters(Parameters):
         le=1,
         description="Public guess of the transitivity, for when the noisy triangles tell little.",
     )
-    band: float = Field(
-        default=0.02,
-        ge=0,
-        le=1,
-        description="Relative distance from the sum of degree products within which rewiring moves freely.",
-    )
-    proposals: float = Field(
-        default=150, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
-    )
+    band: ClassVar[float] = RETIRED["band"]
+    """Relative distance from the sum of degree products within which rewiring moves freely."""
+    proposals: ClassVar[float] = RETIRED["proposals"]
+    """Rewirings tried for each end of an edge, at most."""
 
     @model_validator(mode="after")
     def _leaves_the_degrees_a_share(self) -> TriangleParameters:
@@ -67,13 +81,13 @@ class TriangleParameters(Parameters):
         return self
 
 
-def shares(params: TriangleParameters, nano_epsilon: int) -> dict[str, int]:
-    """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
+def shares(params: Triangled, nano_epsilon: int, products: bool = True) -> dict[str, int]:
+    """Divide ``nano_epsilon`` among the reads that are paid for; without ``products`` degrees get theirs."""
     named = {
         "count": params.count_share,
         "tail": params.tail_share,
         "triangle": params.triangle_share,
-        "product": params.product_share,
+        "product": params.product_share if products else 0,
     }
     named = {name: share for name, share in named.items() if share}
     return dict(zip((*named, "degree"), divide(nano_epsilon, *named.values()), strict=True))

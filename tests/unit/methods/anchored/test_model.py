@@ -55,7 +55,7 @@ def graph_of(*relations, seed=1, share=0.06) -> Graph:
 
 def fitted(graph, epsilon, unit=None, window=None, **params):
     unit = unit or (Unit.EVENT if graph.schema.temporal else Unit.EDGE)
-    chosen = AnchoredParams(**params)
+    chosen = AnchoredParams.varied(**params)
     names = tuple(each.name for each in graph.schema.edge_types)
     plan = GENERATOR.plan(chosen, PublicFacts(graph.schema, unit, window, int(epsilon * NANO), 0, names))
     meter = Meter(plan, MemoryRecorder())

@@ -57,7 +57,7 @@ def fitted(schema: GraphSchema, unit: Unit, folder, cells, options: dict):
     window = WINDOW if unit is Unit.W_EVENT else None
     delta = DELTA if options.get("spectral") else 0
     facts = PublicFacts(schema, unit, window, NANO, delta, names)
-    return told(GENERATOR, AnchoredParams(**options), facts, built(schema, cells), folder)
+    return told(GENERATOR, AnchoredParams.varied(**options), facts, built(schema, cells), folder)
 
 
 def every_edge(schema: GraphSchema, unit: Unit, folder, options: dict, share: float = 0.4) -> None:

@@ -162,11 +162,7 @@ KNOWS = EdgeType(name="knows", source="user", target="user", temporal=True)
         (LIVES, 4, {"degree_share": 0.5}, "degree_share"),
         (TIMED, 1, {"evidence": "lazy"}, "evidence"),
         (TIMED, 4, {"evidence": "materialised", "degree_share": 1.0}, "evidence"),
-        (TIMED, 1, {"proposals_per_edge": 20}, "proposals_per_edge"),
-        (TIMED, 4, {"proposals_per_edge": 20, "evidence": "none"}, "proposals_per_edge"),
-        (HAS, 1, {"proposals_per_edge": 20}, "proposals_per_edge"),
         (TIMED, 4, {"tail_share": 0.2}, "tail_share"),
-        (KNOWS, 4, {"tail_share": 0.2, "deconvolve": False}, "tail_share"),
     ],
 )
 def test_what_would_change_nothing_is_refused(relation, epsilon, params, field):

@@ -22,7 +22,7 @@ OPTIONS = [
 @pytest.mark.parametrize(("unit", "options"), OPTIONS, ids=str)
 def test_every_relation_is_released_whatever_its_shape(unit, options, shape, tmp_path):
     graph = graph_of(*SHAPES[shape], unit.temporal)
-    params = AnchoredParams(**options)
+    params = AnchoredParams.varied(**options)
     names = tuple(each.name for each in graph.schema.edge_types)
     window, delta = (2 if unit is Unit.W_EVENT else None), (DELTA if options.get("spectral") else 0)
     for epsilon in (NANO // 10, 30 * NANO):

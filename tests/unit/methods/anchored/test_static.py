@@ -112,7 +112,7 @@ def fitted(graph, nano, **options):
     """By the share that evidence gets where it is worth it, unless ``options`` say otherwise."""
     functional = graph.schema.edge_types[0].functional
     share = STATIC_FUNCTIONAL_SHARE if functional else STATIC_SHARE
-    params = AnchoredParams(**{"degree_share": share, **options})
+    params = AnchoredParams.varied(**{"degree_share": share, **options})
     plan = PrivacyPlan("t", Unit.EDGE, None, 1, (Allotment("edge", None, Pure(nano, "any"), "x"),))
     meter = Meter(plan, MemoryRecorder())
     cell = PrivateGraph(graph, meter).cell("edge", None)
