@@ -18,6 +18,7 @@ from core.evaluation.metric import Suite
 from core.evaluation.utility import assortativity, clustering, degrees, edges, eigenvector
 from core.evaluation.utility.relative import plain
 from core.evaluation.view import UndirectedView
+from core.evaluation.whole.over_time import compared_over_time
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import PublicFacts, no_progress
@@ -43,22 +44,27 @@ FIGURES: dict[str, tuple[str, str]] = {
     "transitivity_re": ("trans. RE", "lower"),
     "transitivity_error": ("trans. error", "lower"),
 }
-
-
-def _windows(days: int) -> Callable[[Path], Graph]:
-    def load(path: Path) -> Graph:
-        rows = numbers(path, (0, 1, -1))
-        steps = (rows[:, 2] - rows[:, 2].min()) / (days * DAY_SECONDS)
-        count = int(steps.max() + 0.25)
-        return _stream(rows[:, :2], steps.astype(np.int64), count)
-
-    return load
+# figures of whole streams, by their names in docs/metrics.md; of the first ones both graphs have a value
+LASTING = ("edge_persistence", "edge_novelty", "activity_persistence", "burstiness", "active_nodes")
+OVER_TIME = (
+    "active_steps_ks", "activity_gaps_ks", "edge_series_step_error", "edge_series_error",
+    "active_series_error", "lost_rises", "degree_correlation", "top_degree_overlap",
+)  # fmt: skip
 
 
 def _bitcoin(path: Path) -> Graph:
     rows = numbers(path, (0, 1, 3))
     steps = (rows[:, 2] - rows[:, 2].min()) // (30 * DAY_SECONDS)
     return _stream(rows[:, :2], steps.astype(np.int64), BITCOIN_WINDOWS)
+
+
+def _seconds(columns: tuple[int, int, int], seconds: int, skipped: int = 0) -> Callable[[Path], Graph]:
+    def load(path: Path) -> Graph:
+        rows = numbers(path, columns, skipped)
+        steps = (rows[:, 2] - rows[:, 2].min()) / seconds
+        return _stream(rows[:, :2], steps.astype(np.int64), int(steps.max() + 0.25))
+
+    return load
 
 
 def _as_days(folder: Path) -> Graph:
@@ -80,12 +86,15 @@ def _citations(path: Path) -> Graph:
 
 
 LOADERS: dict[str, Callable[[Path], Graph]] = {
-    "collegemsg-28d": _windows(28),
-    "collegemsg-weekly": _windows(7),
-    "email-weekly": _windows(7),
+    "collegemsg-28d": _seconds((0, 1, -1), 28 * DAY_SECONDS),
+    "collegemsg-weekly": _seconds((0, 1, -1), 7 * DAY_SECONDS),
+    "email-weekly": _seconds((0, 1, -1), 7 * DAY_SECONDS),
     "as-days": _as_days,
     "bitcoin-monthly": _bitcoin,
     "cithepph-monthly": _citations,
+    "radoslaw-weekly": _seconds((0, 1, 3), 7 * DAY_SECONDS),
+    "mathoverflow-60d": _seconds((0, 1, 2), 60 * DAY_SECONDS),
+    "digg-6h": _seconds((0, 1, 3), DAY_SECONDS // 4, 1),
 }
 
 
@@ -140,6 +149,19 @@ def figures_by_step(original: Graph, synthetic: Graph) -> Iterator[dict[str, flo
             if true:
                 row[f"{name}_re"] = abs(true - drawn) / abs(true)
         yield {name: float(row[name]) for name in FIGURES if row.get(name) is not None}
+
+
+def figures_over_time(original: Graph, synthetic: Graph) -> dict[str, float | None]:
+    """What both streams keep from step to step: the synthetic values of ``LASTING``, the original's under
+    ``true_``, and the distances of ``OVER_TIME``."""
+    found = compared_over_time(original, synthetic, original.schema.edge_types, range(original.schema.steps))
+    assert found is not None
+    scalars, distances = found["means"]["scalars"], found["means"]["distances"]
+    return {
+        **{name: scalars[name]["synthetic"] for name in LASTING},
+        **{f"true_{name}": scalars[name]["original"] for name in LASTING},
+        **{name: distances[name] for name in OVER_TIME},
+    }
 
 
 def figures(original: Graph, synthetic: Graph) -> dict[str, float]:

@@ -5,10 +5,12 @@
         --stream collegemsg-weekly=CollegeMsg.txt --stream bitcoin-monthly=soc-sign-bitcoinotc.csv \\
         --stream cithepph-monthly=cit-HepPh.txt.gz
     python -m benchmarks.stream_tables RESULTS.jsonl --table
+    python -m benchmarks.stream_tables RESULTS.jsonl --table --over-time
 
 RESULTS holds one line a run; a call makes only the runs that are missing for its streams, methods and
 windows. Runs of one (stream, method, window) share a process of their own, whose largest memory is reported
 (imports and the original stream included). Figures are means over snapshots, then mean and spread over runs.
+``--over-time`` prints what stays from step to step, the true value in brackets.
 """
 
 from __future__ import annotations
@@ -24,7 +26,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.stream_data import FIGURES, LOADERS, figures, release
+from benchmarks.stream_data import (
+    FIGURES,
+    LASTING,
+    LOADERS,
+    OVER_TIME,
+    figures,
+    figures_over_time,
+    release,
+)
 from core.methods.registry import generators, get
 from core.privacy.units import Unit
 
@@ -53,7 +63,8 @@ def measure(
             "cpu_seconds_a_step": seconds / original.schema.steps,
             "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
-        rows.append(cell._asdict() | {"method": method, "parameters": parameters, "figures": found})
+        row = {"method": method, "parameters": parameters, "figures": found}
+        rows.append(cell._asdict() | row | {"over_time": figures_over_time(original, synthetic)})
     return rows
 
 
@@ -120,6 +131,23 @@ def table(rows: list[dict[str, Any]], against: str) -> None:
             print(f"| {method} | {len(runs)} |", " | ".join(cells), f"| {cpu:.3f} | {peak:.0f} | {ahead} |")
 
 
+def table_over_time(rows: list[dict[str, Any]]) -> None:
+    """Markdown: what every stream keeps from step to step, a row a method; undefined figures are left out."""
+    grouped: dict[tuple, list[dict[str, float | None]]] = defaultdict(list)
+    for row in rows:
+        grouped[row["stream"], row["window"], row["epsilon"], row["label"]].append(row["over_time"])
+    print("| stream | w | epsilon | method | runs |", " | ".join((*LASTING, *OVER_TIME)), "|")
+    print("|---" * (5 + len(LASTING) + len(OVER_TIME)) + "|")
+    for (stream, window, epsilon, label), runs in sorted(grouped.items()):
+        cells = []
+        for name in (*LASTING, *OVER_TIME):
+            values = [run[name] for run in runs if run[name] is not None]
+            text = f"{np.mean(values):.3f} ±{np.std(values):.3f}" if values else ""
+            true = runs[0].get(f"true_{name}")
+            cells.append(text if true is None else f"{text} ({true:.3f})")
+        print(f"| {stream} | {window} | {epsilon:g} | {label} | {len(runs)} |", " | ".join(cells), "|")
+
+
 def ahead_of(one: dict[str, float] | None, other: dict[str, float]) -> str:
     """On how many of the five metrics ``one`` is better."""
     if one is None or one is other:
@@ -133,6 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path)
     parser.add_argument("--table", action="store_true", help="print what RESULTS holds, run nothing")
+    parser.add_argument("--over-time", action="store_true", help="the table of what stays from step to step")
     parser.add_argument("--stream", action="append", default=[], metavar="NAME=PATH", help=f"{list(LOADERS)}")
     parser.add_argument("--method", action="append", choices=every)
     parser.add_argument("--label", help="the name in the table of one method with other parameters")
@@ -148,7 +177,9 @@ def main() -> None:
         parser.error("--set needs one --method and a --label")
     for method in args.method:
         get(method).Params.model_validate(parsed(args.set))
-    if args.table:
+    if args.table and args.over_time:
+        table_over_time(read(args.results))
+    elif args.table:
         table(read(args.results), args.against)
     else:
         run_missing(args)

@@ -18,7 +18,7 @@ from core.evaluation.attacks.run import learned_scorers, link_attacks
 from core.evaluation.metric import Metric
 from core.evaluation.tasks.run import TASKS
 from core.evaluation.view import UndirectedView
-from core.evaluation.whole.compare import WHOLE
+from core.evaluation.whole.compare import OVER_TIME, WHOLE
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import Method, Parameters, never
 from core.methods.registry import generators
@@ -93,7 +93,7 @@ def _metrics() -> str:
     """Every metric by family, then every attack on links, every task, and what the score reads."""
     families: dict[str, list[Metric]] = {}
     carried = (*values.SCALARS, *values.DISTANCES, *node_values.SCALARS, *node_values.DISTANCES)
-    for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *carried, *WHOLE):
+    for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *carried, *WHOLE, *OVER_TIME):
         families.setdefault(metric.family, []).append(metric)
     parts = [
         "# Metrics and attacks\n\nWhat a report measures, by family. A suite computes its own metrics and "

@@ -22,7 +22,9 @@ from core.evaluation.steps import evaluated_steps, mean_row, steps_of
 from core.evaluation.utility import degrees, edges, inequality, relative
 from core.evaluation.values import compare_values, described
 from core.evaluation.view import DegreesView, UndirectedView
-from core.evaluation.whole.compare import WHOLE, compare_whole
+from core.evaluation.whole.compare import OVER_TIME, WHOLE, compare_whole
+from core.evaluation.whole.definitions import LASTING
+from core.evaluation.whole.over_time import described_over_time
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema
 
@@ -39,12 +41,16 @@ def public_statistics(synthetic: Graph) -> dict[str, Any]:
     memory are those of the largest cell: near-linear in m apart from triangles (m * arboricity).
     """
     scalars = of_suite(catalogue.SCALARS, PUBLISHED)
+    lasting = described_over_time(synthetic, evaluated_steps(synthetic.schema, PUBLISHED))
+    if lasting is not None:
+        scalars += LASTING
     return {
         "nodes": {name: table.count for name, table in synthetic.nodes.items()},
         "steps": synthetic.schema.steps if synthetic.schema.temporal else None,
         "steps_evaluated": len(evaluated_steps(synthetic.schema, PUBLISHED)),
         "metrics": {metric.name: metric.to_json() for metric in scalars},
         "edge_types": [_type_statistics(synthetic, edge_type) for edge_type in synthetic.schema.edge_types],
+        "over_time": lasting,
         "drawing": draw(synthetic),
     }
 
@@ -82,6 +88,7 @@ def degree_statistics(schema: GraphSchema, found: np.ndarray) -> dict[str, Any]:
                 "degrees": [{"side": "degree", **summary, "bins": bins}],
             }
         ],
+        "over_time": None,
         "drawing": None,
     }
 
@@ -153,7 +160,8 @@ def compare(
     if any(of_nodes.values()):
         metrics |= described_of_nodes()
     if whole is not None:
-        metrics |= {metric.name: metric.to_json() for metric in of_suite(WHOLE, suite)}
+        followed = OVER_TIME if whole["over_time"] is not None else ()
+        metrics |= {metric.name: metric.to_json() for metric in (*of_suite(WHOLE, suite), *followed)}
     return {
         "suite": suite.value,
         "steps_evaluated": len(evaluated_steps(original.schema, suite)),

@@ -93,6 +93,15 @@ class MetaPathShares(ReportModel):
     synthetic: Share | None
 
 
+class ComparisonOverTime(ReportModel):
+    """What both graphs keep from step to step: protected relations with time together."""
+
+    means: ComparedRow = Field(description="Of the whole grid; distances of its series and activity.")
+    rows: Annotated[tuple[ComparedRow, ...], Field(max_length=4096)] = Field(
+        description="The evaluated steps; what persists is said at the earlier of two steps."
+    )
+
+
 class WholeComparison(ReportModel):
     """All relations of a snapshot seen as one graph: for temporal and heterogeneous graphs."""
 
@@ -103,6 +112,9 @@ class WholeComparison(ReportModel):
     )
     node_types: Annotated[tuple[NodeTypeComparison, ...], Field(max_length=MAX_TYPES)]
     meta_paths: Annotated[tuple[MetaPathShares, ...], Field(max_length=4096)]
+    over_time: ComparisonOverTime | None = Field(
+        default=None, description="Null without protected relations with time, or in one step."
+    )
 
 
 class Anchors(ReportModel):

@@ -79,6 +79,13 @@ class EdgeTypeStatistics(ReportModel):
     degrees: Annotated[tuple[DegreeSummary, ...], Field(max_length=2)]
 
 
+class StatisticsOverTime(ReportModel):
+    """What the graph keeps from step to step: protected relations with time together."""
+
+    means: dict[MetricName, float | None]
+    rows: Annotated[tuple[StepScalars, ...], Field(max_length=4096)]
+
+
 class PublicStatistics(ReportModel):
     """Statistics of the synthetic graph; a function of the released files and of nothing else."""
 
@@ -87,4 +94,7 @@ class PublicStatistics(ReportModel):
     steps_evaluated: Count = Field(description="Snapshots read; evenly spaced where the grid is longer.")
     metrics: dict[MetricName, MetricInfo] = Field(description="What every metric named here means.")
     edge_types: Annotated[tuple[EdgeTypeStatistics, ...], Field(max_length=MAX_TYPES)]
+    over_time: StatisticsOverTime | None = Field(
+        default=None, description="Null without protected relations with time, or in one step."
+    )
     drawing: Drawing | None = Field(default=None, description="Where the graph is small enough to draw.")

@@ -18,6 +18,7 @@ from core.methods.base import PublicFacts
 from core.methods.keyframe import GENERATOR, KeyframeParams
 from core.methods.keyframe import tail as tail_curve
 from core.methods.keyframe.budget import divide
+from core.methods.keyframe.counts import EdgeCount
 from core.methods.keyframe.step import fit_step
 from core.privacy.accounting.audit import audit_epsilon, repeated
 from core.privacy.accounting.guarantee import guarantee_of
@@ -75,20 +76,21 @@ def published(graph: Graph, params: KeyframeParams) -> np.ndarray:
     _, first = fit_step(session.cell("edge", 0), 2, budgets[0], None, 0, rng)
     _, second = fit_step(session.cell("edge", 1), 2, budgets[1], first, 1, rng)
     assert guarantee_of(plan, meter.transcript, 0).epsilon <= EPSILON
-    growth = float(np.clip(second.edges / max(first.edges, 1.0), 0.2, 5.0))
-    noise = [
-        2 * (sensitivity * 1e9 / spent) ** 2
-        for sensitivity, spent in ((1, budgets[1].count), (2, budgets[1].tail))
-    ]
     half = np.array([0.5])
-    count = second.count.level > first.count.step(half, noise[0], 1).level
-    tail = second.tail.level > first.tail.step(half, noise[1], 1, growth).level
-    gain = first.nodes.variance / (2 * (2e9 / budgets[0].degrees) ** 2)
-    mean = first.edges  # twice the edges over two nodes
-    degrees = first.nodes.score > mean + gain * (0.5 - mean)
-    return np.concatenate(
-        [first.count.level[0] >= 1, first.tail.level[0] >= 1, count[0], tail[0], degrees]
-    ).astype(float)
+    scales = [1e9 / each.count for each in budgets]
+    between = EdgeCount.start(0.5, scales[0], 1), first.count.step(0.5, scales[1], 1, 1)
+    counts = [
+        [nothing(one) < nothing(at)] for one, at in zip((first.count, second.count), between, strict=True)
+    ]
+    # With a slot alone there is at most an edge: the counters never grow.
+    tail = second.tail.level > first.tail.step(half, 2 * (2e9 / budgets[1].tail) ** 2, 1).level
+    degrees = first.nodes.score * max(first.edges, 1.0) > 0.5
+    return np.concatenate([counts[0], first.tail.level[0] >= 1, counts[1], tail[0], degrees]).astype(float)
+
+
+def nothing(count: EdgeCount) -> float:
+    """The chance of 0 edges under the slowest drift: it falls as the noisy number rises from 0 to 1."""
+    return float(count.weight[0, 0])
 
 
 def measured(params: KeyframeParams, runs: int, confidence: float = SOUND, part=slice(None)) -> float:

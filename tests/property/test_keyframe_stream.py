@@ -1,9 +1,12 @@
 """keyframe as a stream: no window costs more than epsilon, and ticks one by one are the fit of the grid."""
 
+import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +16,8 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import PublicFacts, no_progress
 from core.methods.keyframe import GENERATOR, KeyframeParams
+from core.methods.keyframe.state import load_state
+from core.methods.keyframe.tail import thresholds
 from core.privacy import entropy
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
@@ -160,6 +165,59 @@ def test_ticks_one_by_one_are_the_fit_of_the_grid(sizes, params, window, seed):
 def saved(model, folder: Path) -> Path:
     model.save(folder)
     return folder
+
+
+def stored_before(folder: Path, framed: int | None) -> Path:
+    """A state of format 1, of one relation after step 5: 80 edges, node 0 of degree 20."""
+    folder.mkdir()
+    bank = [[80.0]] * 6
+    tail = [[9.0] * len(thresholds(NODES))] * 6
+    row = {
+        "step": 5,
+        "edges": 80.0,
+        "count": {"level": bank, "variance": [[2.0]] * 6, "evidence": [[0.0]] * 6},
+        "tail": {"level": tail, "variance": tail, "evidence": tail},
+        "nodes": NODES,
+        "variance": 0.5,
+        "ratio": [1.0] * 3,
+        "ratio_variance": [0.15] * 3,
+        "frame_step": framed,
+        "frame_edges": 80.0 if framed is not None else 0.0,
+    }
+    (folder / "state.json").write_text(json.dumps({"format": 1, "relations": {"calls": row}}))
+    score = np.where(np.arange(NODES) == 0, 20.0, 60 / 23)
+    table = pa.table({"score": score, "label": np.zeros(NODES, np.int8)})
+    pq.write_table(table, folder / "nodes.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("framed", [4, None])
+def test_streams_that_ran_before_go_on(framed, tmp_path):
+    """Their filters and scores are taken over, degrees as shares of the mean that they were seen beside."""
+    memory = load_state(stored_before(tmp_path / "before", framed))["calls"]
+    assert memory.count.estimate()[0] == pytest.approx(80, abs=0.5)
+    if framed is not None:
+        assert memory.nodes.score[0] == pytest.approx(20 * NODES / 160)
+    graph = graph_of([EVERY[:80]], ("calls",))
+    params = KeyframeParams()
+    plan = plan_of(params, 1, 4, 10**11, 6, ("calls",))
+    meter = Meter(plan, MemoryRecorder())
+    before = tmp_path / "before"
+    model, state = GENERATOR.step(PrivateGraph(graph, meter), plan, params, before, no_progress)
+    assert len(model.sample(public_generator(2), no_progress).cell("calls", 0).source) == pytest.approx(
+        80, abs=4
+    )
+    state.save(tmp_path / "after")
+    again = load_state(tmp_path / "after")["calls"]
+    np.testing.assert_array_equal(again.count.weight, state.memory["calls"].count.weight)
+
+
+def test_a_state_of_an_unknown_format_is_refused(tmp_path):
+    folder = stored_before(tmp_path / "later", 4)
+    text = json.loads((folder / "state.json").read_text())
+    (folder / "state.json").write_text(json.dumps(text | {"format": 3}))
+    with pytest.raises(ValueError, match="format"):
+        load_state(folder)
 
 
 @pytest.mark.parametrize("ticks", [(3, 4, 6), (5,), (1, 2, 9, 17), (4, 8, 12)])

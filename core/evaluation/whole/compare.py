@@ -10,14 +10,15 @@ from core.evaluation.metric import Suite, of_suite
 from core.evaluation.steps import evaluated_steps, mean_row
 from core.evaluation.utility import degrees, relative
 from core.evaluation.whole import paper_paths
-from core.evaluation.whole.definitions import STANDARD, WHOLE
+from core.evaluation.whole.definitions import OVER_TIME, STANDARD, WHOLE
 from core.evaluation.whole.layers import Layer, Layout
+from core.evaluation.whole.over_time import compared_over_time
 from core.evaluation.whole.overlap import edge_overlap
 from core.evaluation.whole.sequences import MetaPaths, Sequences
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
 
-__all__ = ["STAGE", "WHOLE", "compare_whole"]
+__all__ = ["OVER_TIME", "STAGE", "WHOLE", "compare_whole"]
 
 STAGE = "whole"
 Progress = Callable[[str, int, int], None]
@@ -78,6 +79,7 @@ def compare_whole(
             {"name": name, "distances": relative.mean_by_name(rows)} for name, rows in typed.items()
         ],
         "meta_paths": paths.listed() if standard else [],
+        "over_time": compared_over_time(original, synthetic, relations, [s for s in steps if s is not None]),
     }
 
 

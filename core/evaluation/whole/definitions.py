@@ -100,3 +100,92 @@ _SEQUENCES = tuple(
 )
 
 WHOLE: tuple[Metric, ...] = _SEQUENCES + _PATHS + _OVERLAP + _PAPER + _SELF
+
+# What is followed from step to step; definitions that need numbers take them from here.
+TIME = "time"
+FEWEST = 10  # edges or nodes that an error of a step is at least a share of, and that a rise reaches
+RISE, LOST = 5, 0.5  # a step of five times the one before, of which a release has less than half
+BURSTY_STEPS = 4  # steps that a node is active in before its gaps say something
+TOP = 0.1  # share of a step's active nodes
+
+LASTING: tuple[Metric, ...] = (
+    Metric(
+        "timed_edges", "Edges of a step", "Edges of protected relations with time, mean over steps.", TIME
+    ),
+    Metric("active_nodes", "Active nodes", "Nodes with such an edge in a step, mean over steps.", TIME),
+    Metric(
+        "edge_persistence",
+        "Edges that persist",
+        "Edges of a step that the next one has too / edges of the step; mean over steps where both have some "
+        "(per node: Tang et al. 2010, Nicosia et al. 2013).",
+        TIME,
+    ),
+    Metric(
+        "edge_novelty",
+        "New edges",
+        "Edges that no earlier step had / edges of the step; mean over steps but the first "
+        "(Poursafaei et al. 2022).",
+        TIME,
+    ),
+    Metric(
+        "activity_persistence",
+        "Nodes that stay active",
+        "Active nodes of a step that are active in the next one / active nodes; mean over steps where both "
+        "have edges.",
+        TIME,
+    ),
+    Metric(
+        "burstiness",
+        "Burstiness",
+        f"(s - m) / (s + m) of the steps between a node's active steps, of mean m and deviation s; mean over "
+        f"nodes active in {BURSTY_STEPS} steps or more. -1 regular, 0 as by chance, 1 in bursts (Goh, "
+        "Barabasi 2008).",
+        TIME,
+    ),
+)
+_COMPARED = (
+    *(
+        Metric(name, title, f"Kolmogorov-Smirnov distance between both graphs' {what}.", TIME, better="lower")
+        for name, title, what in (
+            ("active_steps_ks", "Active steps, KS", "numbers of steps in which a node is active, all nodes"),
+            ("activity_gaps_ks", "Gaps, KS", "steps between the active steps of a node, all gaps together"),
+        )
+    ),
+    *(
+        Metric(f"{name}_{form}", f"{title}, {told}", definition, TIME, better="lower")
+        for name, title in (("edge_series", "Edges over time"), ("active_series", "Active nodes over time"))
+        for form, told, definition in (
+            ("error", "error", "Sum over steps of |original - synthetic| / sum of the original."),
+            (
+                "step_error",
+                "error of a step",
+                f"Mean over steps of |original - synthetic| / the larger of the original and {FEWEST}.",
+            ),
+        )
+    ),
+    Metric(
+        "lost_rises",
+        "Lost rises",
+        f"Of the steps that have {RISE} times the edges of the one before (or of 1) and {FEWEST} or more, "
+        "the share in which the synthetic graph has less than half of them.",
+        TIME,
+        better="lower",
+    ),
+    Metric(
+        "degree_correlation",
+        "Degrees, correlation",
+        "Pearson's correlation of both graphs' degrees over all nodes, mean over steps; undefined where a "
+        "step's degrees are all alike.",
+        TIME,
+        better="higher",
+    ),
+    Metric(
+        "top_degree_overlap",
+        "Top 10 % overlap",
+        "Share of the tenth of a step's active nodes with the highest degrees that both graphs have, mean "
+        "over steps. Expected where ties are drawn: a graph with ties has less than 1 with itself.",
+        TIME,
+        better="higher",
+    ),
+)
+OVER_TIME: tuple[Metric, ...] = LASTING + _COMPARED

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.methods.keyframe.budget import StepBudget
+from core.methods.keyframe.counts import EdgeCount
 from core.methods.keyframe.filters import Bank
 from core.methods.keyframe.tail import Counters, curve, longest, sequence, thresholds, to_total
 from core.privacy.accounting.events import NANO
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
     from core.privacy.session.private_graph import PrivateCell
 
-FEWEST_EDGES = 5.0  # a floor for the number of edges, unless its noise is smaller
 SMALLEST_EDGES = 1.0  # what a ratio of numbers of edges may have below the line
-GROWTH = (0.2, 5.0)  # most that one step rescales the counters by
-MEMORY = 0.95  # per step: correlation of a node's degree with itself
+GROWTH = (0.2, 5.0)  # of the number of edges in one step: beyond it the counters start anew
+MEMORY = 0.95  # per step: correlation of a node's relative degree with itself
+SMALLEST_MEMORY, SMALLEST_VARIANCE = 1e-6, 1e-9
+SPREAD, DENSE_SPREAD = 4.0, 0.05  # least variance of relative degrees: below a frame's noise, and above
 CLASS_PRIOR, CLASS_DRIFT = 0.15, 0.02  # variance of a cell's ratio at first, and what a frame adds
 SMALLEST_RATIO = 0.02
 HUBS, EVIDENT = 0.02, 3.0  # the share of nodes, and the standard deviations, for a degree of its own
@@ -30,27 +32,35 @@ RANK_ERROR, STALE_ERROR = 0.3, 0.25  # relative errors of a degree by rank, and 
 
 @dataclass(frozen=True)
 class Nodes:
-    """What is known of single nodes.
+    """What is known of single nodes. A relative degree is one over the mean degree of its step.
 
-    ``score`` float64 (n,): filtered degrees; before the first key frame, random numbers that only order the
-    nodes. ``variance``: of every score. ``label`` int8 (n,): degree class. ``ratio``, ``ratio_variance``
-    float64 (3,): edges in the classes' cells over those of a Chung-Lu graph. ``step``: of the last key frame,
-    None before it. ``edges``: the filtered number of edges at that step.
+    ``score`` float64 (n,): relative degrees as the key frames saw them; before the first, random numbers that
+    only order the nodes. ``variance``: error of every score. ``spread``: variance of relative degrees over
+    nodes, and ``spread_weight`` the precision of that. ``label`` int8 (n,): degree class. ``ratio``,
+    ``ratio_variance`` float64 (3,): edges in the classes' cells over those of a Chung-Lu graph. ``step``: of
+    the last key frame, None before it.
     """
 
     score: np.ndarray
     variance: float
+    spread: float
+    spread_weight: float
     label: np.ndarray
     ratio: np.ndarray
     ratio_variance: np.ndarray
     step: int | None
-    edges: float
 
     @classmethod
     def unknown(cls, count: int, rng: Rng) -> Nodes:
         """Start before any key frame: nodes in a random order."""
         ratio = np.ones(3)
-        return cls(rng.random(count), 0.0, np.zeros(count, np.int8), ratio, CLASS_PRIOR * ratio, None, 0.0)
+        label = np.zeros(count, np.int8)
+        return cls(rng.random(count), 0.0, SPREAD, 0.0, label, ratio, CLASS_PRIOR * ratio, None)
+
+    def expected(self) -> tuple[np.ndarray, float]:
+        """Estimate relative degrees, float64 (n,), and their variance: scores, drawn to the mean of 1."""
+        trust = self.spread / (self.spread + self.variance)
+        return 1 + trust * (self.score - 1), trust * self.variance
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,7 @@ class Memory:
 
     step: int
     edges: float
-    count: Bank
+    count: EdgeCount
     tail: Bank
     nodes: Nodes
 
@@ -89,26 +99,26 @@ def fit_step(
 
 def _followed(
     cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int
-) -> tuple[Counters, Bank, Bank]:
+) -> tuple[Counters, EdgeCount, Bank]:
     """Pay for the step's number of edges and tail counters, and update their filters.
 
-    The counters are taken to grow with the number of edges, as far as that is plausible.
+    The counters are taken to grow with the number of edges. Where that changed more than fivefold they are
+    those of another time of day, and start anew.
     """
     at = thresholds(nodes)
     edge = cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count")
     far = cell.laplace("tail_counts", nano_epsilon=budget.tail, purpose="degree tail counters", thresholds=at)
-    edge_noise, far_noise = _variance(1, budget.count), _variance(2, budget.tail)
+    far_noise = _variance(2, budget.tail)
     gap = 1 if memory is None else step - memory.step
     if gap < 1:
         raise ValueError("a stream's steps come in order")
-    count = Bank.start(edge, edge_noise) if memory is None else memory.count.step(edge, edge_noise, gap)
-    level, variance = (float(each[0]) for each in count.estimate())
-    floor = min(FEWEST_EDGES, float(np.sqrt(edge_noise)))
-    edges = min(max(level, floor), slot_count(cell.shape))
-    if memory is None:
+    known = float(edge[0]), NANO / budget.count, slot_count(cell.shape)
+    count = EdgeCount.start(*known) if memory is None else memory.count.step(*known, gap)
+    edges, variance = count.estimate()
+    growth = 0.0 if memory is None else max(edges, SMALLEST_EDGES) / max(memory.edges, SMALLEST_EDGES)
+    if memory is None or not GROWTH[0] <= growth <= GROWTH[1]:
         tail = Bank.start(far, far_noise)
     else:
-        growth = float(np.clip(edges / max(memory.edges, SMALLEST_EDGES), *GROWTH))
         tail = memory.tail.step(far, far_noise, gap, growth)
     return Counters(at, *tail.estimate(), edges, variance), count, tail
 
@@ -121,50 +131,54 @@ def _variance(sensitivity: int, nano_epsilon: int) -> float:
 def _framed(
     cell: PrivateCell, nodes: int, budget: StepBudget, before: Nodes, edges: float, step: int, rng: Rng
 ) -> Nodes:
-    """Update the scores by a key frame's noisy degrees: one Kalman filter per node, of common variance.
+    """Update the scores by a key frame's noisy degrees over the step's mean degree.
 
-    What earlier frames left shrinks with the number of edges: a node of 200 edges is none of 150 in a step
-    that has a tenth of them, and many such make a dense core. It does not grow: of a frame with few edges
-    most is noise.
+    So what is remembered of a node is its part of the stream, whether that fills or empties; and a frame at
+    night, whose noise over a small mean is large, weighs nothing. Relative degrees drift about 1: a Kalman
+    filter per node, of common variance, that keeps what was seen apart from what nodes are like.
     """
     noisy = cell.laplace("degrees", nano_epsilon=budget.degrees, purpose="degrees at a key frame")
-    noise = _variance(2, budget.degrees)
     # Whole numbers tie; ties that are broken by node order would reveal the order of the upload.
     measured = noisy + rng.random(nodes) - 0.5
-    mean = 2 * edges / nodes
-    spread = max(float(measured.var()) - noise, 4 * mean**2, 1e-9)
-    if before.step is None:
-        score, variance = np.full(nodes, mean), spread
-    else:
-        keep = MEMORY ** (step - before.step)
-        shrunk = min(1.0, edges / max(before.edges, SMALLEST_EDGES))
-        score = mean + keep * (shrunk * before.score - mean)
-        variance = (keep * shrunk) ** 2 * before.variance + (1 - keep**2) * spread
-    gain = variance / (variance + noise)
+    mean = 2 * max(edges, SMALLEST_EDGES) / nodes
+    seen, noise = measured / mean, _variance(2, budget.degrees) / mean**2
+    varied = max(float(seen.var()), SMALLEST_VARIANCE)
+    spread = max(varied - noise, SPREAD if noise > 1 else DENSE_SPREAD)
+    weight = nodes / (2 * varied**2)
+    spread = (before.spread * before.spread_weight + spread * weight) / (before.spread_weight + weight)
+    score, variance = seen, noise
+    if before.step is not None:
+        keep = max(MEMORY ** (step - before.step), SMALLEST_MEMORY)
+        held = 1 + (before.score - 1) / keep
+        drifted = (before.variance + (1 - keep**2) * spread) / keep**2
+        gain = drifted / (drifted + noise)
+        score, variance = held + gain * (seen - held), noise * gain
     return replace(
         before,
-        score=score + gain * (measured - score),
-        variance=variance * (1 - gain),
+        score=score,
+        variance=variance,
+        spread=spread,
+        spread_weight=before.spread_weight + weight,
         step=step,
-        edges=edges,
     )
 
 
 def _attached(counters: Counters, known: Nodes, order: np.ndarray, nodes: int, step: int) -> np.ndarray:
     """Give nodes degrees, float64 (n,) in node order: by rank of the score, evident hubs one of their own."""
-    scale = counters.edges / max(known.edges, SMALLEST_EDGES)
-    largest = 0.0 if known.step is None else float(known.score[order[0]]) * scale
+    mean = 2 * counters.edges / nodes
+    expected, variance = known.expected()
+    largest = 0.0 if known.step is None else float(expected[order[0]]) * mean
     cap = longest(counters, largest, nodes)
     ranked = sequence(curve(counters, cap, nodes), nodes)
     degrees = np.empty(nodes)
     degrees[order] = ranked
-    if known.step is not None:
+    if known.step is not None and mean:
         top = order[: int(np.ceil(HUBS * nodes))]
-        top = top[known.score[top] - known.score.mean() > EVIDENT * np.sqrt(known.variance)]
-        own = known.score[top] * scale
+        top = top[expected[top] - expected.mean() > EVIDENT * np.sqrt(variance)]
+        own = expected[top] * mean
         aged = STALE_ERROR**2 * (1 - MEMORY ** (2 * (step - known.step)))
         by_rank = 1 / np.maximum(RANK_ERROR * degrees[top], 0.5) ** 2
-        by_score = 1 / (known.variance * scale**2 + aged * own**2)
+        by_score = 1 / (variance * mean**2 + aged * own**2)
         degrees[top] = (degrees[top] * by_rank + own * by_score) / (by_rank + by_score)
     return to_total(degrees, 2 * counters.edges, nodes - 1)
 

@@ -22,6 +22,8 @@ from graphveil.pages.numbers import tick
 
 # Metrics that are drawn over time, where a relation has them.
 OVER_TIME = ("edges", "largest_component", "transitivity")
+LASTING = ("active_nodes", "edge_persistence", "edge_novelty")
+"""What is drawn over time of all protected relations together."""
 MAX_BARS = 12
 MAX_LINES = 16
 
@@ -138,6 +140,23 @@ def whole_figures(uid: str, whole: WholeComparison | None, metrics: Mapping[str,
     for length in sorted({path.length for path in whole.meta_paths}):
         paths = [path for path in whole.meta_paths if path.length == length]
         figures.append(_meta_paths(f"{uid}-paths-{length}", length, paths))
+    return [figure for figure in figures if figure is not None]
+
+
+def lasting_figures(
+    uid: str, statistics: PublicStatistics, whole: WholeComparison | None, metrics: Mapping[str, MetricInfo]
+) -> list[Figure]:
+    """Draw what stays from step to step, beside the original if compared."""
+    own, compared = statistics.over_time, None if whole is None else whole.over_time
+    rows = own.rows if own else ()
+    figures: list[Figure | None] = []
+    for metric in LASTING if own else ():
+        if compared:
+            steps, series = _timed(compared.rows, metric)
+        else:
+            shown = [(row.step, row.scalars.get(metric)) for row in rows if row.step is not None]
+            steps, series = [step for step, _ in shown], {"synthetic": [value for _, value in shown]}
+        figures.append(_curve(f"{uid}-{metric}", metric, metrics, steps, series, "protected relations"))
     return [figure for figure in figures if figure is not None]
 
 

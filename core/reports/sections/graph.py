@@ -116,6 +116,9 @@ def _graph(
     kinds = statistics.edge_types
     if comparison is not None and (whole := figures.whole_figures("whole", comparison.whole, metrics)):
         yield Pictures(whole, "All relations together")
+    beside = None if comparison is None else comparison.whole
+    if lasting := figures.lasting_figures("lasting", statistics, beside, metrics):
+        yield Pictures(lasting, "From step to step")
     for index, relation in enumerate(each for each in relations if each.figures):
         yield Fold(relation.title, [Pictures(relation.figures)], open=index < OPEN_FIGURES)
     if rest := max(0, len(relations) - MAX_CHARTED):
@@ -198,6 +201,8 @@ def _metrics(
         if comparison.whole is not None:
             blocks = list(_whole(comparison.whole, metrics))
             yield Fold(Text("All relations as one graph"), blocks, open=True)
+    if lasting := list(_over_time(public.statistics, comparison, metrics)):
+        yield Fold(Text("From step to step", "protected relations with time"), lasting, open=True)
     folds = [
         Fold(each.title, list(_relation(each, metrics)), open=index < OPEN_METRICS)
         for index, each in enumerate(relations)
@@ -205,6 +210,17 @@ def _metrics(
     yield from folds[:MAX_CHARTED]
     if rest := folds[MAX_CHARTED:]:
         yield Fold(Text(f"{len(rest)} more relations"), rest)
+
+
+def _over_time(
+    statistics: PublicStatistics, comparison: Comparison | None, metrics: Metrics
+) -> Iterator[Block]:
+    whole = None if comparison is None else comparison.whole
+    if whole is not None and whole.over_time is not None:
+        yield from compared(whole.over_time.means, metrics, "From step to step")
+    elif statistics.over_time is not None:
+        rows = [(named(metrics, name), value) for name, value in statistics.over_time.means.items()]
+        yield Table("From step to step", ("Metric", "Synthetic"), rows, most=99)
 
 
 def _relation(relation: Relation, metrics: Metrics) -> Iterator[Block]:

@@ -12,6 +12,7 @@ from core.evaluation import catalogue, steps, suite
 from core.evaluation.metric import Suite, of_suite
 from core.evaluation.utility import eigenvector
 from core.evaluation.view import UndirectedView
+from core.evaluation.whole.definitions import LASTING
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 
@@ -93,7 +94,7 @@ def test_statistics_are_json_and_name_every_scalar_and_type():
     graph = temporal(np.random.default_rng(1))
     found = suite.public_statistics(graph)
     names = [metric.name for metric in of_suite(catalogue.SCALARS, Suite.QUICK)]
-    assert list(found["metrics"]) == names
+    assert list(found["metrics"]) == [*names, *(metric.name for metric in LASTING)]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert [t["name"] for t in found["edge_types"]] == ["talks", "joins", "near"]
     assert [len(t["rows"]) for t in found["edge_types"]] == [3, 1, 1]

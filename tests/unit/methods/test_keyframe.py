@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from scipy import stats
 
 from core import errors
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -12,6 +13,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import PublicFacts, no_progress
 from core.methods.keyframe import GENERATOR, KeyframeParams
 from core.methods.keyframe.budget import StepBudget
+from core.methods.keyframe.counts import JUMP, EdgeCount
 from core.methods.keyframe.draw import cells
 from core.methods.keyframe.filters import DRIFTS, FORGETTING, Bank
 from core.methods.keyframe.step import MEMORY, Nodes, _framed
@@ -186,21 +188,38 @@ def test_without_noise_a_key_frame_comes_back():
             assert abs(np.count_nonzero(found >= least) - np.count_nonzero(true >= least)) <= 6
 
 
-@pytest.mark.parametrize("growth", [0.1, 1.0, 4.0])
-def test_what_a_frame_knew_of_a_node_shrinks_with_the_stream(growth):
-    """Else a stream that empties keeps the hubs of its full days. The measurement is too noisy to count."""
-    shrunk = min(1.0, growth)
-    known = np.where(np.arange(NODES) == 3, 90.0, 9.0)
+def framed(before: Nodes, mean: float, share: int, noisy: np.ndarray | None = None) -> Nodes:
+    """The nodes after a key frame at step 1, where the mean degree is ``mean``."""
+    cell = SimpleNamespace(laplace=lambda *_, **__: np.zeros(NODES) if noisy is None else noisy)
+    budget = StepBudget(count=1, tail=1, degrees=share, cells=1)
+    return _framed(cell, NODES, budget, before, mean * NODES / 2, 1, np.random.default_rng(6))
+
+
+def known_of(score: np.ndarray, variance: float) -> Nodes:
     zeros, ones = np.zeros(NODES, np.int8), np.ones(3)
-    before = Nodes(known, variance=4.0, label=zeros, ratio=ones, ratio_variance=ones, step=0, edges=940.0)
-    cell = SimpleNamespace(laplace=lambda *_, **__: np.zeros(NODES))
-    budget = StepBudget(count=1, tail=1, degrees=NANO // 1000, cells=1)
-    after = _framed(cell, NODES, budget, before, growth * before.edges, 1, np.random.default_rng(6))
-    mean = 2 * growth * before.edges / NODES
-    np.testing.assert_allclose(after.score, mean + MEMORY * (shrunk * known - mean), rtol=0.05)
-    spread = 4 * mean**2
-    held = MEMORY**2 * shrunk**2 * before.variance + (1 - MEMORY**2) * spread
-    assert after.variance == pytest.approx(held, rel=0.05)
+    return Nodes(score, variance, 4.0, 1e9, zeros, ones, ones, step=0)
+
+
+@pytest.mark.parametrize("mean", [0.1, 9.0, 40.0])
+def test_what_a_frame_knew_of_a_node_is_its_part_of_the_stream(mean):
+    """Else a stream that empties keeps the hubs of its full days. The measurement is too noisy to count."""
+    known = np.where(np.arange(NODES) == 3, 10.0, 1.0)
+    after = framed(known_of(known, 0.05), mean, NANO // 10**6)
+    np.testing.assert_allclose(after.score, 1 + (known - 1) / MEMORY, rtol=0.05)
+    drifted = (0.05 + (1 - MEMORY**2) * 4) / MEMORY**2
+    assert after.variance == pytest.approx(drifted, rel=0.05)
+    expected, variance = after.expected()
+    trust = 4 / (4 + drifted)
+    np.testing.assert_allclose(expected, 1 + trust * (after.score - 1), rtol=0.02)
+    assert variance == pytest.approx(trust * drifted, rel=0.05)
+
+
+def test_a_frame_at_night_weighs_next_to_nothing():
+    """Forty nodes of ten times the mean are known; at night noise of sd 7 stands against a mean of 0.01."""
+    known = np.where(np.arange(NODES) < 40, 10.0, 1.0)
+    noisy = np.rint(np.random.default_rng(8).laplace(0, 5, NODES))
+    after = framed(known_of(known, 0.5), 0.01, int(0.4 * NANO), noisy)
+    assert set(np.argsort(-after.score)[:40]) == set(range(40))
 
 
 def test_the_classes_tell_who_hubs_are_linked_to():
@@ -283,6 +302,89 @@ def test_a_bank_forgets_over_missing_steps_and_grows_with_the_edges():
     assert (far.level > near.level).all()
     grown = bank.step(np.array([100.0]), 4.0, 1, growth=2.0)
     np.testing.assert_allclose(grown.level, 100)
+
+
+SCALE, SLOTS = 16.7, 30_000  # of the count's noise at epsilon 1 and w = 5; edges among some 245 nodes
+NOISE = (4, -9, 21, -2, -30, 7, 0, 13, -17, 3, 26, -5, -11, 8, -1, 16)
+
+
+def released(true: list[int], noise=NOISE) -> list[float]:
+    """What a stream of these counts releases under this noise, step by step."""
+    found, count = [], None
+    for step, edges in enumerate(true):
+        measured = edges + noise[step % len(noise)]
+        count = (
+            EdgeCount.start(measured, SCALE, SLOTS)
+            if count is None
+            else count.step(measured, SCALE, SLOTS, 1)
+        )
+        found.append(count.estimate()[0])
+    return found
+
+
+def test_a_morning_follows_a_night():
+    """Filters that only drift said 5, 50 and 1416 of such a morning, and five edges all night."""
+    day = [0] * 10 + [15, 293, 1849, 1500, 300, 20]
+    found = np.array(released(day * 2))
+    true = np.array(day * 2)
+    busy = true > 100
+    np.testing.assert_allclose(found[busy], true[busy], rtol=0.15)
+    night = true == 0
+    assert np.mean(found[night] == 0) > 0.8
+    assert found[16:][night[16:]].sum() <= found[:16][night[:16]].sum() + 1, "the second night is known again"
+
+
+def test_a_weak_step_of_a_busy_stream_is_no_night_and_one_of_a_stream_with_nights_is():
+    busy = [1501, 1258, 1418, 1399, 1428, 1473, 1600, 1389, 1738, 1131, 38, 1480]
+    quiet = tuple(0 for _ in NOISE)
+    found = released(busy, quiet)
+    assert 20 < found[10] < 60
+    assert found[11] == pytest.approx(1480, rel=0.03)
+    assert released([0, 0, 0, 300, 0, 0, 0, 300, 10], quiet)[-1] == 0
+
+
+def test_a_count_is_bayes_rule_over_every_drift():
+    """One step of two, against sums written out point by point."""
+    before = EdgeCount.start(40.0, SCALE, SLOTS).step(55.0, SCALE, SLOTS, 1)
+    after = before.step(90.0, SCALE, SLOTS, 2)
+    width = after.point[2] - after.point[1]
+    share = (0.3 * 4 + before.empty) / (4 + 2)
+    for row, drift in enumerate(DRIFTS[:, 0]):
+        prior = np.zeros(len(after.point))
+        prior[0] = (1 - JUMP) ** 2 * before.weight[row, 0]
+        for point, weight in zip(before.point[1:], before.weight[row, 1:], strict=True):
+            law = stats.norm(point, drift * max(point, 1) * np.sqrt(2))
+            ends = law.cdf(after.point[1:] + width / 2) - law.cdf(after.point[1:] - width / 2)
+            prior[1:] += (1 - JUMP) ** 2 * weight * ends
+        anywhere = width / ((after.point[1:] + SCALE) * np.log1p(SLOTS / SCALE))
+        prior += (1 - (1 - JUMP) ** 2) * np.concatenate([[share], (1 - share) * anywhere])
+        chance = prior * np.exp(-np.abs(90 - after.point) / SCALE)
+        np.testing.assert_allclose(after.weight[row], chance / chance.sum(), atol=1e-9)
+    assert after.seen == 3
+    mean, variance = after.estimate()
+    assert 55 < mean < 95
+    assert 0 < variance < 2 * SCALE**2
+
+
+def test_counters_start_anew_after_a_night():
+    """A night's counters are zeros; five times the edges are another time of day."""
+    pairs = hubs()
+    graph = graph_of([pairs, np.empty((0, 2), np.int64), pairs])
+    model, _ = fit(graph, planned(graph, window=3, epsilon=200))
+    first, last = (model.cells["edge", step]["degree"] for step in (0, 2))
+    assert last.sum() == pytest.approx(first.sum(), rel=0.1)
+    assert np.count_nonzero(last >= 0.5) == pytest.approx(np.count_nonzero(first >= 0.5), rel=0.1)
+    assert not model.cells["edge", 1]["degree"].any()
+
+
+def test_a_count_takes_over_a_bank_of_filters():
+    bank = Bank.start(np.array([500.0]), 2 * SCALE**2).step(np.array([520.0]), 2 * SCALE**2, 1)
+    level, variance = (float(each[0]) for each in bank.estimate())
+    count = EdgeCount.of_bank(bank)
+    mean, spread = count.estimate()
+    assert mean == pytest.approx(level, rel=0.01)
+    assert spread == pytest.approx(variance, rel=0.1)
+    assert count.step(40.0, SCALE, SLOTS, 1).estimate()[0] < 80
 
 
 def test_exact_counters_fix_the_curve_and_the_curve_the_degrees():

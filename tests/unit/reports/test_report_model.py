@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from core.evaluation import catalogue, suite
 from core.evaluation.attacks.run import run_attacks
 from core.evaluation.metric import Suite, of_suite
+from core.evaluation.whole.definitions import LASTING, OVER_TIME
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.accounting.events import (
@@ -32,6 +33,8 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 from core.reports import build
 from core.reports.base import NANO
+from core.reports.html import render
+from core.reports.markdown import markdown
 from core.reports.model import PublicPart, Report
 
 SHIPPED = Path(__file__).resolve().parents[3] / "docs" / "report.schema.json"
@@ -122,7 +125,7 @@ def test_a_full_report_satisfies_its_json_schema_and_survives_json():
 
 def test_the_public_part_has_no_place_for_a_comparison():
     curator_only = {"original", "synthetic", "absolute_error", "relative_error", "comparison", "attacks"}
-    curator_only |= {metric.name for metric in catalogue.DISTANCES} | {
+    curator_only |= {metric.name for metric in (*catalogue.DISTANCES, *OVER_TIME) if metric.better} | {
         "degree_signature",
         "per_step",
         "sequence",
@@ -150,7 +153,24 @@ def test_the_names_in_a_report_are_the_suites_names_and_every_one_is_explained()
     assert set(comparison["metrics"]) >= {*scalars, *distances}
     statistics = dumped["public"]["statistics"]
     assert list(statistics["edge_types"][0]["means"]) == scalars
-    assert list(statistics["metrics"]) == scalars
+    lasting = [metric.name for metric in LASTING]
+    assert list(statistics["metrics"]) == [*scalars, *lasting]
+    assert list(statistics["over_time"]["means"]) == lasting
+    assert set(comparison["metrics"]) >= set(comparison["whole"]["over_time"]["means"]["distances"])
+
+
+def test_both_editions_show_what_stays_from_step_to_step():
+    """The public one has the release's own figures; the original's and the distances are the curators'."""
+    full = report()
+    alone = Report(public=full.public)
+    for written in (render, markdown):
+        open_text, curated = written(alone), written(full)
+        for text in (open_text, curated):
+            assert "From step to step" in text
+            assert "Edges that persist" in text
+        assert "Lost rises" in curated
+        assert "Lost rises" not in open_text
+    assert "Edges that persist over time" in render(alone)
 
 
 @pytest.mark.parametrize("place", [(), ("public",), ("public", "guarantee"), ("public", "statistics")])
