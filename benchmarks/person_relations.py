@@ -10,7 +10,8 @@ Only runs that RESULTS lacks are made.
 out- and in-degrees, edges as a relative error, reciprocity. ``beside``: ACM's authors, whom they wrote with,
 and the papers they wrote, things: delta 1e-6. TV and edges of co-authors; TV of papers for each author and L1
 of authors for each paper, as in ``benchmarks.person_tables``. Rows "group privacy": `anchored`, `dcsbm`, by
-`auto` under unit edge, at epsilon / (2 D), D the power of two above the largest number of edges of an author.
+`auto` under unit edge, at epsilon / (2 D), D the power of two above the largest number of edges of an author;
+"one edge": by `auto` under unit edge, at epsilon, which hides single edges and no person.
 ``rows``: persons' class, protected. Homophily is the assortativity by class; mixing and values are total
 variations; "without": a release that leaves rows out.
 """
@@ -47,11 +48,13 @@ OTC = "bitcoin-otc/soc-sign-bitcoinotc.csv"
 GRAPHS = {"trust": ("otc",), "beside": ("acm",), "rows": ("polblogs", "cora", "lastfm")}
 ROW_SHARE = 0.3
 """Of epsilon for rows, as in the trial; `auto` takes less by itself."""
+ONE_EDGE, GROUP = "one edge", "group privacy"
 ROWS: dict[str, dict[str, dict[str, Any]]] = {
-    "trust": {"auto": {}},
-    "beside": {"auto": {}, "group privacy": {}},
+    "trust": {"auto": {}, ONE_EDGE: {}},
+    "beside": {"auto": {}, ONE_EDGE: {}, GROUP: {}},
     "rows": {
         "auto": {},
+        ONE_EDGE: {},
         f"share {ROW_SHARE:g}": {"node_attribute_share": ROW_SHARE},
         "without": {"carry": False},
     },
@@ -108,8 +111,8 @@ def bound_of(graph: Graph) -> int:
 def measured(table: str, row: str, graph: Graph, epsilon: float) -> Line:
     """One release, and what a table says of it."""
     unit, spent = Unit.NODE, epsilon
-    if row == "group privacy":
-        unit, spent = Unit.EDGE, epsilon / (2 * bound_of(graph))
+    if row in (ONE_EDGE, GROUP):
+        unit, spent = Unit.EDGE, epsilon / (2 * bound_of(graph) if row == GROUP else 1)
         graph = person_graphs.edge_wise(graph)
     names = tuple(kind.name for kind in graph.schema.edge_types)
     things = any(not kind.homogeneous for kind in graph.schema.edge_types)

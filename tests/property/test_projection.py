@@ -12,7 +12,7 @@ import pytest
 from core.errors import InvalidInput
 from core.graphs.schema import EdgeType
 from core.privacy.mechanisms import projection
-from core.privacy.mechanisms.projection import fresh_key, kept_edges, kept_in_order
+from core.privacy.mechanisms.projection import fresh_key, items_of, kept_in_order, kept_items
 from core.privacy.queries import Shape
 
 NODES = 5
@@ -45,7 +45,7 @@ def kept_sets(theta: int, key: bytes, part: str) -> np.ndarray:
     for code, edges in enumerate(GRAPHS):
         edges = edges[among[edges]]
         source, target = PAIRS[edges].T
-        found[code, edges[kept_edges(source, target, NODES, theta, key)]] = True
+        found[code, edges[kept_items(items_of(source, target), NODES, (theta,), (0, 0), key)]] = True
     return found
 
 
@@ -116,7 +116,7 @@ def test_long_chains_of_changes_stay_within_the_lemma():
         key, found = fresh_key(), []
         for mask in (present, other):
             source, target = low[mask], high[mask]
-            kept = kept_edges(source, target, nodes, theta, key)
+            kept = kept_items(items_of(source, target), nodes, (theta,), (0, 0), key)
             ends = np.concatenate([source[kept], target[kept]])
             found.append(np.bincount(ends, minlength=nodes))
         first, second = found

@@ -103,11 +103,6 @@ def mutual_pairs(items: Items) -> Items:
     return pairs.only(np.flatnonzero(again))
 
 
-def kept_edges(source: np.ndarray, target: np.ndarray, nodes: int, theta: int, key: bytes) -> np.ndarray:
-    """Tell which edges of an undirected graph are kept; bool (m,). O(m log m)."""
-    return kept_items(items_of(source, target), nodes, (theta,), (0, 0), key)
-
-
 def kept_items(
     items: Items,
     nodes: int,

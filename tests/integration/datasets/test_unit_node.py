@@ -131,6 +131,20 @@ def test_gaussian_reads_of_persons_are_reserved_under_both_filters(
     assert entries(curator, dataset.account_id) == ["grant", "reserve"]
 
 
+@pytest.mark.parametrize(("filter", "second"), [("basic", "0"), ("renyi", "0.000001")])
+def test_a_second_job_that_names_no_delta_is_pure_where_the_first_has_spent_it(
+    curator: Curator, filter: str, second: str
+) -> None:
+    terms = {"unit": "node", "filter": filter, "epsilon": "8", "delta": "1e-6"}
+    dataset, found = curator.ready(EDGES, graph_schema=PROTECTED, **terms), []
+    for key in ("one", "two"):
+        request = JobRequest(dataset_id=dataset.id, epsilon="1", repeat=True)
+        found.append(plan_job(curator.services, curator.principal, request).cost.delta)
+        submit_job(curator.services, curator.principal, request, key)
+    assert found == ["0.000001", second]
+    assert entries(curator, dataset.account_id) == ["grant", "reserve", "reserve"]
+
+
 def test_relations_among_persons_and_with_things_are_one_job_and_none_is_left_out_in_silence(
     curator: Curator,
 ) -> None:

@@ -34,7 +34,7 @@ from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms import packing
-from core.privacy.mechanisms.projection import fresh_key, items_of, kept_edges, kept_items, mutual_pairs
+from core.privacy.mechanisms.projection import fresh_key, items_of, kept_items, mutual_pairs
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
@@ -79,7 +79,7 @@ def test_a_projection_of_ends_joined_at_random_takes_what_the_model_says():
     mass = np.bincount(np.searchsorted(grid, true), minlength=len(grid)) / nodes
     mean = float(grid @ mass)
     for theta in (2, 5, 12):
-        kept = kept_edges(pairs[:, 0], pairs[:, 1], nodes, theta, fresh_key())
+        kept = kept_items(items_of(*pairs.T), nodes, (theta,), (0, 0), fresh_key())
         share = Openness(grid, theta).share(mass)
         assert kept_mean(grid, share, theta) @ mass / mean == pytest.approx(kept.mean(), rel=0.05)
         found = np.bincount(pairs[kept].ravel(), minlength=nodes)
@@ -95,7 +95,7 @@ def test_the_law_is_found_again_from_what_little_a_projection_keeps():
     true = np.bincount(pairs.ravel(), minlength=nodes)
 
     def kept(theta: int) -> np.ndarray:
-        rows = pairs[kept_edges(pairs[:, 0], pairs[:, 1], nodes, theta, fresh_key())]
+        rows = pairs[kept_items(items_of(*pairs.T), nodes, (theta,), (0, 0), fresh_key())]
         return np.bincount(rows.ravel(), minlength=nodes)
 
     at = np.arange(1, 13)
