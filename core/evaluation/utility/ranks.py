@@ -19,6 +19,7 @@ DISTANCES = (
         "centrality",
         Suite.STANDARD,
         "higher",
+        same_nodes=True,
     ),
     Metric(
         "top_pagerank_overlap",
@@ -28,6 +29,7 @@ DISTANCES = (
         "centrality",
         Suite.STANDARD,
         "higher",
+        same_nodes=True,
     ),
 )
 DAMPING, TOLERANCE = 0.85, 1e-12
