@@ -43,6 +43,7 @@ DISTANCES = (
         "communities",
         Suite.STANDARD,
         "higher",
+        same_nodes=True,
     ),
 )
 

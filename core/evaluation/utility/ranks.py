@@ -22,6 +22,7 @@ DISTANCES = (
         "centrality",
         Suite.STANDARD,
         "higher",
+        same_nodes=True,
     ),
     Metric(
         "top_pagerank_overlap",
@@ -31,6 +32,7 @@ DISTANCES = (
         "centrality",
         Suite.STANDARD,
         "higher",
+        same_nodes=True,
     ),
 )
 DAMPING, TOLERANCE = 0.85, 1e-12
