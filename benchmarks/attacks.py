@@ -29,8 +29,8 @@ import networkit as nk
 import numpy as np
 import pyarrow as pa
 
-from core.evaluation.attacks import heuristics, scoring, semantic
-from core.evaluation.attacks.run import SCORE_SEED, TARGET_SEED, learned_scorers, link_attacks
+from core.evaluation.attacks import heuristics, learned, scoring, semantic
+from core.evaluation.attacks.run import SCORE_SEED, TARGET_SEED, link_attacks
 from core.evaluation.attacks.targets import LinkScorer, LinkTargets, draw_targets
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -93,7 +93,7 @@ def links(view: UndirectedView, full: bool) -> bool:
     )
     print(f"{'attack':26} {'original':22} {'tpr':>6}   {'same degrees, random':22} {'tpr':>6} {'CPU s':>8}")
     kept = True
-    for attack in link_attacks(view, [(other, again)], learned_scorers() if full else ()):
+    for attack in link_attacks(view, [(other, again)], learned.SCORERS if full else ()):
         scorer = attack.against_release
         if reason := scorer.applies(view):
             print(f"{scorer.name:26} not run: {reason}")

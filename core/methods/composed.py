@@ -40,6 +40,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from core import errors
 from core.graphs.schema import GraphSchema
 from core.methods import registry
@@ -56,7 +58,7 @@ from core.methods._shared.composition.parts import (
 from core.methods._shared.frame.plan import plan_of
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values import share as node_share
-from core.methods._shared.node_values.stage import NodeValueStage
+from core.methods._shared.node_values.stage import LabelledModel, NodeValueStage
 from core.methods._shared.values.share import PURPOSE as VALUES_PURPOSE
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
@@ -74,10 +76,7 @@ from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from core.methods._shared.composition.model import ComposedModel, ComposedState, Fitted
-    from core.methods._shared.node_values.stage import LabelledModel
     from core.privacy.session.private_graph import PrivateGraph
 
 

@@ -33,18 +33,21 @@ from pydantic import Field
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.methods._shared.flips.true_edges import kept_shares
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import FittedModel, GraphKinds, Progress, PublicFacts, checked
 from core.privacy.accounting.events import NANO, pure_nano_epsilon
+from core.privacy.accounting.flips import Flips
 from core.privacy.accounting.plan import PrivacyPlan
+from core.privacy.entropy import Generator as Rng
+from core.privacy.queries import Shape, slot_count
 from core.privacy.units import edges_of_unit
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.privacy.entropy import Generator as Rng
     from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
 MOST_EDGES = 50_000_000
@@ -107,8 +110,6 @@ def true_shares(
     params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Mapping[str, tuple[float, float]]:
     """Compute the expected share of true edges: those kept, among them and those that appear."""
-    from core.methods._shared.flips.true_edges import kept_shares
-    from core.privacy.mechanisms.randomised_response import Flips
 
     def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
         if params.form == "symmetric":
@@ -144,8 +145,6 @@ def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[
 
     ``counts``: sizes of the node universes; relations over one of unknown size are not counted.
     """
-    from core.privacy.queries import Shape, slot_count
-
     expected = 0.0
     for allotment in plan.allotments:
         relation = schema.edge_type(allotment.edge_type)

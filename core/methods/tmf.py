@@ -39,16 +39,18 @@ from pydantic import Field
 
 from core.graphs.schema import GraphSchema
 from core.methods._shared.flips.thresholds import threshold_flips
+from core.methods._shared.flips.true_edges import kept_shares
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import GraphKinds
+from core.privacy.accounting.flips import MOST_ABOUT, Flips
 from core.privacy.accounting.plan import PrivacyPlan
+from core.privacy.entropy import Generator as Rng
+from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.privacy.entropy import Generator as Rng
-    from core.privacy.mechanisms.randomised_response import Flips
     from core.privacy.session.private_graph import PrivateCell
 
 
@@ -77,7 +79,6 @@ def true_shares(
 
     m p / (m p + (N - m) q) with the p and q of the module, at the declared bound on edges or a guess.
     """
-    from core.methods._shared.flips.true_edges import kept_shares
 
     def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
         return threshold_flips(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
@@ -93,8 +94,6 @@ def parts() -> Parts:
 def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParams, rng: Rng) -> Columns:
     """Filter the cells: ``key`` int64, those that pass, sorted. Costs ``nano_epsilon`` at most."""
     from core.methods._shared.degrees.counts import noisy_count
-    from core.privacy.mechanisms.randomised_response import MOST_ABOUT
-    from core.privacy.queries import slot_count
 
     count, rest = divide(nano_epsilon, params.count_share)
     edges = min(noisy_count(cell, count), MOST_ABOUT)

@@ -23,7 +23,7 @@ def noise_generator() -> np.random.Generator:
 
     It cannot be seeded: a known seed voids every guarantee. About 50 microseconds to make.
     """
-    from randomgen import ChaCha
+    from randomgen import ChaCha  # what only plans makes no noise, and need not have it
 
     key = np.frombuffer(os.urandom(32), dtype=np.uint64)
     return np.random.Generator(ChaCha(key=key, rounds=20))
@@ -46,7 +46,7 @@ def keyed_words(key: bytes, number: int, count: int) -> np.ndarray:
     the shards of one graph; never for noise. The stream is ChaCha20's (RFC 8439), whose key is BLAKE2b of the
     number (below 2^64) under ``key``, 32 bytes from :func:`fresh_key`: streams tell nothing of one another.
     """
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms  # brings asyncio with it
 
     own = blake2b(number.to_bytes(8, "little"), key=key, digest_size=32, person=b"keyed words").digest()
     cipher = Cipher(algorithms.ChaCha20(own, bytes(16)), mode=None).encryptor()

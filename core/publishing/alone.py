@@ -17,8 +17,6 @@ from typing import Any
 
 from core import ids
 from core.errors import InvalidInput, KindNotAllowed, NotAccepted
-from core.evaluation.metric import Suite
-from core.graphs.graph import Graph
 from core.graphs.schema import Derived, GraphSchema
 from core.ledger.amounts import check_delta, delta_cost, epsilon_cost
 from core.ledger.filters import delta_left
@@ -32,7 +30,7 @@ from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.accounting.plan import ATTO, GuaranteeKind
 from core.privacy.units import Unit
-from core.publishing import bundle, checks
+from core.publishing import checks
 from core.publishing.release import run_release
 from core.publishing.settle import AskedMethod, Settled, settle, usual_delta
 from core.publishing.spec import Plain, ReleaseTask, Size
@@ -227,24 +225,3 @@ def digests(out: Path) -> dict[str, str]:
     """Read the SHA-256 of every file of the bundle that is released, by name."""
     entries = json.loads((out / "manifest.json").read_bytes())
     return {each["name"]: each["sha256"] for each in entries if each["role"] != "private"}
-
-
-def compared(original: Graph, out: Path, suite: Suite, progress: Progress) -> list[dict[str, Any]]:
-    """Compare the bundle in ``out`` with its original, which must be public: a row for each metric of each
-    relation, its mean over snapshots.
-    """
-    from core.evaluation.suite import compare
-
-    synthetic = bundle.read_aligned(out / "release", out / "private" / "alignment.parquet")
-    rows = []
-    for relation in compare(original, synthetic, suite, progress)["edge_types"]:
-        means = relation["means"]
-        for name, found in means["scalars"].items():
-            told = {"original": found["original"], "synthetic": found["synthetic"]}
-            rows.append(
-                {"edge_type": relation["name"], "metric": name, **told, "error": found["relative_error"]}
-            )
-        for name, distance in means["distances"].items():
-            told = {"original": None, "synthetic": None}
-            rows.append({"edge_type": relation["name"], "metric": name, **told, "error": distance})
-    return rows

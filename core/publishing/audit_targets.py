@@ -31,9 +31,11 @@ from core.privacy.accounting.audited import (
     training_of,
 )
 from core.privacy.accounting.events import pure_nano_epsilon
+from core.privacy.accounting.flips import Flips
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import noise_generator
+from core.privacy.queries import slot_count
 from core.privacy.reads.people_things import Noisy, PeopleAndThings
 from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
@@ -146,9 +148,6 @@ def _seen(values: np.ndarray, query: str) -> list[float]:
 
 
 def _response(params: Any) -> Once:
-    from core.privacy.mechanisms.randomised_response import Flips
-    from core.privacy.queries import slot_count
-
     def read(cell: PrivateCell, allotment: Allotment) -> tuple[list[float], float]:
         nano = pure_nano_epsilon(allotment.event) or 0
         flips = None

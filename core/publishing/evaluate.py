@@ -10,6 +10,7 @@ from typing import Any
 from core.evaluation import suite
 from core.evaluation.attacks.named import DefenceShadow, attacked_links
 from core.evaluation.attacks.run import run_attacks
+from core.evaluation.metric import Suite
 from core.evaluation.tasks.run import run_tasks
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
@@ -102,3 +103,22 @@ def restricted(graph: Graph, schema: GraphSchema) -> Graph:
         update={"edge_types": schema.edge_types, "time": schema.time, "node_ids": schema.node_ids}
     )
     return Graph.build(attributed, nodes, {t.name: graph.edges[t.name] for t in schema.edge_types})
+
+
+def compared(original: Graph, out: Path, level: Suite, progress: Progress) -> list[dict[str, Any]]:
+    """Compare the bundle in ``out`` with its original, which must be public: a row for each metric of each
+    relation, its mean over snapshots.
+    """
+    synthetic = bundle.read_aligned(out / "release", out / "private" / "alignment.parquet")
+    rows = []
+    for relation in suite.compare(original, synthetic, level, progress)["edge_types"]:
+        means = relation["means"]
+        for name, found in means["scalars"].items():
+            told = {"original": found["original"], "synthetic": found["synthetic"]}
+            rows.append(
+                {"edge_type": relation["name"], "metric": name, **told, "error": found["relative_error"]}
+            )
+        for name, distance in means["distances"].items():
+            told = {"original": None, "synthetic": None}
+            rows.append({"edge_type": relation["name"], "metric": name, **told, "error": distance})
+    return rows

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -103,6 +104,4 @@ def table(path: Path) -> pa.Table:
 
 def frame(path: Path) -> Any:
     """Read a table of a release as a Polars frame."""
-    import polars as pl
-
     return pl.read_parquet(path)

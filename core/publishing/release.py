@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -32,9 +33,6 @@ from core.publishing.resized import at_size
 from core.publishing.spec import ReleaseTask
 from core.publishing.tick import fitted, kept_order, save_state
 from core.publishing.write import Agreed, Paid, write_bundle
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def run_release(
@@ -124,8 +122,6 @@ def with_weights(
 
     Raises PrivacyViolation for an edge without a weight. O(m log m).
     """
-    import numpy as np
-
     found = {}
     for name, (keys, values) in weights.items():
         table, kind = released.edges[name], released.schema.edge_type(name).source

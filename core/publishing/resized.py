@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
+from core.methods._shared.frame.resized import repeated, schema_of
 from core.methods.base import FittedModel
+from core.privacy.entropy import Generator as Rng
 from core.publishing.spec import Size
 from core.publishing.write import Paid
-
-if TYPE_CHECKING:
-    from core.privacy.entropy import Generator as Rng
 
 
 def at_size(model: FittedModel, paid: Paid, size: Size, rng: Rng) -> tuple[FittedModel, Paid, Graph]:
@@ -23,8 +21,6 @@ def at_size(model: FittedModel, paid: Paid, size: Size, rng: Rng) -> tuple[Fitte
     is copied from the original (:func:`core.publishing.checks.check_size`). Measurements are of the
     original's nodes and are left out. O(n).
     """
-    from core.methods._shared.frame.resized import repeated, schema_of
-
     resize = paid.generator.resize
     assert resize is not None  # asked before the graph was opened
     (kind,) = paid.agreed.released.node_types

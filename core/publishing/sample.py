@@ -9,7 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from core.errors import PrivacyViolation
 from core.graphs.graph import Graph, NodeTable
@@ -25,10 +29,6 @@ from core.publishing.release import write_release
 from core.publishing.resized import empty
 from core.publishing.spec import ReleaseTask, Sample
 from core.publishing.write import Agreed, Paid
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
 
 
 def run_sample(*, source: Path, task: ReleaseTask, out: Path, progress: Progress) -> None:
@@ -79,10 +79,6 @@ def public_side(release: Path, alignment: Path, schema: GraphSchema) -> Graph:
 
     ``schema`` is the release's own.
     """
-    import numpy as np
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
     edges = bundle.read_aligned(release, alignment).edges
     table, order = pq.read_table(release / "nodes.parquet"), bundle.read_alignment(alignment)
     nodes = {}
@@ -103,8 +99,6 @@ def _columns(kind: str, attributes: Sequence[str], present: Sequence[str]) -> di
 
 def _plain(column: pa.Array) -> np.ndarray | pa.Array:
     """Convert numbers and vectors to NumPy; leave all else as it is."""
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_fixed_size_list(kind):
         return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), kind.list_size)

@@ -8,7 +8,9 @@ step. The names are drawn once for a stream and do not depend on any edge.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from core.errors import NotAccepted
 from core.methods.base import FittedModel, Method, Progress, StreamState
@@ -16,9 +18,6 @@ from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.session.private_graph import PrivateGraph
 from core.publishing import bundle
 from core.publishing.spec import ReleaseSpec, Tick
-
-if TYPE_CHECKING:
-    import numpy as np
 
 ALIGNMENT = "alignment.parquet"
 STATE = "state"

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
 from core.evaluation.suite import public_statistics
@@ -38,9 +39,6 @@ from core.reports.build import Origin, public_part
 from core.reports.model import Claim, DrawnAt
 from core.reports.notices import drawn_at, relations_left_out, things_without_delta, without_accelerator
 from core.reports.training import TrainingPart, training_part
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass(frozen=True)

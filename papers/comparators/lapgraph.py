@@ -38,9 +38,9 @@ from core.methods.base import GraphKinds
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
     from core.methods._shared.frame.columns import Columns
+    from core.privacy.accounting.flips import Flips
     from core.privacy.accounting.plan import PrivacyPlan
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.mechanisms.randomised_response import Flips
     from core.privacy.session.private_graph import PrivateCell
 
 

@@ -137,7 +137,7 @@ def shares_of_hat(
     ``nodes``: the sizes of the universes.
     """
     from core.methods._shared.flips.true_edges import posterior_share, weighted_share
-    from core.privacy.mechanisms.randomised_response import Flips
+    from core.privacy.accounting.flips import Flips
 
     grants = granted(plan)
     found = {}

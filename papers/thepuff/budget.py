@@ -176,7 +176,7 @@ def true_shares_of(
     """
     from core.methods._shared.flips.true_edges import kept_share, true_share
     from core.methods._shared.flips.worth import guessed_edges
-    from core.privacy.mechanisms.randomised_response import Flips
+    from core.privacy.accounting.flips import Flips
 
     grants = granted(plan)
     found: dict[str, tuple[float, float]] = {}

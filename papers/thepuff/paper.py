@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.graphs.graph import Graph
-    from core.privacy.mechanisms.randomised_response import Flips
+    from core.privacy.accounting.flips import Flips
 
 PUBLISHED_EPSILON_MINUS = 8.0
 """What the paper sets for all of its datasets (appendix A.5)."""
@@ -82,7 +82,7 @@ def published_flips(epsilon_minus: float, edges: int, slots: int) -> Flips:
     ``edges`` at least 1. Where Eq. 4 asks for more than 1 - p_drop, as in dense cells at a small eps_minus,
     p_add is that.
     """
-    from core.privacy.mechanisms.randomised_response import WORD, Flips
+    from core.privacy.accounting.flips import WORD, Flips
 
     drop = _drop(epsilon_minus)
     room = WORD - drop
@@ -91,7 +91,7 @@ def published_flips(epsilon_minus: float, edges: int, slots: int) -> Flips:
 
 
 def _drop(epsilon_minus: float) -> int:
-    from core.privacy.mechanisms.randomised_response import WORD
+    from core.privacy.accounting.flips import WORD
 
     with localcontext(prec=60):
         share = (-Decimal(epsilon_minus)).exp() * WORD
@@ -103,7 +103,7 @@ def cost_notes(cells: Mapping[CellKey, tuple[int, int]], epsilon_minus: float) -
 
     Neighbours differ in one slot, so the largest epsilon per slot is that of the whole perturbation.
     """
-    from core.privacy.mechanisms.randomised_response import Flips
+    from core.privacy.accounting.flips import Flips
 
     known = {cell: Flips(add, drop).nano_epsilon for cell, (add, drop) in cells.items() if add}
     if len(known) < len(cells):

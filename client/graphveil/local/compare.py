@@ -105,7 +105,8 @@ def compare(
     except ValueError:
         known = ", ".join(suites)
         raise InvalidInput(f"a suite is one of {known}", field="suite") from None
-    alone, rows = engine.part("publishing.alone"), []
+    alone, evaluate = engine.part("publishing.alone"), engine.part("publishing.evaluate")
+    rows = []
     with tempfile.TemporaryDirectory(prefix="graphveil-") as private, shown(progress) as tell:
         folder = Path(private)
         said = engine.part("graphs.ingest.framed").Said(columns, format, options)
@@ -121,6 +122,6 @@ def compare(
                     alone.make_alone(task, folder / "graph", out, None, tell)
                     rows += [
                         {"method": method, "epsilon": str(epsilon), "run": run, **row}
-                        for row in alone.compared(original, out, level, tell)
+                        for row in evaluate.compared(original, out, level, tell)
                     ]
     return Compared(rows)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.evaluation.attacks.pairs import are_linked
+from core.evaluation.attacks.paths import weighted_paths
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
 
@@ -49,8 +50,6 @@ def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind
     weights = neighbour_weights(view, kind)
     adjacency = view.adjacency
     if view.bipartite:
-        from core.evaluation.attacks.paths import weighted_paths
-
         return weighted_paths(adjacency.indptr, adjacency.indices, source, target, weights)
     counts = np.zeros(len(source))
     for part in _chunks(view.degrees[source] + view.degrees[target]):

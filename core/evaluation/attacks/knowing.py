@@ -17,6 +17,7 @@ from core.evaluation.attacks.heuristics import proximity
 from core.evaluation.attacks.negatives import uniform
 from core.evaluation.attacks.pairs import Pairs, contains, pair_keys
 from core.evaluation.learning.limits import unlearnable
+from core.evaluation.learning.pairs import cosine
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
 from core.privacy.entropy import public_generator
@@ -107,7 +108,6 @@ def described(
 ) -> np.ndarray:
     """Describe each pair in one row, float64; the same columns of every graph, with features or without."""
     from core.evaluation.learning.gcn import Autoencoder
-    from core.evaluation.learning.pairs import cosine
 
     low, high = np.sort(np.log1p(np.stack([view.degrees[u], view.degrees[v]])), axis=0)
     columns = [low, high]

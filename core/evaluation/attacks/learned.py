@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from core.evaluation.learning.limits import unlearnable
+from core.evaluation.learning.node2vec import Node2Vec
+from core.evaluation.learning.pairs import classified, cosine
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
 
@@ -56,8 +58,6 @@ class EmbeddingAttack:
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
         from core.evaluation.learning.gcn import Autoencoder
-        from core.evaluation.learning.node2vec import Node2Vec
-        from core.evaluation.learning.pairs import classified, cosine
 
         trained = Node2Vec(seed) if self.model == "node2vec" else Autoencoder(seed, self.features)
         embedding = published.once(trained)

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from core.evaluation.attacks import heuristics, scoring
+from core.evaluation.attacks import heuristics, learned, scoring
 from core.evaluation.attacks.knowing import TURNED, Informed, Shadow, privacy_figure
 from core.evaluation.attacks.pairs import Pairs
 from core.evaluation.attacks.projection import MOST_OF_COLLECTION, static_view
 from core.evaluation.attacks.targets import LinkScorer, LinkTargets, draw_targets
 from core.evaluation.metric import Suite
+from core.evaluation.tasks.subjects import public_features
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
@@ -103,9 +104,6 @@ def _attackers(
     plain: list[LinkScorer] = [each for each in counting if suite.includes(each.suite)]
     if not suite.includes(Suite.FULL):
         return plain
-    from core.evaluation.attacks.learned import scorers
-    from core.evaluation.tasks.subjects import public_features
-
     features = public_features(original, (relation.source,))
     seen = [
         Shadow(
@@ -117,7 +115,7 @@ def _attackers(
         for each in shadows
         if len(each.hidden.of_relation(relation.name)[0]) >= FEWEST_HIDDEN
     ]
-    return [*plain, *scorers(features), Informed(seen, features)]
+    return [*plain, *learned.scorers(features), Informed(seen, features)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.evaluation.attacks import heuristics, scoring, semantic
+from core.evaluation.attacks import heuristics, learned, scoring, semantic
 from core.evaluation.attacks.degree_alignment import DegreeAlignment
 from core.evaluation.attacks.degree_signature import degree_signature
 from core.evaluation.attacks.likelihood_ratio import LikelihoodRatio
@@ -58,10 +58,10 @@ def run_attacks(
     signature; learned attacks state their own limits.
     """
     relations = protected_relations(original, synthetic)
-    learned = learned_scorers() if suite.includes(Suite.FULL) else ()
+    trained = learned.SCORERS if suite.includes(Suite.FULL) else ()
     plain = (*heuristics.SCORERS, DegreeAlignment, LikelihoodRatio)
     each = sum(suite.includes(attack.suite) for attack in plain)
-    total = 1 + len(relations) * (each + len(learned)) + suite.includes(Suite.FULL)
+    total = 1 + len(relations) * (each + len(trained)) + suite.includes(Suite.FULL)
     done = 0
 
     def advance() -> None:
@@ -77,18 +77,11 @@ def run_attacks(
     advance()
     rows: list[dict[str, Any]] = []
     for relation in relations:
-        rows += attacked(original, synthetic, relation, suite, learned, shadows, advance)
+        rows += attacked(original, synthetic, relation, suite, trained, shadows, advance)
     if suite.includes(Suite.FULL):
         rows += semantic.entries(original, synthetic, relations, TARGET_SEED)
         advance()
     return {"degree_signature": signature, "inference": rows}
-
-
-def learned_scorers() -> tuple[LinkScorer, ...]:
-    """Load the attacks that train a model; imported late, for they bring torch."""
-    from core.evaluation.attacks.learned import SCORERS
-
-    return SCORERS
 
 
 def attacked(

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import betaincinv
 
 TAIL = 0.025
 Z = 1.959963984540054  # the normal distribution's upper 2.5 % point
@@ -80,8 +81,6 @@ def tpr_at(positive: np.ndarray, negative: np.ndarray, one_in: int) -> dict[str,
 
 def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
     """Compute the exact two-sided 95 % interval of a probability, from ``successes`` of ``trials``."""
-    from scipy.special import betaincinv
-
     misses = trials - successes
     low = float(betaincinv(successes, misses + 1, TAIL)) if successes else 0.0
     high = float(betaincinv(successes + 1, misses, 1 - TAIL)) if misses else 1.0

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.evaluation.attacks.negatives import uniform
 from core.evaluation.learning.limits import repetitions, unlearnable
+from core.evaluation.learning.pairs import cosine, without
 from core.evaluation.tasks.entry import task_entry
 from core.evaluation.view import UndirectedView
 from core.privacy.entropy import public_generator
@@ -76,7 +77,6 @@ def predicted(
     from sklearn.metrics import roc_auc_score
 
     from core.evaluation.learning.gcn import Autoencoder
-    from core.evaluation.learning.pairs import cosine, without
 
     embedding = Autoencoder(seed, features)(without(graph, u, v))
     return float(roc_auc_score(label, cosine(embedding, u, v)))

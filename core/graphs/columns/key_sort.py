@@ -18,7 +18,7 @@ def sorted_keys(keys: np.ndarray) -> np.ndarray:
     if len(keys) < MANY:
         keys.sort()
         return keys
-    from core.graphs.columns.key_kernels import in_order  # not above: the api imports this one, without Numba
+    from core.graphs.columns.key_kernels import in_order  # loading it takes longer than to sort fewer
 
     shifts = _shifts(int(np.bitwise_or.reduce(keys)))
     return in_order(keys, np.empty_like(keys), np.array(shifts, dtype=np.uint64), _DIGIT_BITS)

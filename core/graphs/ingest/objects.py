@@ -29,6 +29,7 @@ from core.graphs.schema.names import MAX_SHOWN, column_names, is_shown, type_nam
 from core.graphs.schema.structure import columns_apart
 from core.graphs.uploads.batches import END_TYPES
 from core.graphs.uploads.findings import shown
+from core.graphs.uploads.networkx_tables import networkx_tables
 
 TAKEN = (
     "a NetworkX graph, a SciPy sparse matrix, a torch_geometric Data, HeteroData or TemporalData, an edge "
@@ -115,8 +116,6 @@ def _class(library: str, names: str) -> Any:
 
 
 def _networkx(graph: Any, nodes: object, directed: bool | None) -> Tables:
-    from core.graphs.uploads.networkx_tables import networkx_tables
-
     _said_twice(directed, "a NetworkX graph")
     named: dict[str, object] = {}
     for key in graph.nodes:

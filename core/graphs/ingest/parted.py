@@ -7,6 +7,9 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from core.errors import InvalidInput
 from core.graphs import formats
 from core.graphs.ingest.assemble import Sources, read_nodes
@@ -131,9 +134,6 @@ def _batches(part: str, file: UploadedFile, schema: GraphSchema, limits: IngestL
 def _about(file: UploadedFile) -> int:
     """Tell about how many rows a file has."""
     if file.format == "parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         try:
             rows: int = pq.read_metadata(file.path).num_rows
             return rows

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from core.graphs.reading.cells import COMMA, GROUPED, kind_of
 from core.graphs.reading.sample import DICTIONARY, Sample, cells_of, keys_of
+from core.graphs.reading.words import ends_among
 
 DELIMITERS = (",", "\t", ";", "|", "::")
 SPACES = " "
@@ -172,6 +173,4 @@ def _short(sample: Sample, place: int, delimiter: str, width: int) -> bool:
 
 
 def _named(cells: Sequence[str]) -> bool:
-    from core.graphs.reading.words import ends_among
-
     return bool(ends_among(cells))

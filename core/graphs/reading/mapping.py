@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as Map
@@ -159,8 +160,6 @@ def delimiter_of(said: str | None) -> str | None:
 
 def encoding_of(said: str | None) -> str | None:
     """Read the name of an encoding in any of its spellings; None: it is guessed."""
-    import codecs
-
     if said is None or said == "auto":
         return None
     known = {codecs.lookup(name).name: name for name in ENCODINGS}

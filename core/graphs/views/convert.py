@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import networkx as nx
 
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import STEP, EdgeType
 from core.graphs.views.value_tables import edges_of, python_values
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 
 def node_keys(graph: Graph) -> dict[str, list[str]]:
@@ -32,8 +31,6 @@ def to_networkx(graph: Graph) -> nx.Graph:
     Directed when any relation is directed or joins two node types (the orientation then says which end is
     which); a multigraph when a pair may occur more than once. O(n + m) Python objects.
     """
-    import networkx as nx
-
     schema = graph.schema
     directed = any(t.directed or not t.homogeneous for t in schema.edge_types)
     multiple = schema.temporal or len(schema.edge_types) > 1 or not all(t.merged for t in schema.edge_types)

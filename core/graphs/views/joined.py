@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 
 if TYPE_CHECKING:
@@ -39,8 +41,6 @@ def joined(graph: Graph, names: Sequence[str]) -> Graph:
 
     ``names``: of relations, in the declared order. O(n + m).
     """
-    import numpy as np
-
     from core.graphs.columns.tables import EdgeTable
     from core.graphs.graph import Graph, NodeTable
 
@@ -65,7 +65,6 @@ def joined(graph: Graph, names: Sequence[str]) -> Graph:
 
 
 def _one_column(parts: Sequence[Any]) -> Any:
-    import numpy as np
     import pyarrow as pa
 
     if all(isinstance(each, np.ndarray) for each in parts):
@@ -76,8 +75,6 @@ def _one_column(parts: Sequence[Any]) -> Any:
 
 def parted(values: EdgeValues, tables: Mapping[str, EdgeTable]) -> dict[str, EdgeValues]:
     """Give each graph's edges what the joined ones carry; ``tables`` in the order of joining."""
-    import numpy as np
-
     from core.graphs.columns.tables import EdgeValues
 
     last = np.cumsum([table.count for table in tables.values()])
@@ -95,8 +92,6 @@ def parted(values: EdgeValues, tables: Mapping[str, EdgeTable]) -> dict[str, Edg
 
 def _values(tables: Sequence[EdgeTable]) -> EdgeValues | None:
     """What all edges carry; None where some carry nothing, but were to."""
-    import numpy as np
-
     from core.graphs.columns.tables import EdgeValues
 
     held = [each.values for each in tables if each.values is not None]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy.sparse as sp
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import STEP, EdgeType
 from core.graphs.views.convert import node_keys
 from core.graphs.views.value_tables import edges_of, python_values
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
 
 CATEGORIES = "categories"
 """Under this name tensors say what the codes of a category mean."""
@@ -38,8 +36,6 @@ def to_scipy(graph: Graph, relation: str | None = None, step: int | None = None)
     Ones, or where edges carry one number and no more that number, summed over steps and records; both
     triangles of an undirected relation. Row i is node i of the type's table. O(n + m).
     """
-    import scipy.sparse as sp
-
     kind = relation_of(graph, relation)
     table = graph.edges[kind.name]
     rows = edges_of(table, slice(None))

@@ -79,11 +79,15 @@ from typing import TYPE_CHECKING
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.methods._shared.flips.true_edges import true_share
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.plan import cell_plan
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values.stage import NodeValueStage
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods._shared.values.stage import VALUES
+from core.methods.anchored.allotted import with_directions
+from core.methods.anchored.budget import evidence_asked, lazy_relations, require_heeded
 from core.methods.base import (
     GraphKinds,
     Method,
@@ -93,11 +97,12 @@ from core.methods.base import (
     checked,
     require_accepted,
 )
+from core.privacy import entropy
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.queries import Shape
 from core.privacy.units import EDGE_WISE
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
     from core.methods.anchored.model import AnchoredModel
     from core.privacy.session.private_graph import PrivateGraph
 
@@ -116,8 +121,6 @@ def plan(params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
     require_accepted(EDGES, public)
     plan = cell_plan(NAME, public, "laplace and randomised response", f"{NAME} cell")
     if params.spectral:
-        from core.methods.anchored.allotted import with_directions
-
         plan = with_directions(plan, public)
     counts = {kind.name: kind.count for kind in public.schema.node_types if kind.count is not None}
     if len(counts) == len(public.schema.node_types):
@@ -131,16 +134,14 @@ def fit(graph: PrivateGraph, plan: PrivacyPlan, params: AnchoredParams, progress
     from core.methods._shared.relations.fit import fit_relation
     from core.methods.anchored import directions
     from core.methods.anchored.allotted import granted, require_room
-    from core.methods.anchored.budget import lazy_relations
     from core.methods.anchored.model import AnchoredModel
-    from core.privacy.entropy import noise_generator
 
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     lazy = lazy_relations(plan, graph.schema, counts, params)
     relations = granted(plan)
     require_room(relations, graph.schema, counts)  # before anything is read: the sizes are public
     _require_kept(plan, graph.schema, counts, params)
-    rng = noise_generator()
+    rng = entropy.noise_generator()
     cells: dict[tuple[str, int | None], Columns] = {}
     for done, (name, grant) in enumerate(relations.items()):
         progress("fit", done, len(relations))
@@ -179,10 +180,6 @@ def true_shares(
     params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Mapping[str, tuple[float, float]]:
     """Compute expected shares of true edges among those drawn, by relation; see :class:`Method`."""
-    from core.methods._shared.flips.true_edges import true_share
-    from core.methods.anchored.budget import evidence_asked
-    from core.privacy.queries import Shape
-
     found = {}
     for name, nano_epsilon in evidence_asked(plan, schema, nodes, params).items():
         relation = schema.edge_type(name)
@@ -203,8 +200,6 @@ def _require_kept(
     plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
 ) -> None:
     """Raise NotAccepted where a parameter could not be kept to, or would change nothing."""
-    from core.methods.anchored.budget import lazy_relations, require_heeded
-
     require_heeded(plan, schema, counts, params)
     lazy = lazy_relations(plan, schema, counts, params) if params.evidence == "materialised" else ()
     if lazy:

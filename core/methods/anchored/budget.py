@@ -14,6 +14,7 @@ from core.methods._shared.relations.budget import (
     targets_once,
 )
 from core.methods._shared.relations.params import AnchoredParams
+from core.methods._shared.slots.evidence import MAX_MATERIALISED, additions
 from core.methods.anchored.allotted import granted
 from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
 from core.privacy.queries import Shape
@@ -28,8 +29,6 @@ def lazy_relations(
     Those with the fewest expected additions are materialised, as long as all of them together stay within
     ``evidence.MAX_MATERIALISED``. ``counts``: the sizes of the node universes.
     """
-    from core.methods._shared.slots.evidence import MAX_MATERIALISED, additions
-
     added: dict[str, int] = {}
     for name, grant in granted(plan).items():
         relation = schema.edge_type(name)

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.relations.draw import Relation
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods.anchored import spectral
 from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.privacy.session.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 
 MOST_COLUMNS = 32
 """Layers of more classes, all together, are put down to random directions: fewer values to bear noise."""

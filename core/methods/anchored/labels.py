@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import same_columns
 from core.methods._shared.node_values.ends import Ends, over_steps
 from core.methods._shared.relations.affinity import affinity
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.methods.anchored.model import AnchoredModel
+from core.methods.anchored.model import AnchoredModel
 
 
 class PairsOfGroups:

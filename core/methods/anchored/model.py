@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.graphs.graph import Graph
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.methods._shared.relations.draw import Relation
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods.base import FittedModel, Progress
 from core.privacy.entropy import Generator as Rng
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +21,7 @@ from core.methods.anchored.passes import DIRECTIONS
 from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
-
-if TYPE_CHECKING:
-    from core.privacy.session.private_graph import PrivateGraph
+from core.privacy.session.private_graph import PrivateGraph
 
 RANK = 4
 SKETCH = 8  # random directions, where nothing is known of the targets

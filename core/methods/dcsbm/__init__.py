@@ -66,27 +66,27 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from core.graphs.schema import GraphSchema
+from core.graphs.schema.partable import Part
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.node_values.stage import NodeValueStage
 from core.methods.base import Mixing, Progress, PublicFacts, Sharding, checked
-from core.methods.dcsbm.budget import cell_reads
+from core.methods.dcsbm.budget import cell_reads, shares
 from core.methods.dcsbm.counts import COUNTED, require_counts
 from core.methods.dcsbm.params import DCSBMParams
 from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.accounting.plan import CellKey, PrivacyPlan
+from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.public_groups import group_attribute
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from core.graphs.schema.partable import Part
-    from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel
     from core.methods._shared.frame.resized import Law
     from core.methods._shared.shards.law import StripLaw
-    from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import CountedSession, PrivateParts
 
 
@@ -119,7 +119,6 @@ def require_room(
     if not params.clustering_share:
         return
     from core.methods._shared.rewiring.clustering import damping_for
-    from core.methods.dcsbm.budget import shares
     from core.privacy.mechanisms.clustering import damping_of
 
     for each in plan.allotments:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from core.methods._shared.blocks.reconstruct import top_up
 from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import scaled_to
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.resized import degrees_of
 from core.methods._shared.matching.exact import completed, matched
 from core.methods._shared.matching.near import near_keys
@@ -18,9 +17,6 @@ from core.methods._shared.rewiring.products import product_goal
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
 from core.methods.dcsbm.params import DCSBMParams
 from core.privacy.entropy import Generator as Rng
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 BAND = 0.5  # of the standard deviation of the aim: nearer means no better
 BANDS = 0.0005, 0.02

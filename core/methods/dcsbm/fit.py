@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from core.methods._shared.degrees.fitted import (
     scaled_to,
 )
 from core.methods._shared.degrees.tails import Ends, counted_tails, law_with_tails, thresholds
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.rewiring.clustering import told_clustering
 from core.methods._shared.rewiring.products import degree_covariance
 from core.methods._shared.triangles.draw import triangle_aim
@@ -29,11 +29,8 @@ from core.privacy import limits
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 from core.privacy.mechanisms.label_stream import LabelRule, LabelStream, split
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.privacy.session.counted import CountedCell
-    from core.privacy.session.private_graph import PrivateCell
+from core.privacy.session.counted import CountedCell
+from core.privacy.session.private_graph import PrivateCell
 
 SMALLEST_WEIGHT = 0.5  # what a node counts for whose noisy degree is lower
 MOST_GROUPS = 16
@@ -127,8 +124,6 @@ def fit(
 
 def whole(cell: CountedCell) -> PrivateCell:
     """Return the cell for reads that need its edges together; NotAccepted where they are in parts."""
-    from core.privacy.session.private_graph import PrivateCell
-
     if not isinstance(cell, PrivateCell):
         raise NotAccepted(
             "edges in parts are counted, and nothing else is read; choose parameters that read counts",

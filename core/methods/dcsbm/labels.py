@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.methods._shared.frame.model import CellsModel
 from core.methods._shared.node_values.blocks import joined
 from core.methods._shared.node_values.ends import Ends, over_steps
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.model import CellsModel
 
 
 class CrossedLabels:

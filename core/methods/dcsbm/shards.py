@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import scaled_to
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.shards.law import STRIP_EDGES, StripLaw, strip_law
 from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 
 def law_of(columns: Columns, order: np.ndarray, rng: Rng, shard_edges: int = STRIP_EDGES) -> StripLaw:

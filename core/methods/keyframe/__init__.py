@@ -60,16 +60,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.graphs.schema import GraphSchema
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values.stage import NodeValueStage
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import GraphKinds, Method, Mixing, Progress, PublicFacts, require_accepted
 from core.methods.keyframe.budget import COUNTERS, FRAME, KeyframeParams, divide, granted_to, make_plan
+from core.privacy import entropy
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import CellsModel
     from core.methods.keyframe.state import KeyframeState
     from core.methods.keyframe.step import Memory
@@ -129,10 +130,9 @@ def _run(
     from core.methods._shared.frame.model import CellsModel
     from core.methods.keyframe.draw import draw
     from core.methods.keyframe.step import fit_step
-    from core.privacy.entropy import noise_generator
 
     budgets = granted_to(plan)
-    rng = noise_generator()
+    rng = entropy.noise_generator()
     cells: dict[tuple[str, int | None], Columns] = {}
     for done, ((name, step), granted) in enumerate(budgets.items()):
         progress("fit", done, len(budgets))

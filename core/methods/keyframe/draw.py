@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from core.methods._shared.blocks.reconstruct import Blocks, top_up
 from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.degrees.counts import integers
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.matching.exact import matched, one_block
 from core.methods._shared.node_values.blocks import joined
 from core.methods.keyframe.budget import KeyframeParams
 from core.privacy.entropy import Generator as Rng
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 SCALINGS = 30
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.methods._shared.frame.columns import Columns
 from core.methods.keyframe.budget import StepBudget
 from core.methods.keyframe.counts import EdgeCount
 from core.methods.keyframe.filters import Bank
@@ -14,10 +14,7 @@ from core.methods.keyframe.tail import Counters, curve, longest, sequence, thres
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import slot_count
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.privacy.session.private_graph import PrivateCell
+from core.privacy.session.private_graph import PrivateCell
 
 SMALLEST_EDGES = 1.0  # what a ratio of numbers of edges may have below the line
 GROWTH = (0.2, 5.0)  # of the number of edges in one step: beyond it the counters start anew

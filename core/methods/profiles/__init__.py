@@ -55,19 +55,20 @@ from typing import TYPE_CHECKING
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.values.share import FIELD, carrying, why_idle
+from core.methods._shared.values.stage import ValuedModel, with_values
 from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
 from core.methods.profiles.budget import idle_of, noises, of_values, planned, planned_reads
 from core.methods.profiles.params import ProfilesParams
 from core.methods.room import FEWER
-from core.privacy import limits
+from core.privacy import entropy, limits
 from core.privacy.accounting.plan import CellKey, GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.queries import Shape
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.methods._shared.values.stage import ValuedModel
     from core.methods.profiles.model import ProfilesModel
     from core.privacy.session.private_graph import PrivateGraph
 
@@ -130,10 +131,8 @@ def fit_graph(
     from core.methods._shared.frame.model import same_columns
     from core.methods.profiles.fit import Relation
     from core.methods.profiles.model import ProfilesModel, frame_of
-    from core.privacy.entropy import noise_generator
-    from core.privacy.queries import Shape
 
-    reads, noise, rng = graph.people_and_things(), noises(plan), noise_generator()
+    reads, noise, rng = graph.people_and_things(), noises(plan), entropy.noise_generator()
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     names = list(dict.fromkeys(purpose.split(" of ", 1)[1] for purpose in noise))
     cells: dict[CellKey, Columns] = {}
@@ -158,7 +157,6 @@ def fit_graph(
 
 def load(folder: Path) -> ProfilesModel | ValuedModel:
     """Read the model that its ``save`` wrote."""
-    from core.methods._shared.values.stage import with_values
     from core.methods.profiles.model import load
 
     model: ProfilesModel = load(folder, NAME)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.methods._shared.degrees.sides import summing_to
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.relations.budget import proposals_for
 from core.methods._shared.relations.stubs import completed, joined, matched
 from core.methods._shared.slots import markov_chain
@@ -22,9 +22,6 @@ from core.methods.profiles.persons import (
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 from core.privacy.reads.people_things import Edges
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 _NONE: Mapping[str, np.ndarray] = {}
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from core.methods._shared.degrees.counts import to_total
+from core.methods._shared.frame.columns import Columns
 from core.methods.profiles.budget import Read, gives_classes
 from core.methods.profiles.columns import (
     clip_of,
@@ -25,9 +26,6 @@ from core.privacy.accounting.events import Pure
 from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.people_things import MOST_RADIUS, Noise, Noisy, PeopleAndThings
 from core.privacy.session.private_graph import PrivateGraph
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 MOST_SPREAD = 4.0
 COMMON = 0.1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
 from core.methods._shared.degrees.counts import integers
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, load_stored
 from core.methods.base import FittedModel, Progress
@@ -19,9 +19,6 @@ from core.methods.profiles.params import ProfilesParams
 from core.methods.profiles.persons import active_bins, spread_over_steps
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 
 @dataclass(frozen=True)

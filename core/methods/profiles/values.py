@@ -19,18 +19,19 @@ import numpy as np
 from core.graphs.columns.tables import EdgeTable
 from core.graphs.schema.value_bins import bins_of
 from core.graphs.views.records import asked_for
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import StoredCells
 from core.methods._shared.values.bins import Division, divided
 from core.methods._shared.values.fit import PERIODS, columns_of, rates_of, shares_of, shares_told
 from core.methods._shared.values.memory import Nodes
 from core.methods._shared.values.stage import ValuedModel, paid_cells
+from core.methods.base import no_progress
 from core.methods.profiles.budget import RECORDS, VALUES, Read
 from core.privacy.accounting.events import Pure
 from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.people_things import Edges, Noise, Noisy, PeopleAndThings, clipped_totals, full_weight
 
 if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
     from core.methods.profiles.model import ProfilesModel
 
 _RADIUS = 2**20
@@ -44,8 +45,6 @@ def valued(
     rng: Rng,
 ) -> ValuedModel:
     """Pay for what edges carry. ``bounds``: where persons are clipped, of each relation that carries some."""
-    from core.methods.base import no_progress
-
     drawn = model.sample(rng, no_progress)
     cells: dict[tuple[str, int | None], Columns] = {}
     for name, bound in bounds.items():

@@ -62,6 +62,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of, require_parts
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
+from core.methods._shared.values.stage import ValuedModel, with_values
 from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
 from core.methods.projection.params import (
     HISTOGRAM,
@@ -78,7 +79,6 @@ from core.privacy.reads.public_groups import group_attribute
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.methods._shared.values.stage import ValuedModel
     from core.methods.projection.model import PeopleModel
     from core.privacy.session.private_graph import PrivateGraph
 
@@ -180,7 +180,6 @@ def fit_graph(
 
 def load(folder: Path) -> PeopleModel | ValuedModel:
     """Read the model that its ``save`` wrote."""
-    from core.methods._shared.values.stage import with_values
     from core.methods.projection.model import load
 
     return with_values(load(folder, NAME), folder, NAME, ProjectionParams)

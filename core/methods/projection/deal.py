@@ -8,19 +8,17 @@ values whose groups were paid for, first inside each group as far as chance alon
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import DegreeLaw
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.relations import stubs
 from core.methods.projection.draw import degrees_of, ends_by_group, placed_order
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 ALIKE = 5  # steps, at most, by which degrees of both sides come to agree
 ROOM = 1.1  # of the mutual ends: so many a person's smaller sides must have

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from core.methods._shared.blocks.partition import upper_triangle
 from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import DegreeLaw, scaled_to
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.matching.exact import completed, matched
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired
 from core.methods.projection.params import ProjectionParams
 from core.privacy.entropy import Generator as Rng
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 TAIL = 2.0  # mean degrees: nodes above make up for what the quantiles of the law miss of its mean
 

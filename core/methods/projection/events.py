@@ -6,13 +6,12 @@ period: even stretches of steps, as many as their noise allows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from core.graphs.schema import EdgeType
 from core.methods._shared.blocks.estimates import norm_sub
 from core.methods._shared.degrees.fitted import DegreeLaw
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.plan import divide
 from core.methods.projection.law import fitted_law, fitted_laws, kept_share
 from core.methods.projection.looks import (
@@ -29,10 +28,7 @@ from core.methods.projection.looks import (
 from core.methods.projection.params import ProjectionParams
 from core.privacy.accounting.events import NANO
 from core.privacy.limits import MAX_SENSITIVITY
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.privacy.reads.people import People
+from core.privacy.reads.people import People
 
 MUTUAL_THETA = 3.0  # in mean degrees
 PERIOD_THETA = 4.0  # in mean numbers of a person's events in a period

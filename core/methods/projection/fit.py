@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from core.methods._shared.blocks.estimates import norm_sub
 from core.methods._shared.degrees.fitted import DegreeLaw
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.plan import divide
 from core.methods.projection.law import fitted_law, kept_share
 from core.methods.projection.looks import (
@@ -26,11 +25,8 @@ from core.privacy.accounting.events import NANO
 from core.privacy.limits import MAX_SENSITIVITY
 from core.privacy.mechanisms.packing import MAX_TAU
 from core.privacy.reads import bounded
+from core.privacy.reads.people import People
 from core.privacy.reads.public_groups import group_attribute
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.privacy.reads.people import People
 
 INSIDE_SHARE = 0.7  # of what groups cost, for edges inside them
 INSIDE_THETA, ACROSS_THETA = 3.0, 3.0  # in mean degrees

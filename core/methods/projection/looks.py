@@ -6,17 +6,13 @@ moves twice as far; of a timed one, of events of all steps. Degrees are those of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods.projection.law import LOST, CappedEdges, CappedTails, fitted_law, kept_share
 from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms.projection import MAX_THETA
-
-if TYPE_CHECKING:
-    from core.privacy.reads.people import People
+from core.privacy.reads.people import People
 
 FIRST_THETA, RUNGS_APART = 4, 4
 SPARSE = 0.35  # of theta: a mean number of kept edges below it says that most edges were kept

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +14,10 @@ from core.methods._shared.frame.model import StoredCells, edge_table, load_store
 from core.methods.base import FittedModel, Progress
 from core.methods.projection.deal import drawn
 from core.methods.projection.draw import draw
+from core.methods.projection.fit import met
 from core.methods.projection.params import ProjectionParams, plain
 from core.privacy.entropy import Generator as Rng
-
-if TYPE_CHECKING:
-    from core.privacy.reads.people import People
+from core.privacy.reads.people import People
 
 Met = tuple[np.ndarray, float]
 """Edges inside each group, and across."""
@@ -64,8 +62,6 @@ class PeopleModel(StoredCells, FittedModel):
 
         ``labels`` (bins,): the group of each bin, public or paid for.
         """
-        from core.methods.projection.fit import met
-
         return met(people, self.known(), attribute, labels, nano_epsilon)
 
     def grouped(self, labels: np.ndarray, met: Met) -> PeopleModel:

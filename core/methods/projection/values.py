@@ -8,12 +8,13 @@ where noise would hide single ones. Reads and proofs: :meth:`core.privacy.reads.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from core.graphs.columns.tables import EdgeTable
 from core.methods._shared.degrees.fitted import DegreeLaw
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import StoredCells
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.bins import divided
@@ -30,16 +31,13 @@ from core.methods._shared.values.stage import ValuedModel, paid_cells
 from core.methods.base import no_progress
 from core.methods.projection.law import LOST, kept_share
 from core.methods.projection.looks import variance
+from core.methods.projection.model import PeopleModel
 from core.methods.projection.params import HISTOGRAM, ROUGHLY
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import noise_generator
 from core.privacy.limits import MAX_SENSITIVITY
 from core.privacy.mechanisms.projection import MAX_THETA
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.methods.projection.model import PeopleModel
-    from core.privacy.reads.people import People
+from core.privacy.reads.people import People
 
 MOST_CLASSES = 64
 CLASS_THETA = 4.0  # in mean numbers of a person's records of a class, where all classes are alike

@@ -11,11 +11,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.graph import Cell
 from core.privacy import entropy, limits
 from core.privacy.accounting.events import positive_fraction
 from core.privacy.accounting.losses import FINEST
@@ -23,9 +24,6 @@ from core.privacy.entropy import Generator
 from core.privacy.limits import MAX_SIGMA
 from core.privacy.mechanisms import samplers
 from core.privacy.queries import Shape
-
-if TYPE_CHECKING:
-    from core.graphs.graph import Cell
 
 MAX_RADIUS = 2**20
 """Length one in grid steps, at most."""
@@ -117,8 +115,6 @@ def noisy_sums(cells: Sequence[Cell], question: Aggregation, *, rng: Generator |
     distance, independent in every entry (Canonne, Kamath, Steinke 2020, Theorem 14); the way back from the
     grid is post-processing. Which rows and columns there are is public.
     """
-    import scipy.sparse as sp
-
     columns = len(question.points)
     source = np.concatenate([cell.source for cell in cells]).astype(np.int64)
     target = np.concatenate([cell.target for cell in cells]).astype(np.int64)

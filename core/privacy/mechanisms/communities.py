@@ -8,9 +8,9 @@ now in C.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from core.errors import InvalidInput
 from core.kernels.decorator import kernel
@@ -18,9 +18,6 @@ from core.privacy import entropy
 from core.privacy.accounting.events import NANO, check_nano_epsilon
 from core.privacy.entropy import Generator
 from core.privacy.mechanisms.samplers import below, bernoulli_exp
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
 
 MAX_POWER = 12
 

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.errors import InvalidInput, MeterClosed, PrivacyViolation
+from core.graphs.graph import Cell
 from core.privacy import entropy
 from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.mechanisms import samplers
+from core.privacy.queries import Shape
 from core.privacy.rounding import place_slack, radius_of, require_covered
 
 if TYPE_CHECKING:
     import torch
 
-    from core.graphs.graph import Cell
-    from core.privacy.queries import Shape
 
 CHUNK_VALUES = 2**24
 """Gradient values held at once, about: 64 MiB of float32."""

@@ -9,17 +9,15 @@ So an edge is read by its later end, and between core nodes by its earlier end a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.errors import InvalidInput
+from core.graphs.graph import Cell
 from core.privacy import limits
 from core.privacy.accounting.events import NANO, check_nano_epsilon
+from core.privacy.mechanisms import label_kernels
 from core.privacy.mechanisms import noise as mechanisms
-
-if TYPE_CHECKING:
-    from core.graphs.graph import Cell
 
 MAX_ROUNDS = 100
 
@@ -109,8 +107,6 @@ def stream(
 
     O(m + n groups + rounds core groups^2) time, O(m + n groups) memory.
     """
-    from core.privacy.mechanisms import label_kernels
-
     first, second = split(nano_epsilon, rule)
     nodes = cell.source_count
     noise = np.concatenate(

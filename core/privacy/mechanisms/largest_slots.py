@@ -17,9 +17,10 @@ from core.errors import InvalidInput
 from core.kernels.decorator import kernel
 from core.privacy import entropy
 from core.privacy.accounting.events import NANO, check_nano_epsilon
+from core.privacy.accounting.flips import WORD, Flips, check_size
 from core.privacy.entropy import Generator
 from core.privacy.mechanisms import samplers
-from core.privacy.mechanisms.randomised_response import WORD, Flips, check_size, flip
+from core.privacy.mechanisms.randomised_response import flip
 from core.privacy.queries import Shape, slot_count
 
 RESOLUTION = 2**20

@@ -15,8 +15,8 @@ from core.errors import InvalidInput
 from core.kernels.decorator import kernel
 from core.privacy import entropy
 from core.privacy.accounting.events import NANO
+from core.privacy.accounting.flips import Flips
 from core.privacy.mechanisms import siphash
-from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape, slot_count
 
 _NAME_BYTES = 64  # a relation's name has 63 characters at most

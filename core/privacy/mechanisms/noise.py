@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+# Not opendp.prelude: with it comes scikit-learn, and every release would import it for two seconds.
+from opendp import domains, measurements, metrics, mod
+
 from core.errors import InvalidInput, NotAccepted
 from core.privacy import entropy, limits
 from core.privacy.accounting.accountant import Accountant
@@ -151,9 +154,6 @@ def _opendp_noise(kind: str, scale: float, values: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _measurement(kind: str, scale: float) -> Any:
-    # Not opendp.prelude: with it comes scikit-learn, and every release would import it for two seconds.
-    from opendp import domains, measurements, metrics, mod
-
     mod.enable_features("contrib")
     domain = domains.vector_domain(domains.atom_domain(T="i64"))
     if kind == "laplace":

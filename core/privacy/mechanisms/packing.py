@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from core.errors import InvalidInput
 from core.kernels.decorator import kernel
@@ -78,8 +79,7 @@ def _optimum(kinds: np.ndarray, copies: np.ndarray, rows: int, tau: int) -> floa
 
     ``kinds`` (c, 3): the rows of each variable plus 1, or 0.
     """
-    import scipy.sparse as sp
-    from scipy.optimize import linprog
+    from scipy.optimize import linprog  # a quarter of a second, for the releases that pack
 
     column, place = np.nonzero(kinds)
     ones = np.ones(len(column))

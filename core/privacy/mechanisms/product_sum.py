@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.columns.tables import Edges
 from core.privacy.queries import Question, Shape
-
-if TYPE_CHECKING:
-    from core.graphs.columns.tables import Edges
 
 LARGEST = 2**21
 """Noisy degrees are cut there at the latest, which keeps all sums exact."""

@@ -7,24 +7,21 @@ of its own, named after the node type: an edge lies in no such cell, and a row i
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from core.errors import InvalidInput
+from core.graphs.graph import NodeTable
 from core.graphs.schema import AttributeKind, NodeType, Protection
 from core.privacy import entropy, limits
 from core.privacy.accounting.events import GaussianEvent, positive_fraction
+from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.plan import rows_of
 from core.privacy.entropy import Generator
 from core.privacy.mechanisms import samplers
 from core.privacy.mechanisms.aggregation import on_grid, scale_of
 from core.privacy.reads.public_groups import public_groups
-
-if TYPE_CHECKING:
-    from core.graphs.graph import NodeTable
-    from core.privacy.accounting.meter import Meter
 
 NUMERIC = frozenset({AttributeKind.NUMBER, AttributeKind.VECTOR})
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from core.privacy import limits
+from core.privacy.mechanisms.triangle_kernels import triangles as counted
 
 Measure = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 """A question to the edges, ``source``, ``target`` and the number of nodes, with an int64 answer."""
@@ -28,8 +29,6 @@ def triangles(bound: int) -> tuple[int, Measure]:
     limits.check_sensitivity(sensitivity, "the number of triangles", field="bound")
 
     def measure(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray:
-        from core.privacy.mechanisms.triangle_kernels import triangles as counted
-
         return np.array([counted(source, target, nodes)], dtype=np.int64)
 
     return sensitivity, measure

@@ -35,25 +35,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.columns.tables import EdgeTable
+from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema
 from core.graphs.schema.value_bins import ValueBins, bins_of
 from core.graphs.views.joined import joined, relation_of
 from core.graphs.views.records import asked_for, counted, each_alone, numbered
 from core.privacy import limits, queries
 from core.privacy.accounting.events import NANO, Pure, check_nano_epsilon
+from core.privacy.accounting.meter import Meter
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms.value_kernels import by_group, by_pair
 from core.privacy.units import Unit, charged_together, edges_of_unit, records_of_unit
-
-if TYPE_CHECKING:
-    from core.graphs.graph import Graph
-    from core.privacy.accounting.meter import Meter
 
 MOST_SCORE = 1024
 SIDES = ("source", "target")

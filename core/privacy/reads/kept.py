@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.graphs.columns.tables import EdgeTable
+from core.graphs.graph import Graph
+from core.graphs.schema import Attribute
 from core.privacy import entropy
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import Meter
@@ -23,11 +25,6 @@ from core.privacy.mechanisms.projection import Items, Measure
 from core.privacy.mechanisms.siphash import KEY_BYTES
 from core.privacy.queries import Shape
 from core.privacy.reads.node_values import bins_of_nodes
-
-if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
-    from core.graphs.graph import Graph
-    from core.graphs.schema import Attribute
 
 MECHANISM = "discrete_laplace"
 

@@ -26,14 +26,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.graph import Graph
 from core.graphs.schema.node_bins import synthesised
+from core.graphs.schema.value_bins import ValueBins
 from core.privacy import entropy, limits, queries
 from core.privacy.accounting.events import NANO, Pure, check_nano_epsilon
+from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.plan import rows_of
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.reads.node_values import (
@@ -49,11 +52,6 @@ from core.privacy.reads.node_values import (
     least_noise,
 )
 from core.privacy.units import charged_together
-
-if TYPE_CHECKING:
-    from core.graphs.graph import Graph
-    from core.graphs.schema.value_bins import ValueBins
-    from core.privacy.accounting.meter import Meter
 
 MECHANISM = f"discrete_laplace/{TWO_SIDED_MIXING}"
 

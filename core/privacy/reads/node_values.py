@@ -55,11 +55,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.graph import Graph
 from core.graphs.schema import Attribute, GraphSchema
 from core.graphs.schema.node_bins import (
     most_counted,
@@ -69,20 +70,17 @@ from core.graphs.schema.node_bins import (
     synthesised,
     vectors,
 )
+from core.graphs.schema.value_bins import ValueBins
 from core.graphs.views.joined import joined, node_type_of, relation_of
 from core.privacy import entropy, limits, queries
 from core.privacy.accounting.events import NANO, GaussianEvent, Pure, check_nano_epsilon, positive_fraction
 from core.privacy.accounting.measurements import deviation
+from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.plan import WHOLE_GRAPH, rows_of
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import samplers
 from core.privacy.mechanisms.aggregation import scale_of
 from core.privacy.units import EDGE_WISE, Unit, charged_together, edges_of_unit
-
-if TYPE_CHECKING:
-    from core.graphs.graph import Graph
-    from core.graphs.schema.value_bins import ValueBins
-    from core.privacy.accounting.meter import Meter
 
 MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING = "mixing", "directed_mixing", "two_sided_mixing"
 MIXINGS = frozenset({MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING})

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.errors import NotAccepted
+from core.graphs.columns.tables import EdgeTable
 from core.graphs.schema.node_bins import node_bins, synthesised
-from core.graphs.schema.value_bins import bins_of
+from core.graphs.schema.value_bins import ValueBins, bins_of
 from core.graphs.views.records import asked_for
 from core.privacy.mechanisms import noise as mechanisms
-from core.privacy.mechanisms import projection
+from core.privacy.mechanisms import packing, projection
+from core.privacy.mechanisms.projection import Items
 from core.privacy.queries import check_labels
 from core.privacy.reads import bounded
 from core.privacy.reads.bounded_values import BoundedValues, binned
@@ -36,11 +37,6 @@ from core.privacy.reads.kept import (
 )
 from core.privacy.reads.node_values import grouped
 from core.privacy.reads.public_groups import public_groups
-
-if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
-    from core.graphs.schema.value_bins import ValueBins
-    from core.privacy.mechanisms.projection import Items
 
 
 class People(Persons):
@@ -173,8 +169,6 @@ class People(Persons):
         chooses; the answer is scaled up by it. Any number on a grid of 1 / share may come out.
         Sensitivity, unit, proof: :func:`core.privacy.mechanisms.packing.packed`.
         """
-        from core.privacy.mechanisms import packing
-
         self._require(directed=False, plain=True)
         sensitivity, share = packing.sensitivity(tau), packing.check_share(share)
         table = self._paid(nano_epsilon, "packed triangles", purpose)

@@ -27,28 +27,25 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.columns.tables import EdgeTable
+from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
 from core.graphs.schema.value_bins import bins_of
 from core.graphs.views.records import asked_for, each_alone, numbered
 from core.privacy import entropy, limits, queries
 from core.privacy.accounting.events import NANO, GaussianEvent, Pure, positive_fraction
 from core.privacy.accounting.measurements import deviation
+from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.plan import WHOLE_GRAPH
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import samplers
 from core.privacy.mechanisms.aggregation import scale_of
 from core.privacy.units import Unit
-
-if TYPE_CHECKING:
-    from core.graphs.graph import Graph
-    from core.privacy.accounting.meter import Meter
 
 ATTRIBUTE_GRAIN = 2**12
 """Attributes of things are whole multiples of one over this, ..."""

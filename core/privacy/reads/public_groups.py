@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from core.errors import NotAccepted
 from core.graphs.schema import AttributeKind, NodeType, Protection
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
     from core.graphs.graph import NodeTable
@@ -42,8 +43,6 @@ def public_groups(kind: NodeType, table: NodeTable, name: str, most: int) -> np.
     Those of fewest nodes share the last number where there are more than ``most``. A node without a value is
     in a group of those without. NotAccepted for any other attribute, and where the graph has no such column.
     """
-    import numpy as np
-
     column = table.attributes.get(group_attribute(kind, name) or name)
     if column is None:
         raise NotAccepted(f"the graph has no column {name!r}", field="groups")
@@ -59,7 +58,6 @@ def public_groups(kind: NodeType, table: NodeTable, name: str, most: int) -> np.
 
 def _distinct(column: np.ndarray | pa.Array) -> tuple[list[Any], np.ndarray]:
     """Return the values that a column has, those that are missing among them, and the place of each row's."""
-    import numpy as np
     import pyarrow.compute as pc
 
     if isinstance(column, np.ndarray):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from core.errors import NotAccepted
+from core.graphs.graph import Cell
 from core.privacy import queries
 from core.privacy.accounting.events import Event, Pure
+from core.privacy.mechanisms import ladder
 from core.privacy.mechanisms import noise as mechanisms
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from core.graphs.graph import Cell
+from core.privacy.mechanisms.clustering import clustering_ladder, damping_of
+from core.privacy.mechanisms.product_sum import degree_product_sum, unit_of
+from core.privacy.mechanisms.triangle_kernels import triangles_and_common
 
 
 class UndirectedReads(ABC):
@@ -38,9 +39,6 @@ class UndirectedReads(ABC):
         Sensitivity, proof: :func:`core.privacy.mechanisms.ladder.ladder`. Unit: one undirected edge of the
         cell, which is all that any unit has in it. Undirected relations inside one node type only.
         """
-        from core.privacy.mechanisms.ladder import ladder
-        from core.privacy.mechanisms.triangle_kernels import triangles_and_common
-
         if not self.shape.undirected:
             raise NotAccepted(
                 "triangles are counted in undirected relations inside one node type", field="edge_type"
@@ -49,7 +47,7 @@ class UndirectedReads(ABC):
         self._charge(Pure(nano_epsilon, "ladder/triangles"), purpose)
         cell = self._read()
         self._triangles, most_common = triangles_and_common(cell.source, cell.target, nodes)
-        return ladder(int(self._triangles.sum()) // 3, most_common, nodes, nano_epsilon)
+        return ladder.ladder(int(self._triangles.sum()) // 3, most_common, nodes, nano_epsilon)
 
     def clustering_sum(self, *, damping: int, nano_epsilon: int, purpose: str) -> float:
         """The sum over nodes of triangles over C(max(degree, damping), 2), by the ladder mechanism; any
@@ -59,8 +57,6 @@ class UndirectedReads(ABC):
         edge of the cell, which is all that any unit has in it. Undirected relations inside one node type
         only.
         """
-        from core.privacy.mechanisms.clustering import clustering_ladder, damping_of
-
         if not self.shape.undirected:
             raise NotAccepted(
                 "clustering is summed in undirected relations inside one node type", field="edge_type"
@@ -82,8 +78,6 @@ class UndirectedReads(ABC):
         undirected edge of the cell, which is all that any unit has in it. Undirected relations inside one
         node type only.
         """
-        from core.privacy.mechanisms.product_sum import degree_product_sum, unit_of
-
         question = degree_product_sum(self.shape, noisy_degrees=noisy_degrees)
         self._charge(Pure(nano_epsilon, "discrete_laplace/degree_product_sum"), purpose)
         sensitivity = question.l1_sensitivity * self.multiplicity

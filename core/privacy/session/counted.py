@@ -10,25 +10,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.columns.tables import Edges
+from core.graphs.graph import NodeTable
 from core.graphs.schema import GraphSchema
+from core.graphs.stored.parted import PartedGraph
 from core.privacy import queries
 from core.privacy.accounting.events import NANO, Event, GaussianEvent, Pure, positive_fraction
 from core.privacy.accounting.measurements import Part
 from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.persons import TIMES, require_persons
 from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.reads.attributes import PrivateAttributes
 from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
-
-if TYPE_CHECKING:
-    from core.graphs.columns.tables import Edges
-    from core.graphs.graph import NodeTable
-    from core.graphs.stored.parted import PartedGraph
-    from core.privacy.reads.attributes import PrivateAttributes
 
 
 class Universe(Protocol):
@@ -62,8 +60,6 @@ class CountedSession(ABC):
 
     def attributes(self, node_type: str) -> PrivateAttributes:
         """Open the columns of a node type: the public ones free, rows of the protected ones for a price."""
-        from core.privacy.reads.attributes import PrivateAttributes
-
         kind = self.schema.node_type(node_type)
         return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
 

@@ -17,7 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.errors import InvalidInput, MeterClosed, NotAccepted, UnmeteredFit
+from core.graphs.graph import Cell, Graph
+from core.graphs.views.joined import EVERY
+from core.graphs.views.sensitive import SensitiveLinks
 from core.privacy import queries
+from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.accounting.events import (
     LAZY_RESPONSE,
     Event,
@@ -27,28 +31,32 @@ from core.privacy.accounting.events import (
     check_nano_epsilon,
     positive_fraction,
 )
+from core.privacy.accounting.flips import Flips, check_size
 from core.privacy.accounting.measurements import Part
 from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.plan import WHOLE_GRAPH, CellKey
+from core.privacy.mechanisms import (
+    aggregation,
+    communities,
+    label_stream,
+    largest_slots,
+    lazy_response,
+    randomised_response,
+)
+from core.privacy.mechanisms.gradients import DpSgdSession
+from core.privacy.mechanisms.label_stream import LabelRule, LabelStream
+from core.privacy.mechanisms.lazy_response import LazyResponse
+from core.privacy.reads.edge_values import EdgeValueReads
+from core.privacy.reads.mixing_between import MixingBetween
+from core.privacy.reads.node_values import NodeValueReads
+from core.privacy.reads.people import People
+from core.privacy.reads.people_things import PeopleAndThings
 from core.privacy.reads.undirected import UndirectedReads
 from core.privacy.session.counted import CountedCell, CountedSession
 from core.privacy.units import Unit, edges_of_unit
 
 if TYPE_CHECKING:
     import torch
-
-    from core.graphs.graph import Cell, Graph
-    from core.graphs.views.sensitive import SensitiveLinks
-    from core.privacy.accounting.dp_sgd import DpSgd
-    from core.privacy.mechanisms.gradients import DpSgdSession
-    from core.privacy.mechanisms.label_stream import LabelRule, LabelStream
-    from core.privacy.mechanisms.lazy_response import LazyResponse
-    from core.privacy.mechanisms.randomised_response import Flips
-    from core.privacy.reads.edge_values import EdgeValueReads
-    from core.privacy.reads.mixing_between import MixingBetween
-    from core.privacy.reads.node_values import NodeValueReads
-    from core.privacy.reads.people import People
-    from core.privacy.reads.people_things import PeopleAndThings
 
 
 class PrivateGraph(CountedSession):
@@ -65,17 +73,12 @@ class PrivateGraph(CountedSession):
     def node_values(self, node_type: str) -> NodeValueReads:
         """Open the reads of a node type's protected attributes. Each is charged; under unit node there are
         tables of persons alone."""
-        from core.privacy.reads.node_values import NodeValueReads
-
         return NodeValueReads(self._graph, self._meter, node_type)
 
     def node_values_together(self, edge_types: Sequence[str]) -> NodeValueReads:
         """Open the reads of what the nodes of some graphs of a collection carry, all of them as one graph.
         Free, as :meth:`node_values`.
         """
-        from core.graphs.views.joined import EVERY
-        from core.privacy.reads.node_values import NodeValueReads
-
         self._require_graphs(edge_types)
         return NodeValueReads(self._graph, self._meter, EVERY, edge_types)
 
@@ -83,16 +86,12 @@ class PrivateGraph(CountedSession):
         """Open the read of a relation between two node types by what both ends carry. Free, as
         :meth:`node_values`.
         """
-        from core.privacy.reads.mixing_between import MixingBetween
-
         return MixingBetween(self._graph, self._meter, edge_type)
 
     def edge_values(self, edge_type: str, attribute: str) -> EdgeValueReads:
         """Open the reads of what a relation's edges carry. Free: what is declared is public. Not under unit
         node.
         """
-        from core.privacy.reads.edge_values import EdgeValueReads
-
         self._require_edges()
         return EdgeValueReads(self._graph, self._meter, edge_type, attribute)
 
@@ -100,8 +99,6 @@ class PrivateGraph(CountedSession):
         """Open the reads of how many records an edge of a relation has that keeps each. Free, as
         :meth:`edge_values`.
         """
-        from core.privacy.reads.edge_values import EdgeValueReads
-
         self._require_edges()
         return EdgeValueReads(self._graph, self._meter, edge_type, None)
 
@@ -109,9 +106,6 @@ class PrivateGraph(CountedSession):
         """Open the reads of what the edges of some graphs of a collection carry, all of them as one graph;
         of how many records an edge has where ``attribute`` is None. Free, as :meth:`edge_values`.
         """
-        from core.graphs.views.joined import EVERY
-        from core.privacy.reads.edge_values import EdgeValueReads
-
         self._require_edges()
         self._require_graphs(edge_types)
         return EdgeValueReads(self._graph, self._meter, EVERY, attribute, edge_types)
@@ -131,8 +125,6 @@ class PrivateGraph(CountedSession):
 
         Free: which relations exist is public. What may be asked, and why: :mod:`core.privacy.reads.people`.
         """
-        from core.privacy.reads.people import People
-
         if self.unit is not Unit.NODE:
             raise NotAccepted("the reads of people hide all edges of one node: unit node", field="unit")
         return People(self._graph, self._meter, edge_type)
@@ -154,8 +146,6 @@ class PrivateGraph(CountedSession):
         Sensitivity, proof: :class:`core.privacy.mechanisms.gradients.DpSgdSession`. Unit: EDGE and EVENT
         only, where one unit is one edge of one cell; the others are refused.
         """
-        from core.privacy.mechanisms.gradients import DpSgdSession
-
         self._require_edges()
         if self.unit not in (Unit.EDGE, Unit.EVENT):
             raise NotAccepted("DP-SGD over edges protects single edges: unit edge or event", field="unit")
@@ -186,8 +176,6 @@ class PrivateGraph(CountedSession):
         :func:`core.privacy.mechanisms.aggregation.noisy_sums`. Unit: of several cells EDGE and EVENT only,
         where a unit is one edge of one of them; of one cell any.
         """
-        from core.privacy.mechanisms.aggregation import asked, noisy_sums
-
         self._require_edges()
         keys = [(edge_type, step) for edge_type, step in cells]
         if not keys or len(set(keys)) != len(keys) or len({edge_type for edge_type, _ in keys}) != 1:
@@ -196,16 +184,14 @@ class PrivateGraph(CountedSession):
             raise NotAccepted("a unit may have edges in several of the cells", field="unit")
         shape = [self._shape(*key) for key in keys][-1]  # every one of them is looked up
         multiplicity = edges_of_unit(self.unit, shape.edge_type)
-        question = asked(shape, features, side, noise_multiplier, multiplicity)
+        question = aggregation.asked(shape, features, side, noise_multiplier, multiplicity)
         event = GaussianEvent(positive_fraction(noise_multiplier, "noise_multiplier"))
         for edge_type, step in keys:
             self._meter.charge(edge_type, step, event, purpose)
-        return noisy_sums([self._graph.cell(*key) for key in keys], question)
+        return aggregation.noisy_sums([self._graph.cell(*key) for key in keys], question)
 
     def people_and_things(self) -> PeopleAndThings:
         """Open the reads of persons and things: unit node alone. Free: every read is charged by itself."""
-        from core.privacy.reads.people_things import PeopleAndThings
-
         return PeopleAndThings(self._graph, self._meter)
 
     def unprotected(self, reason: str) -> Graph:
@@ -256,8 +242,6 @@ class PrivateCell(CountedCell, UndirectedReads):
         cell (times the slots that a unit may have in it, each of which then pays its share). Not offered
         inside a parallel group, where most of the cell's slots belong to the other branch.
         """
-        from core.privacy.mechanisms.randomised_response import Flips, check_size, flip
-
         if self._branch is not None:
             raise NotAccepted("randomised response runs on a whole cell", field="edge_type")
         check_nano_epsilon(nano_epsilon)
@@ -268,7 +252,7 @@ class PrivateCell(CountedCell, UndirectedReads):
         check_size(self.shape, chosen)
         self._charge(Pure(cost, "randomised_response"), purpose)
         cell = self._read()
-        return flip(cell.source, cell.target, self.shape, chosen)
+        return randomised_response.flip(cell.source, cell.target, self.shape, chosen)
 
     def lazy_response(self, *, nano_epsilon: int, purpose: str, room: int) -> LazyResponse:
         """Prepare symmetric randomised response on every slot, worked out when a slot is asked for.
@@ -281,15 +265,12 @@ class PrivateCell(CountedCell, UndirectedReads):
         slots that a unit may have in it, each of which then pays its share). Not offered inside a parallel
         group.
         """
-        from core.privacy.mechanisms.lazy_response import respond
-        from core.privacy.mechanisms.randomised_response import Flips
-
         if self._branch is not None:
             raise NotAccepted("randomised response runs on a whole cell", field="edge_type")
         flips = Flips.symmetric(check_nano_epsilon(check_nano_epsilon(nano_epsilon) // self.multiplicity))
         self._charge(Pure(flips.nano_epsilon * self.multiplicity, LAZY_RESPONSE), purpose)
         cell = self._read()
-        return respond(cell.source, cell.target, self.shape, self.step, flips, room)
+        return lazy_response.respond(cell.source, cell.target, self.shape, self.step, flips, room)
 
     def largest_slots(self, *, keep: int, nano_epsilon: int, purpose: str) -> tuple[np.ndarray, np.ndarray]:
         """Return (source, target) int64 of the ``keep`` slots of largest noisy value; sorted, canonical.
@@ -300,15 +281,13 @@ class PrivateCell(CountedCell, UndirectedReads):
         (times the slots that a unit may have in it, each of which then pays its share). Not offered inside a
         parallel group, where most of the cell's slots belong to the other branch.
         """
-        from core.privacy.mechanisms.largest_slots import check_keep, largest
-
         if self._branch is not None:
             raise NotAccepted("the largest slots are those of a whole cell", field="edge_type")
         each = check_nano_epsilon(nano_epsilon) // self.multiplicity
-        check_keep(self.shape, keep, each)
+        largest_slots.check_keep(self.shape, keep, each)
         self._charge(Pure(nano_epsilon, "discrete_laplace/largest_slots"), purpose)
         cell = self._read()
-        return largest(cell.source, cell.target, self.shape, keep, each)
+        return largest_slots.largest(cell.source, cell.target, self.shape, keep, each)
 
     def exponential_labels(
         self, *, nano_epsilon: int, labels: np.ndarray, order: np.ndarray, purpose: str
@@ -319,16 +298,14 @@ class PrivateCell(CountedCell, UndirectedReads):
         edge of the cell. Undirected relations inside one node type only. ``labels`` and ``order`` are public
         or already paid for.
         """
-        from core.privacy.mechanisms.communities import check_order, exponential_pass
-
         if not self.shape.undirected:
             raise NotAccepted(
                 "communities are adjusted on undirected relations inside one node type", field="edge_type"
             )
         checked, _ = queries.check_labels(labels, self.shape.source_count, None, "labels")
-        visits = check_order(order, self.shape.source_count)
+        visits = communities.check_order(order, self.shape.source_count)
         self._charge(Pure(nano_epsilon, "exponential/labels"), purpose)
-        return exponential_pass(self._read().adjacency, checked, visits, nano_epsilon)
+        return communities.exponential_pass(self._read().adjacency, checked, visits, nano_epsilon)
 
     def label_stream(
         self, *, nano_epsilon: int, order: np.ndarray, weights: np.ndarray, rule: LabelRule, purpose: str
@@ -341,18 +318,15 @@ class PrivateCell(CountedCell, UndirectedReads):
         the cell, which is all that any unit has in it: EDGE, EVENT, W_EVENT and PAIR alike. Undirected
         relations inside one node type only.
         """
-        from core.privacy.mechanisms.communities import check_order
-        from core.privacy.mechanisms.label_stream import check_rule, check_weights, stream
-
         if not self.shape.undirected:
             raise NotAccepted(
                 "labels are streamed over undirected relations inside one node type", field="edge_type"
             )
-        visits = check_order(order, self.shape.source_count)
-        check_rule(rule, self.shape.source_count, nano_epsilon)
-        checked = check_weights(weights, self.shape.source_count)
+        visits = communities.check_order(order, self.shape.source_count)
+        label_stream.check_rule(rule, self.shape.source_count, nano_epsilon)
+        checked = label_stream.check_weights(weights, self.shape.source_count)
         self._charge(Pure(nano_epsilon, "discrete_laplace/label_stream"), purpose)
-        return stream(self._read(), visits, checked, rule, nano_epsilon)
+        return label_stream.stream(self._read(), visits, checked, rule, nano_epsilon)
 
     @contextmanager
     def parallel(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from core.graphs.schema import EdgeType
+from core.privacy.accounting.flips import Flips
 from core.privacy.entropy import public_generator
-from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape
 from papers.dpggan import draw as drawing
 from papers.dpggan.draw import by_score, draw, largest

@@ -86,7 +86,7 @@ def true_shares(
     and keeps 1 - exp(-eps_minus).
     """
     from core.methods._shared.flips.true_edges import kept_shares
-    from core.privacy.mechanisms.randomised_response import Flips
+    from core.privacy.accounting.flips import Flips
 
     def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
         return Flips.balanced(divide(nano, params.count_share)[1] // multiplicity, edges, slots)

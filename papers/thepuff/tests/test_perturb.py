@@ -10,11 +10,11 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import edgerand
 from core.methods.base import PublicFacts, no_claim, no_progress
+from core.privacy.accounting.flips import WORD
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
-from core.privacy.mechanisms.randomised_response import WORD
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers.thepuff import paper

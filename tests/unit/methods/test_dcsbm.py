@@ -83,7 +83,7 @@ def test_presets_fill_what_is_not_set():
 def test_a_stored_job_of_a_preset_that_is_gone_is_refused_by_name(preset):
     with pytest.raises(ValueError, match=r"Retired parameter spread: the method goes by 0\.03"):
         DCSBMParams.model_validate({"preset": preset, "spread": 0.02, "proposals": 15.0})
-    with pytest.raises(ValueError, match="Input should be 'default' or 'small'"):
+    with pytest.raises(ValueError, match="Input should be 'default', 'small', 'who' or 'plane'"):
         DCSBMParams.model_validate({"preset": preset})
 
 

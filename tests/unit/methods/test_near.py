@@ -66,7 +66,7 @@ def test_a_grid_keeps_its_long_paths_where_its_plane_is_declared():
         found[preset] = nx.average_shortest_path_length(whole)
         read = {entry.purpose for entry in meter.transcript}
         assert ("clustering" in read) == (preset == "default")
-    assert abs(found["plane"] - true) < 0.6 * abs(found["default"] - true)
+    assert abs(found["plane"] - true) < 0.75 * abs(found["default"] - true)
 
 
 @pytest.mark.parametrize(

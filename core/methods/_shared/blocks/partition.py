@@ -7,16 +7,13 @@ of noisy degrees, as ``dcsbm`` makes them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from core.graphs.views.networkit import networkit
 from core.methods._shared.blocks.estimates import norm_sub
 from core.privacy.entropy import Generator as Rng
-
-if TYPE_CHECKING:
-    from core.privacy.session.private_graph import PrivateCell
+from core.privacy.mechanisms.label_stream import LabelRule
+from core.privacy.session.private_graph import PrivateCell
 
 SMALLEST_WEIGHT = 0.5  # what a node counts for whose noisy degree is lower
 CORE = 0.2  # the share of nodes, those of largest noisy degree, whose edges among them are read twice
@@ -139,8 +136,6 @@ def streamed_partition(
 
     Cost: one ``degrees``, by whose order one ``label_stream`` visits the nodes, in sequence. O(m + n k).
     """
-    from core.privacy.mechanisms.label_stream import LabelRule
-
     noisy = cell.laplace(
         "degrees", nano_epsilon=initial_nano_epsilon, purpose="partition: order of the nodes"
     )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -30,14 +30,12 @@ from core.methods._shared.node_values.share import divided
 from core.methods._shared.node_values.stage import LabelledModel
 from core.methods._shared.node_values.vectors import paid_vectors
 from core.methods._shared.values.stage import ValuedModel
+from core.methods.base import FittedModel, Progress
 from core.privacy.accounting.events import pure_nano_epsilon
+from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import noise_generator
-
-if TYPE_CHECKING:
-    from core.methods.base import FittedModel, Progress
-    from core.privacy.accounting.plan import PrivacyPlan
-    from core.privacy.reads.people import People
-    from core.privacy.session.private_graph import PrivateGraph
+from core.privacy.reads.people import People
+from core.privacy.session.private_graph import PrivateGraph
 
 TABLES, TABLES_OF_SEVERAL = 0.15, 0.3
 """Of the share, for persons by value, of one attribute and of several; where no relation is read by values

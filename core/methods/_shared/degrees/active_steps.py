@@ -14,6 +14,8 @@ import math
 import numpy as np
 from scipy.special import expit, logit
 
+from core.methods._shared.degrees.deconvolution import filtered
+from core.methods._shared.degrees.step_numbers import memberships
 from core.privacy.entropy import Generator as Rng
 
 ROUNDS = 25
@@ -31,8 +33,6 @@ def over_steps(
     ``degrees``: what was fitted to them. Among a step's active nodes the larger noisy degree has the larger
     degree, ties at random. O(rounds * nodes * steps^2).
     """
-    from core.methods._shared.degrees.step_numbers import memberships
-
     nodes, steps = len(noisy[0]), len(noisy)
     active = np.array([np.count_nonzero(each) for each in degrees])
     if steps < 2 or not active.any() or nodes * steps**2 > MOST_WORK:
@@ -67,8 +67,6 @@ def _log_odds(noisy: list[np.ndarray], degrees: list[np.ndarray], scale: float) 
 
     The active ones' degrees have the law that was fitted, of all steps together.
     """
-    from core.methods._shared.degrees.deconvolution import filtered
-
     fitted = np.concatenate(degrees)
     top = int(fitted.max())
     law = np.bincount(fitted).astype(np.float64)

@@ -5,16 +5,12 @@ All but :func:`noisy_count` is post-processing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import slot_count
-
-if TYPE_CHECKING:
-    from core.privacy.session.counted import CountedCell
+from core.privacy.session.counted import CountedCell
 
 BISECTIONS = 64  # past the last bit of any shift
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc
 
+from core.methods._shared.degrees.posterior import means
 from core.privacy.entropy import Generator as Rng
 from core.privacy.mechanisms.threads import cut, each
 
@@ -191,8 +192,6 @@ def posterior_means(
 
     O(n * grid) with evidence, O(distinct noisy degrees * grid) without; memory O(n).
     """
-    from core.methods._shared.degrees.posterior import means
-
     prior = np.log(np.maximum(law.mass, FLOOR))
     grid = law.grid.astype(np.float64)
     if evidence is None:

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from core.methods._shared.degrees.counts import integers
+from core.methods._shared.degrees.deconvolution import deconvolved, posterior_means
 from core.methods._shared.degrees.fitted import scaled_to
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
@@ -66,8 +67,6 @@ def _law(
     start: np.ndarray | None,
 ) -> np.ndarray:
     """The mass of degrees 0..``top`` that explains ``values``, all of which lie in lowest..highest."""
-    from core.methods._shared.degrees.deconvolution import deconvolved
-
     zero = max(-lowest, 0)
     counts = np.bincount(values + zero, minlength=zero + max(highest, top) + 1).astype(np.float64)
     if start is None:
@@ -88,8 +87,6 @@ def _ranked(
     rng: Rng,
 ) -> np.ndarray:
     """The degrees of one step."""
-    from core.methods._shared.degrees.deconvolution import posterior_means
-
     law = _law(cut, lowest, highest, top, scale, OWN_ROUNDS, smooth, pooled)
     zero, nodes = max(-lowest, 0), len(noisy)
     means = posterior_means(zero + max(highest, top) + 1, zero, law, math.exp(-1 / scale))[cut + zero]

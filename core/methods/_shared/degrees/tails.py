@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,9 +28,7 @@ from core.methods._shared.degrees.fitted import (
 )
 from core.methods._shared.degrees.smooth import newton_mode, smooth_prior, softmax
 from core.privacy.accounting.events import NANO
-
-if TYPE_CHECKING:
-    from core.privacy.session.counted import CountedCell
+from core.privacy.session.counted import CountedCell
 
 LOOSE = (
     3.0  # standard deviation of the log density around the reference: what no number speaks of stays there

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.methods._shared.degrees import counts
 from core.methods._shared.frame.plan import divide
-from core.privacy.mechanisms.randomised_response import MOST_ABOUT, Flips
+from core.privacy.accounting.flips import MOST_ABOUT, Flips
 from core.privacy.queries import slot_count
-
-if TYPE_CHECKING:
-    from core.privacy.session.private_graph import PrivateCell
+from core.privacy.session.private_graph import PrivateCell
 
 
 @dataclass(frozen=True)

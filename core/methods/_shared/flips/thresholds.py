@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from decimal import Decimal, localcontext
 
-if TYPE_CHECKING:
-    from core.privacy.mechanisms.randomised_response import Flips
+from core.privacy.accounting.events import NANO
+from core.privacy.accounting.flips import WORD, Flips
 
 
 def threshold_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
@@ -14,8 +14,6 @@ def threshold_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
     ``edges`` is public or paid for, and held within 1..slots - 1. Costs at most ``nano_epsilon``: the true
     ratios are at most e^epsilon1, and rounding up makes both smaller.
     """
-    from core.privacy.mechanisms.randomised_response import Flips
-
     edges = min(max(edges, 1), max(slots - 1, 1))
     if 2 * edges > slots:
         # The noise is symmetric: filtering the complement at its own threshold swaps the two errors.
@@ -26,11 +24,6 @@ def threshold_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
 
 def _sparse_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
     """Do so for at most half of the slots taken: the threshold is at least 1/2."""
-    from decimal import Decimal, localcontext
-
-    from core.privacy.accounting.events import NANO
-    from core.privacy.mechanisms.randomised_response import WORD, Flips
-
     with localcontext(prec=60):
         epsilon, ratio = Decimal(nano_epsilon) / NANO, Decimal(max(slots - edges, edges)) / edges
         if epsilon <= ratio.ln():

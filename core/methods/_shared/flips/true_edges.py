@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from core.graphs.schema import GraphSchema
 from core.methods._shared.flips.worth import guessed_edges
-from core.privacy.accounting.events import NANO
+from core.privacy.accounting.events import NANO, pure_nano_epsilon
+from core.privacy.accounting.flips import WORD, Flips
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.queries import Shape, slot_count
-
-if TYPE_CHECKING:
-    from core.privacy.mechanisms.randomised_response import Flips
+from core.privacy.units import edges_of_unit
 
 UNEQUAL = 5.0
 """Standard deviation of the slots' log odds in a graph of very unequal degrees. Four relations of public
@@ -101,8 +100,6 @@ def _rung(weight: float, log_time: float) -> float:
 
 def chances(flips: Flips) -> tuple[float, float]:
     """Return the probabilities of an absent edge to appear, and of a present one to go."""
-    from core.privacy.mechanisms.randomised_response import WORD
-
     return flips.add / WORD, flips.drop / WORD
 
 
@@ -118,9 +115,6 @@ def kept_shares(
     which a unit may move ``multiplicity`` slots. ``nodes``: the sizes of the universes. The number of edges
     is the declared bound or a guess.
     """
-    from core.privacy.accounting.events import pure_nano_epsilon
-    from core.privacy.units import edges_of_unit
-
     found = {}
     for allotment in plan.allotments:
         nano = pure_nano_epsilon(allotment.event)

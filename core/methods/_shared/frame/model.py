@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,15 +20,13 @@ import pyarrow.parquet as pq
 
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
+from core.methods._shared.frame.columns import Columns, Draw
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods.base import FittedModel, Parameters, Progress
 from core.privacy import entropy
 from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns, Draw
 
 Cell = TypeVar("Cell")
 

@@ -13,7 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from core.graphs.schema import GraphSchema
+from core.methods._shared.frame.columns import Columns, Draw
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import cell_plan
 from core.methods._shared.frame.stages import Stage, staged
@@ -29,17 +32,15 @@ from core.methods.base import (
     require_accepted,
 )
 from core.methods.room import require_groups
+from core.privacy import entropy
 from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.accounting.plan import CellKey, GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.entropy import Generator as Rng
 from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from core.methods._shared.frame.columns import Columns, Draw
     from core.methods._shared.frame.model import CellsModel
     from core.methods._shared.frame.resized import Law
-    from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import CountedSession
     from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
@@ -210,9 +211,8 @@ class PerCell:
     ) -> CellsModel:
         """Pay for every cell of the plan, and make the model of what that told."""
         from core.methods._shared.frame.model import CellsModel
-        from core.privacy.entropy import noise_generator
 
-        rng = noise_generator()
+        rng = entropy.noise_generator()
         cells: dict[tuple[str, int | None], Columns] = {}
         for done, allotment in enumerate(plan.allotments):
             progress("fit", done, len(plan.allotments))

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.graphs.schema import GraphSchema
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import CellsModel
 from core.privacy.entropy import Generator as Rng
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 Law = Callable[["Columns", np.ndarray], "Columns"]
 """The columns of a cell whose source nodes repeat those of ``origins`` (n,), indices into the present."""

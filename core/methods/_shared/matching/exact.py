@@ -11,6 +11,8 @@ import numpy as np
 
 from core.graphs.columns.key_sort import sorted_keys
 from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.matching import ends
+from core.methods._shared.matching.swapping import first_of_each, joined, worked_in
 from core.privacy.entropy import Generator as Rng
 
 TRIES = 400  # chances of one pair of ends that fits nowhere to change ends with a placed edge, each time
@@ -41,9 +43,6 @@ def matched(
         return np.setdiff1d(
             low * nodes + high, matched(absent, np.zeros_like(labels), one_block(int(absent.sum())), rng)
         )
-    from core.methods._shared.matching import ends
-    from core.methods._shared.matching.swapping import first_of_each, worked_in
-
     sides = blocks.row.astype(np.int64), blocks.column.astype(np.int64)
     labels, edges = np.asarray(labels, dtype=np.int64), np.maximum(blocks.edges, 0).astype(np.int64)
     left, right, held = ends.ends_of(degrees, labels, *sides, edges, rng)
@@ -66,9 +65,6 @@ def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
     For ends that no block had room for: they are paired at random, and change ends with any edge of ``keys``
     where the pair is taken. ``keys``: sorted, of a simple graph; ``degrees``: integers (n,). O(m).
     """
-    from core.methods._shared.matching import ends
-    from core.methods._shared.matching.swapping import joined
-
     nodes = len(degrees)
     open_ends = np.maximum(np.asarray(degrees, dtype=np.int64) - ends.degrees_in(keys, nodes), 0)
     half = int(open_ends.sum()) // 2

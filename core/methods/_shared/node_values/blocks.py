@@ -6,14 +6,11 @@ Post-processing: paid or public labels, paid blocks, and paid shares of mixing.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.methods._shared.blocks.partition import upper_triangle
-
-if TYPE_CHECKING:
-    from core.methods._shared.node_values.ends import Ends
+from core.methods._shared.node_values.ends import Ends
 
 MOST_LABELS = 1024
 """Communities times groups: of many communities fewer groups are told apart."""

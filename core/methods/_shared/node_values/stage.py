@@ -14,21 +14,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from core.graphs.schema import GraphSchema
 from core.graphs.schema.node_bins import node_bins, synthesised, vectors
+from core.graphs.views.joined import EVERY, node_type_of
+from core.methods._shared.frame.plan import divide
 from core.methods._shared.frame.stages import Share, Stage
 from core.methods._shared.node_values import share as value_share
+from core.methods._shared.node_values.share import Granted
 from core.methods.base import FittedModel, Method, Mixing, Progress
-from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
+from core.privacy import entropy
+from core.privacy.accounting.plan import PlannedRead, PrivacyPlan, rows_of
+from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from core.graphs.graph import Graph
     from core.methods._shared.frame.model import StoredCells
     from core.methods._shared.node_values.ends import Ends
-    from core.methods._shared.node_values.share import Granted
-    from core.privacy.entropy import Generator as Rng
     from core.privacy.session.private_graph import PrivateGraph
 
 
@@ -148,10 +151,7 @@ def _column(attribute: Any, bins: Any, rng: Rng) -> Any:
 
 def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
     """List what a row of each node type pays for the tables of its attributes, at least."""
-    from core.graphs.views.joined import EVERY, node_type_of
-    from core.methods._shared.frame.plan import divide
     from core.methods._shared.node_values.fit import TABLES, TABLES_OF_SEVERAL
-    from core.privacy.accounting.plan import PlannedRead, rows_of
 
     granted, _ = value_share.granted(plan, schema)
     reads: list[PlannedRead] = []
@@ -177,15 +177,12 @@ def _labelled(
     params: Any,
     progress: Progress,
 ) -> LabelledModel:
-    import numpy as np
-
     from core.methods._shared.frame.model import StoredCells, same_columns
     from core.methods._shared.node_values.fit import Meeting, Rows, labelled
     from core.methods._shared.node_values.vectors import paid_vectors
-    from core.privacy.entropy import noise_generator
 
     rows, edges = value_share.granted(plan, graph.schema)
-    rng, known = noise_generator(), mixing.ends(model)
+    rng, known = entropy.noise_generator(), mixing.ends(model)
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     values: dict[tuple[str, int | None], Any] = {}
     if graph.schema.collection is not None:
@@ -240,9 +237,6 @@ def _of_graphs(
 
     What pairs of groups gain over chance is the same in all graphs; how many ends a group has is each one's.
     """
-    import numpy as np
-
-    from core.graphs.views.joined import EVERY, node_type_of
     from core.methods._shared.node_values.blocks import shares_of_part
     from core.methods._shared.node_values.ends import Ends
     from core.methods._shared.node_values.fit import Meeting, Rows, labelled
@@ -284,8 +278,6 @@ def _of_graphs(
 
 def degrees_of(schema: GraphSchema, ends: Mapping[str, Ends], kind: str, count: int) -> np.ndarray:
     """Add up the paid degrees of a type's nodes over all relations at whose ends they are; float64 (n,)."""
-    import numpy as np
-
     found = np.zeros(count)
     for name, own in ends.items():
         relation = schema.edge_type(name)

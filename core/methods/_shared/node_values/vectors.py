@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +18,9 @@ from core.graphs.schema import Attribute
 from core.graphs.schema.node_bins import most_counted, node_bins
 from core.methods._shared.degrees.counts import to_total
 from core.methods._shared.node_values.fit import dealt
+from core.methods._shared.node_values.share import Noise
+from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.node_values import Counted, NodeValueReads, bin_of_zero
-
-if TYPE_CHECKING:
-    from core.methods._shared.node_values.share import Noise
-    from core.privacy.entropy import Generator as Rng
 
 MOST_CELLS = 2**22
 """Cells that are read of a vector; where groups would make more, all nodes are one."""

@@ -10,15 +10,13 @@ groups meet as was read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.node_values.blocks import square
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.methods._shared.node_values.ends import Ends
+from core.methods._shared.node_values.ends import Ends
 
 ROUNDS = 50
 LARGEST = 12.0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.relations import static
 from core.methods._shared.relations.affinity import score
 from core.methods._shared.relations.budget import proposals_for
@@ -14,9 +13,6 @@ from core.methods._shared.relations.stubs import completed, joined, matched
 from core.methods._shared.slots import markov_chain
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 
 class Relation:

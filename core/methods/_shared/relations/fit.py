@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from core.methods._shared.degrees.counts import summed_variance
 from core.methods._shared.degrees.fitted import fitted_degrees
 from core.methods._shared.degrees.sides import fitted_sides, summing_to
 from core.methods._shared.degrees.tails import Ends, counted_tails, law_with_tails, tails_tell, thresholds
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.relations import static
 from core.methods._shared.relations.budget import Shares, is_static, shares, static_shares
 from core.methods._shared.relations.params import AnchoredParams
@@ -20,10 +20,7 @@ from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 from core.privacy.mechanisms.lazy_response import room_for
 from core.privacy.queries import slot_count
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.privacy.session.private_graph import PrivateCell
+from core.privacy.session.private_graph import PrivateCell
 
 
 def fit_relation(

@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.methods._shared.degrees.counts import integers, to_total
+from core.methods._shared.relations import column_sets as kernels
 from core.methods._shared.relations.budget import StaticShares, proposals_for
+from core.methods._shared.relations.column_sets import expected
 from core.methods._shared.relations.small import rows_are_sources, sides
 from core.methods._shared.slots import evidence
 from core.methods._shared.slots.markov_chain import rewired
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
+from core.privacy.session.private_graph import PrivateCell
 
 if TYPE_CHECKING:
-    from core.privacy.session.private_graph import PrivateCell
-
     Columns = Mapping[str, np.ndarray]
 
 ROUNDS = 40  # of fitting the offsets
@@ -80,8 +81,6 @@ def draw(columns: Columns, shape: Shape, proposals_per_edge: float, rng: Rng) ->
     Column degrees are those of the fit, wherever the rows' sizes leave room. O(rounds * slots * size of the
     largest row + proposals).
     """
-    from core.methods._shared.relations import column_sets as kernels
-
     row_count, column_count = sides(shape)
     loop, by_source = shape.edge_type.homogeneous, rows_are_sources(shape)
     wanted, sizes = columns["column_degree"], columns["sizes"]
@@ -115,8 +114,6 @@ def fitted_offsets(
     Newton's steps on each column by itself, shortened where they grow: sizes of rows tie the columns
     together.
     """
-    from core.methods._shared.relations.column_sets import expected
-
     offset, step, before = start.copy(), 1.0, math.inf
     aimed = wanted > 0
     for _ in range(ROUNDS):

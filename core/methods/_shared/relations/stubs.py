@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.methods._shared.matching.pairs import pack
+from core.methods._shared.matching.placing import place
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape, slot_count
 
@@ -177,8 +178,6 @@ def _paired(
     frame: _Frame, keys: np.ndarray, degrees: np.ndarray, wanted: int, forbidden: np.ndarray, rng: Rng
 ) -> np.ndarray:
     """Pair the ends that ``degrees`` leave open: inward keys, ``keys`` and more, ``wanted`` at most."""
-    from core.methods._shared.matching.placing import place
-
     left, right = np.divmod(keys, max(frame.nodes, 1))
     used = np.bincount(np.concatenate([left, right]), minlength=frame.nodes)
     ends = np.repeat(np.arange(frame.nodes, dtype=np.int64), np.maximum(degrees - used, 0))

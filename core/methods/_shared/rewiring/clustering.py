@@ -10,16 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.methods._shared.rewiring.rows import Rows
 from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms.clustering import damping_of
-
-if TYPE_CHECKING:
-    from core.methods._shared.rewiring.rows import Rows
-    from core.privacy.session.private_graph import PrivateCell
+from core.privacy.session.private_graph import PrivateCell
 
 FINE, COARSE = 8, 16  # dampings; the finer one where nodes times epsilon exceeds ENOUGH
 ENOUGH = 600

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from core.methods._shared.matching.ends import degrees_in, products_in
 from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms.product_sum import caps
 
@@ -49,8 +50,6 @@ def product_goal(
     degrees, and is at least LEAST_KEPT of this graph's: where few hubs hold most edges, a covariance that is
     taken at other degrees asks for a sum below 0. O(n + m).
     """
-    from core.methods._shared.matching.ends import degrees_in, products_in
-
     degree = degrees_in(keys, nodes).astype(np.float64)
     edges, ends = len(keys), 2.0 * len(keys)
     mean, variance = (degree**2).sum() / ends, (degree**3).sum() / ends

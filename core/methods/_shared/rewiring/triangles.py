@@ -27,7 +27,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.methods._shared.matching.keyset import Int
+from core.methods._shared.rewiring import moves
+from core.methods._shared.rewiring.balance import balance
 from core.methods._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
+from core.methods._shared.rewiring.moves import close_triangles, open_triangles
+from core.methods._shared.rewiring.rounds import Rounds
 from core.methods._shared.rewiring.rows import Products, Rows
 from core.privacy.entropy import Generator as Rng
 
@@ -83,9 +87,6 @@ def rewired(
     count, triangles are closed in groups first. The same ``rng`` state gives the same graph.
     O(m log m + proposals * degree) time, O(n + m) memory.
     """
-    from core.methods._shared.rewiring import moves
-    from core.methods._shared.rewiring.rounds import Rounds
-
     if not len(keys):
         return keys
     circles, many = _circles(nodes, len(keys), len(np.unique(labels))), len(keys) >= grouped_from
@@ -145,9 +146,6 @@ def _balanced(
     rng: Rng,
 ) -> None:
     """Triangles and clustering of ``rows`` are near their aims, or the proposals are used up."""
-    from core.methods._shared.rewiring.balance import balance
-    from core.methods._shared.rewiring.moves import close_triangles, open_triangles
-
     weight, most = told.weights(np.diff(rows.start)), max(targets.triangles, 0)
     first, last, made, spread = int(NEARLY * most), int(most / NEARLY), 0, CLOSED
     if now < first:

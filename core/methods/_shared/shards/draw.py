@@ -9,6 +9,7 @@ import numpy as np
 
 from core.graphs.schema.partable import Part, part_name
 from core.graphs.stored.parts import write_part
+from core.methods._shared.shards.kernels import SPARE, guide_of, strip
 from core.methods._shared.shards.law import StripLaw
 from core.privacy import entropy
 
@@ -20,8 +21,6 @@ def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, 
 
     A strip is a function of the law and its number alone. O(p) once and O(copies) each, in integers.
     """
-    from core.methods._shared.shards.kernels import SPARE, guide_of, strip
-
     if not len(law.order):
         return
     total = int(law.cumulative[-1])

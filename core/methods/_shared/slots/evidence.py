@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.privacy.mechanisms.randomised_response import WORD, Flips
+from core.privacy.accounting.flips import WORD, Flips
 from core.privacy.queries import Shape, slot_count
 
 if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateCell
 
-    Columns = Mapping[str, np.ndarray]
+Columns = Mapping[str, np.ndarray]
 
 MAX_MATERIALISED = 2**25
 """Most slots that may be expected to appear in all materialised cells together; 256 MiB of keys."""

@@ -18,6 +18,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from core.methods._shared.slots import occupied as slots
+from core.methods._shared.slots import swaps
 from core.methods._shared.slots.evidence import flips_of, log_likelihood_ratio
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import public_generator
@@ -50,9 +52,6 @@ def rewired(
     times a paid-for number: nothing stops the walk earlier. The same ``rng`` state gives the same graph.
     O(proposals + keys); a map of the slots or a table of the keys.
     """
-    from core.methods._shared.slots import occupied as slots
-    from core.methods._shared.slots import swaps
-
     keys = np.asarray(keys, dtype=np.int64)
     if len(keys) < 2 or proposals < 1:
         return np.sort(keys)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +18,7 @@ from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewi
 from core.methods._shared.triangles.params import Triangled, shares
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
-
-if TYPE_CHECKING:
-    from core.privacy.session.private_graph import PrivateCell
+from core.privacy.session.private_graph import PrivateCell
 
 MODEL_SPREAD = 0.05  # standard deviation of the assortativity that degrees alone get wrong
 

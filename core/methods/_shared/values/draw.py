@@ -7,7 +7,7 @@ Post-processing: paid tables and drawn edges, nothing else.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from core.graphs.schema import EdgeType
 from core.graphs.schema.value_bins import ValueBins, bins_of
 from core.graphs.views.joined import joined, parted, relation_of
 from core.graphs.views.records import number_of_records, with_numbers
+from core.methods._shared.frame.columns import Columns
+from core.methods._shared.frame.model import StoredCells
 from core.methods._shared.values.bins import SCORE
 from core.methods._shared.values.kernels import (
     chosen,
@@ -34,10 +36,6 @@ from core.methods._shared.values.scored import (
     tilts_for,
 )
 from core.privacy.entropy import Generator as Rng
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
-    from core.methods._shared.frame.model import StoredCells
 
 ROUNDS = 3
 """Of raking; nodes begin where they would have what was read, if all others were alike."""

@@ -5,15 +5,11 @@ Post-processing of noisy sums and drawn degrees.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from core.graphs.columns.key_sort import sorted_keys
 from core.kernels.decorator import kernel
-
-if TYPE_CHECKING:
-    from core.methods._shared.values.memory import Nodes
+from core.methods._shared.values.memory import Nodes
 
 DEGREE_CLASSES = 6
 MOST_ALIKE = 0.95

@@ -13,22 +13,19 @@ Sensitivities and proofs: :mod:`core.privacy.reads.edge_values`. Their epsilons 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.graphs.columns.tables import EdgeTable
 from core.methods._shared.blocks.estimates import norm_sub, norm_sub_groups
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.values.bins import Division, divided
 from core.methods._shared.values.effects import by_degree, by_mass, node_rates
 from core.methods._shared.values.memory import Memory, Nodes, Pairs
 from core.privacy.accounting.events import NANO
-
-if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable
-    from core.methods._shared.frame.columns import Columns
-    from core.privacy.reads.bounded_values import BoundedValues
-    from core.privacy.reads.edge_values import EdgeValueReads
+from core.privacy.reads.bounded_values import BoundedValues
+from core.privacy.reads.edge_values import EdgeValueReads
 
 HISTOGRAM, CLASSES, STEPS = 0.1, 0.2, 0.1
 """Shares of the attribute's epsilon; nodes have what is left."""

@@ -7,14 +7,12 @@ another division of values, or of other classes of nodes, is first divided anew,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.values.bins import Division
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.columns import Columns
 
 FORGETTING = 0.95
 """What a step still counts for when one more has come: twenty steps are heeded, about."""

@@ -20,21 +20,26 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+import numpy as np
+
 from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.views.joined import EVERY, joined, relation_of
+from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.stages import Share, Stage
 from core.methods._shared.values import share as value_share
-from core.methods.base import FittedModel, Method, Parameters, Progress, Training
+from core.methods._shared.values.bins import SCORE
+from core.methods._shared.values.memory import remembered
+from core.methods.base import FittedModel, Method, Parameters, Progress, Training, no_progress
+from core.methods.room import FEWER
+from core.privacy import entropy, limits
 from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
-from core.privacy.units import Unit
+from core.privacy.entropy import Generator as Rng
+from core.privacy.units import Unit, charged_together, records_of_unit
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from core.graphs.columns.tables import EdgeTable
     from core.graphs.graph import Graph
-    from core.methods._shared.frame.columns import Columns
     from core.methods._shared.frame.model import StoredCells
-    from core.privacy.entropy import Generator as Rng
     from core.privacy.reads.edge_values import EdgeValueReads
     from core.privacy.session.private_graph import PrivateGraph
 
@@ -98,7 +103,6 @@ class EdgeValueStage(Stage):
         """
         from core.methods._shared.frame.model import load_stored
         from core.methods._shared.values.fit import paid_step
-        from core.methods._shared.values.memory import remembered
 
         earlier = {} if state is None else load_stored(state, method, type(params)).cells
         left: dict[tuple[str, int | None], Any] = {}
@@ -184,11 +188,8 @@ def paid_cells(
 def _value_reads(granted: Mapping[str, int], schema: GraphSchema, unit: Unit) -> list[PlannedRead]:
     """List what each attribute of a relation pays for its margins, and for its values between classes; and
     what the number of an edge's records does, where each is kept."""
-    from core.graphs.views.joined import EVERY, relation_of
     from core.methods._shared.values.fit import costs_of
-    from core.privacy.accounting.plan import PlannedRead
     from core.privacy.reads.edge_values import OF_NUMBERS
-    from core.privacy.units import charged_together
 
     reads = []
     if schema.collection is not None and granted:  # which are read together
@@ -211,11 +212,6 @@ def _require_room(
     granted: Mapping[str, int], schema: GraphSchema, nodes: Mapping[str, int], unit: Unit
 ) -> None:
     """Ask the limits for each relation's reads of nodes; graphs of a collection are read as one."""
-    from core.methods._shared.values.bins import SCORE
-    from core.methods.room import FEWER
-    from core.privacy import limits
-    from core.privacy.units import records_of_unit
-
     together = schema.collection is not None
     for name in list(granted)[:1] if together else granted:
         relation = schema.edge_type(name)
@@ -245,12 +241,9 @@ def _paid(
     pay: Callable[[EdgeValueReads, EdgeTable, tuple[str, int], int], Columns],
 ) -> StoredCells:
     """Pay for every attribute of every relation: ``pay(reads, drawn edges, cell, nano-epsilon)``."""
-    from core.graphs.views.joined import joined
     from core.methods._shared.frame.model import StoredCells
-    from core.methods.base import no_progress
-    from core.privacy.entropy import noise_generator
 
-    rng = noise_generator()
+    rng = entropy.noise_generator()
     drawn = model.sample(rng, no_progress)
     cells: dict[tuple[str, int | None], Any] = {}
     asked = _asked(graph, granted)
@@ -302,10 +295,6 @@ def _asked(graph: PrivateGraph, granted: Mapping[str, int]) -> list[_Asked]:
         ]
     if not granted:
         return []
-    import numpy as np
-
-    from core.graphs.views.joined import EVERY, relation_of
-
     known = [each.name for each in graph.schema.edge_types]
     graphs = tuple(name for name in known if name in granted)
     places = np.array([place for place, name in enumerate(known) if name in granted], dtype=np.int32)

@@ -75,7 +75,7 @@ class Learned:
 
 
 def test_the_full_suite_adds_learned_and_semantic_attacks(original, other, monkeypatch):
-    monkeypatch.setattr(run, "learned_scorers", lambda: (Learned(),))
+    monkeypatch.setattr(run.learned, "SCORERS", (Learned(),))
     seen = []
     found = by_name(run_attacks(original, other, Suite.FULL, lambda *at: seen.append(at), [(other, other)]))
     assert list(found) == [*STANDARD, "learned", *run.semantic.CLASSIFIERS]
