@@ -13,8 +13,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from core.evaluation import catalogue, node_values, values
+from core.evaluation.attacks.learned import SCORERS
 from core.evaluation.attacks.membership import ATTACKS
-from core.evaluation.attacks.run import learned_scorers, link_attacks
+from core.evaluation.attacks.run import link_attacks
 from core.evaluation.metric import Metric
 from core.evaluation.tasks.run import TASKS
 from core.evaluation.view import UndirectedView
@@ -107,7 +108,7 @@ def _metrics() -> str:
             rows.append(f"| `{m.name}` | {m.suite} | {_cell(m.definition)} | {closer} |")
         parts.append(f"## {family.replace('_', ' ').capitalize()}\n\n" + "\n".join(rows))
     rows = ["| attack | suite | what the attacker knows and does |", "|---|---|---|"]
-    attacks = [attack.against_release for attack in link_attacks(_NO_LINKS, (), learned_scorers())]
+    attacks = [attack.against_release for attack in link_attacks(_NO_LINKS, (), SCORERS)]
     rows += [f"| `{a.name}` | {a.suite} | {_cell(a.knowledge)} |" for a in attacks]
     parts.append("## Attacks on links\n\n" + "\n".join(rows))
     rows = ["| attack | suite | what the attacker knows and does |", "|---|---|---|"]
