@@ -31,6 +31,7 @@ from core.privacy.units import Unit
 DAY_SECONDS = 86_400
 AS_DAYS = ("19971108", "19971109", "19971110", "19980201", "19980202", "19990427", "19990428")
 CIT_MONTHS = tuple(100 * year + month for year in (96, 97, 98) for month in range(1, 13))
+FEWEST_NODES = 500  # a hundredth of fewer nodes is too few to overlap
 BITCOIN_WINDOWS = 58  # what follows are months of some tens of ratings
 
 # figure: its title in a table, and the direction in which it is better
@@ -133,7 +134,7 @@ def figures_by_step(original: Graph, synthetic: Graph) -> Iterator[dict[str, flo
             ours, theirs, Suite.STANDARD
         )
         row = {
-            "overlap": plain(found["top_eigenvector_overlap"]),
+            "overlap": plain(found["top_eigenvector_overlap"]) if ours.node_count >= FEWEST_NODES else None,
             "degree_kl": plain(found["degree_kl_divergence"]),
             "degree_tv": plain(found["degree_total_variation"]),
         }
