@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType, Protection
 from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind
-from core.graphs.schema.value_bins import ValueBins, bins_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+
+    from core.graphs.schema.value_bins import ValueBins
 
 OF_A_VECTOR = 8
 """Bins of each number of a vector that declares no cuts."""
@@ -68,6 +68,8 @@ def synthesised_in(schema: GraphSchema, edge_types: Sequence[str]) -> Mapping[st
 
 def node_bins(attribute: Attribute) -> ValueBins:
     """Divide what the attribute's values may be into bins, as those of an edge are divided."""
+    from core.graphs.schema.value_bins import bins_of  # which brings numpy: the api plans without it
+
     of_edge, category = EdgeAttributeKind, attribute.kind is AttributeKind.CATEGORY
     alike = EdgeAttribute(
         name="value",
@@ -90,6 +92,7 @@ def _of_a_vector(attribute: Attribute) -> tuple[float, ...]:
 
 def places_of(attribute: Attribute, column: np.ndarray | pa.Array) -> np.ndarray:
     """Find the bin of every node's value in a stored column; int64 (n,), -1 where there is none."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -50,7 +50,10 @@ class AskedSize(BaseModel):
     def of(self, nodes: Mapping[str, int], settings: Settings) -> Size:
         """Say it beside the original's public size; InvalidInput beyond what a graph may have."""
         if self.nodes > settings.max_nodes:
-            raise InvalidInput(f"A graph has at most {settings.max_nodes} nodes.", field="size.nodes")
+            raise InvalidInput(
+                f"A graph has at most {settings.max_nodes} nodes; ask for as many or fewer.",
+                field="size.nodes",
+            )
         return Size(nodes=self.nodes, of=sum(nodes.values()))
 
 
