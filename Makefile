@@ -7,6 +7,7 @@ CLIENT_PYTHON ?= $(PYTHON)
 CLIENT_ALONE := $(addprefix tests/unit/client/test_,amounts.py archives.py comparing.py console.py \
 	distribution.py pushing.py transport.py)
 WORKERS ?= 2
+LINT := lint-types lint-client lint-style lint-imports lint-house
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Each process of the tests would compile every module anew, and pytest rewrite every assertion.
@@ -20,8 +21,8 @@ GPU_VENV := .venv-gpu
 GPU_READY := $(GPU_VENV)/.ready
 WHEELS ?=
 
-.PHONY: help demo up docs words hooks release secrets check-deploy check-catalogues licences kernels wheel test test-papers test-audits \
-	test-faults test-client test-isa test-browser test-slow test-gpu bench-gpu \
+.PHONY: help demo up docs words hooks release secrets check-deploy check-catalogues licences kernels wheel test test-default test-papers \
+	test-audits test-faults test-client test-isa test-browser test-slow test-gpu bench-gpu \
 	lint lint-types lint-client lint-style lint-imports lint-house format bench clean
 
 help:
@@ -36,7 +37,7 @@ help:
 	@echo "make wheel      the wheels of service and client, with compiled kernels, in dist/"
 	@echo "make test       lint, then every test of what ships by default"
 	@echo "make test-papers  the methods of papers, and what needs torch"
-	@echo "make test-audits  audits, and comparisons of whole fits, in their large form"
+	@echo "make test-audits  what is large of audits, fits and fuzzing, and what does not ship"
 	@echo "make test-faults  whole stacks; processes, servers and connections killed and stopped"
 	@echo "make test-client  the client alone, against a running service"
 	@echo "make test-isa   the learned methods' tests with the floats of another processor"
@@ -105,10 +106,11 @@ wheel: $(READY)
 	@rm -rf build/lib client/build  # a former build would add its files
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist . ./client
 
-test: lint kernels
-	$(PYTEST) --group default
+# Beside the tests, whose waits for a database or a process leave time; all is checked whatever fails.
+test: $(READY)
+	@$(MAKE) --no-print-directory -k -j 2 test-default $(LINT)
 
-test-papers test-audits test-faults: kernels
+test-default test-papers test-audits test-faults: kernels
 	$(PYTEST) --group $(@:test-%=%)
 
 # Killed and stopped processes are waited for: more of these tests fit beside one another.
@@ -154,7 +156,7 @@ bench-gpu: $(GPU_READY)
 	$(GPU_VENV)/bin/python -m benchmarks.accelerators $(if $(DATA),--data $(DATA))
 
 lint: $(READY)
-	@$(MAKE) --no-print-directory -j $(WORKERS) -O lint-types lint-client lint-style lint-imports lint-house
+	@$(MAKE) --no-print-directory -j $(WORKERS) -O $(LINT)
 
 lint-types:
 	$(BIN)/mypy

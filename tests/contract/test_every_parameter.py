@@ -43,11 +43,16 @@ LEARNED = {
     *("temporal_walks", "thepuff"),
 }
 """Methods that train: three CPU minutes, so that they are looked at with the slow tests."""
+LARGE = ("people", "valued people")
+"""Requests whose fits take a second each; other rows of the same methods are in ``make test``."""
 CASES = [
     pytest.param(
         *(method, name, each),
         id=f"{method}-{name}-{each.where}-{number}",
-        marks=[pytest.mark.slow] if method in LEARNED else [],
+        marks=[
+            *([pytest.mark.slow] if method in LEARNED else []),
+            *([pytest.mark.audits] if each.where in LARGE else []),
+        ],
     )
     for method, table in TRIED.items()
     for name, rows in table.items()

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.groups import DEFAULT, GROUPS
 
+pytestmark = pytest.mark.audits
 ROOT = Path(__file__).resolve().parents[2]
 TREE = {
     "papers/told/tests/test_method.py": "def test_of_a_folder(): ...",
@@ -95,7 +96,6 @@ def test_two_groups_at_one_place_are_refused(tree: Path):
         collected(tree, "--group", DEFAULT)
 
 
-@pytest.mark.audits
 @pytest.mark.timeout(1800)
 def test_the_groups_have_every_test_once():
     """What each command collects, together, is what pytest collects."""

@@ -29,6 +29,7 @@ def test_damaged_files_are_refused_or_read(name: str, values: str, tmp_path: Pat
     assert fuzz(name + values, 0, 250, tmp_path) == ""
 
 
+@pytest.mark.default
 @pytest.mark.parametrize(
     ("name", "number"), [("gml", 12_754), ("graphml", 2_804), ("graphml", 21_642), ("parquet", 324)]
 )
@@ -47,6 +48,7 @@ def test_very_many_damaged_files_are_refused_or_read(name: str, values: str, tmp
         assert fuzz(name + values, first, AT_ONCE, tmp_path) == ""
 
 
+@pytest.mark.default
 def test_a_mutant_is_the_same_bytes_each_time() -> None:
     from tests.fuzz.mutants import mutant
 

@@ -295,6 +295,7 @@ def test_the_audited_epsilon_holds():
     assert audited(2000, SOUND) <= 1.0
 
 
+@pytest.mark.audits
 def test_scores_whose_sensitivity_is_claimed_for_one_end_are_caught(monkeypatch: pytest.MonkeyPatch):
     """The planted mistake: an undirected edge adds its score to two sums, and noise is for one."""
     true = mechanisms.discrete_laplace

@@ -54,7 +54,7 @@ TERMS: dict[str, dict[str, Any]] = {
 }
 CAPACITY = {"basic": (12, 5), "renyi": (16 * BILLION, 10**12), "w-event": (12, 5)}
 EXAMPLES = {"basic": 150, "renyi": 65, "w-event": 115}
-FEW = {shape: lives // 3 for shape, lives in EXAMPLES.items()}
+FEW = {shape: lives // 5 for shape, lives in EXAMPLES.items()}
 MANY = {shape: 20 * lives for shape, lives in EXAMPLES.items()}
 NOW = text("SELECT clock_timestamp()")
 DIGESTS = [{"edges.parquet": letter * 64} for letter in "ab"]

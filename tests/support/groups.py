@@ -1,6 +1,8 @@
 """Which of four groups a test belongs to: ``pytest --group NAME`` runs one, and without the option all run.
 
 Closest first: its marker, its folder, its parameters where one is a method of ``papers``; else ``default``.
+What does not ship (benchmarks, files of a deployment, pages made from the code, this suite) is ``audits``; so
+is what is large (whole matrices, damaged files of every format), with a small form in ``default``.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ DEFAULT = "default"
 GROUPS = {
     DEFAULT: "what ships by default",
     "papers": "methods of papers, and what needs torch",
-    "audits": "audits and comparisons of whole fits in their large form",
+    "audits": "audits, comparisons of whole fits and matrices in their large form, and what does not ship",
     "faults": "whole stacks, long lives of databases, processes and servers that are killed or stopped",
 }
 FOLDERS = {
@@ -27,6 +29,10 @@ FOLDERS = {
     "tests/device": "papers",
     "tests/unit/evaluation/learning": "papers",
     "tests/audit": "audits",
+    "tests/drift": "audits",
+    "tests/fuzz": "audits",
+    "tests/unit/benchmarks": "audits",
+    "tests/unit/deploy": "audits",
     "tests/fault": "faults",
 }
 

@@ -59,6 +59,7 @@ def run(
     return done.stdout.strip()
 
 
+@pytest.mark.audits
 def test_what_was_compiled_is_read_from_wherever_it_was_copied_to(tmp_path: Path) -> None:
     assert run(tmp_path / "code", tmp_path / "kept") == "[41.0, 6.0] 2"
     shutil.copytree(tmp_path / "kept", tmp_path / "moved", copy_function=shutil.copyfile)
@@ -78,6 +79,7 @@ def test_what_cannot_be_kept_is_compiled_all_the_same(tmp_path: Path) -> None:
     assert run(tmp_path / "code", tmp_path / "file") == "[41.0, 6.0] 2"
 
 
+@pytest.mark.audits
 def test_code_for_another_processor_is_not_read(tmp_path: Path) -> None:
     one = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": ""}
     if processors.runnable() == (processors.GENERIC,):

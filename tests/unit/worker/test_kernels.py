@@ -56,6 +56,7 @@ def test_a_worker_that_is_asked_to_stop_while_it_starts_leaves_nothing_that_comp
     assert begun[0].wait(timeout=PATIENCE_SECONDS) == -signal.SIGKILL
 
 
+@pytest.mark.faults
 def test_compiling_ends_where_the_worker_is_gone() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()

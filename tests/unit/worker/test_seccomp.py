@@ -115,6 +115,7 @@ def test_a_thread_that_ran_before_is_confined_with_the_others() -> None:
     assert done.stdout.strip() == str([errno.EACCES]), done.stderr
 
 
+@pytest.mark.faults
 def test_the_libraries_of_a_release_compute_with_all_their_threads(tmp_path: Path) -> None:
     program = """
     import asyncio, multiprocessing, warnings

@@ -50,6 +50,7 @@ def test_who_has_seen_the_defence_finds_what_it_hides():
     assert np.array_equal(again, informed.score(victim.released, targets.source, targets.target, 3))
 
 
+@pytest.mark.audits
 def test_nothing_is_learned_of_a_graph_that_keeps_degrees_alone():
     shadow, _ = defended(1)
     _, targets = defended(2)

@@ -181,7 +181,9 @@ def test_degrees_stay_and_taken_slots_stay_free(shape):
     assert np.isin(found, columns["y"]).sum() > 2 * np.isin(keys, columns["y"]).sum()
 
 
-@pytest.mark.parametrize("per_key", [20, 200], ids=["table", "map"])
+@pytest.mark.parametrize(
+    "per_key", [pytest.param(20, id="table", marks=pytest.mark.audits), pytest.param(200, id="map")]
+)
 def test_how_slots_are_held_does_not_follow_from_the_number_of_true_edges(monkeypatch, per_key):
     """Neither whether a table is made, nor how large it is, nor how full: room for 1600 keys was paid."""
     shape = Shape(EdgeType(source="a", target="b"), 40, 40)
