@@ -22,7 +22,7 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, Kept, caught, in_both_forms
+from tests.support.auditing import SOUND, Kept, caught
 from tests.support.generating import NANO, fit
 
 EPSILON = 1.0
@@ -53,15 +53,14 @@ def test_the_printed_epsilon_holds():
     assert bounds()(250, SOUND) <= EPSILON
 
 
-@in_both_forms
-def test_noise_at_a_sixteenth_of_its_scale_is_caught(monkeypatch, part):
+def test_noise_at_a_sixteenth_of_its_scale_is_caught(monkeypatch):
     true = mechanisms.discrete_laplace
 
     def bold(values, l1_sensitivity, nano_epsilon, **options):
         return true(values, l1_sensitivity, 16 * nano_epsilon, **options)
 
     monkeypatch.setattr(mechanisms, "discrete_laplace", bold)
-    assert caught(bounds(), EPSILON, 250, part)
+    assert caught(bounds(), EPSILON, 250)
 
 
 TIMED = GraphSchema(

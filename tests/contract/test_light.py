@@ -83,6 +83,7 @@ def test_a_first_release_and_a_comparison_load_nothing_of_the_service_and_nothin
     assert "thepuff needs torch, not installed here: pip install 'graphveil[papers]'" in told["refused"]
 
 
+@pytest.mark.audits
 def test_every_method_that_names_no_library_runs_where_none_is():
     told = said(WITHOUT, EVERY_METHOD, CHOSEN)
     plain = sorted(name for name, each in registry.generators().items() if not each.needs)

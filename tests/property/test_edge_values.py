@@ -194,7 +194,13 @@ def again(graph: Graph, name: str, folder: Path, **options: str) -> Graph:
 
 
 @pytest.mark.parametrize("edge_type", [TYPES[1], TYPES[2]], ids=["merged", "each"])
-@pytest.mark.parametrize("name", ["csv", "gml", "graphml", "node_link", "parquet", "tsv"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("csv", "parquet"),
+        *(pytest.param(each, marks=pytest.mark.audits) for each in ("gml", "graphml", "node_link", "tsv")),
+    ],
+)
 @FEW
 @given(data=st.data())
 def test_every_format_gives_values_back(name: str, edge_type: EdgeType, data: st.DataObject) -> None:
@@ -208,7 +214,9 @@ def test_every_format_gives_values_back(name: str, edge_type: EdgeType, data: st
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("kind", ["number", "integer", "time_of_day"])
+@pytest.mark.parametrize(
+    "kind", ["number", *(pytest.param(each, marks=pytest.mark.audits) for each in ("integer", "time_of_day"))]
+)
 @pytest.mark.parametrize("name", ["npz", "matrix_market"])
 @FEW
 @given(data=st.data())

@@ -256,7 +256,9 @@ def _universe(files: dict[str, UploadedFile], schema: GraphSchema | None, out: P
     return read_graph(out).nodes["node"].id_array().to_pylist()
 
 
-@pytest.mark.parametrize("declared", ["list", "count", "proposed"])
+@pytest.mark.parametrize(
+    "declared", ["list", *(pytest.param(each, marks=pytest.mark.audits) for each in ("count", "proposed"))]
+)
 @pytest.mark.parametrize("name", formats.read_names())
 @FEW
 @given(count=st.integers(2, 6), data=st.data())

@@ -272,6 +272,7 @@ def test_one_moment_is_read_and_nothing_written(world: World) -> None:
     assert not [each for each in seen if not each.lstrip().upper().startswith("SELECT")]
 
 
+@pytest.mark.faults
 def test_the_process_serves_and_stops(services: Services) -> None:
     open_account(services.db)
     port = free_port()

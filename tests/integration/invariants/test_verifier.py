@@ -216,6 +216,7 @@ def test_the_database_being_away_is_told_apart(signing: Services) -> None:
     assert "database_away" in away.stderr
 
 
+@pytest.mark.faults
 def test_two_auditors_work_one_at_a_time(signing: Services, account: BudgetAccount) -> None:
     processes = [
         subprocess.Popen(
