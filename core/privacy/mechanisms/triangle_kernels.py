@@ -1,4 +1,5 @@
-"""The two numbers of a graph that the ladder mechanism needs, compiled: triangles and common neighbours."""
+"""The two numbers of a graph that the ladder mechanism needs, compiled. They are triangles and common
+neighbours."""
 
 from __future__ import annotations
 
@@ -11,13 +12,15 @@ LEAST_ENTRIES = 2**18  # of rows, in a piece of the work
 
 
 def triangles_and_most_common(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[int, int]:
-    """The number of triangles, and the most common neighbours of any two nodes, see the following."""
+    """Count triangles and the most common neighbours. The latter are those of any two nodes, see the
+    following."""
     found, most_common = triangles_and_common(source, target, nodes)
     return int(found.sum()) // 3, most_common
 
 
 def triangles_and_common(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[np.ndarray, int]:
-    """How many triangles every node is in, and the most common neighbours of any two, linked or not.
+    """Count every node's triangles and most common neighbours. The latter are those of any two, linked or
+    not.
 
     ``source`` and ``target``: the edges of a simple undirected graph, each in one direction. int64 (n,).
     Exact. Memory O(n + m). Triangles O(m^1.5). The most common neighbours by paths of length two, O(sum of
@@ -58,8 +61,8 @@ def triangles_in_rows(start: np.ndarray, others: np.ndarray) -> np.ndarray:
 def rows_by_degree(
     source: np.ndarray, target: np.ndarray, nodes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of neighbours, nodes renumbered by descending degree: where each begins, and all of them, sorted;
-    and the old number of each node."""
+    """Renumber nodes by descending degree, and list neighbours. Returned are the rows of neighbours: where
+    each begins, and all of them, sorted; and the old number of each node."""
     order = np.argsort(-degrees_of(source, target, nodes), kind="stable")
     rank = np.empty(nodes, dtype=np.int32)
     rank[order] = np.arange(nodes, dtype=np.int32)
