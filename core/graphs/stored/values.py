@@ -58,7 +58,7 @@ def write_values(graph: Graph, path: Path) -> None:
 
 
 def read_values(path: Path, edge_types: Sequence[EdgeType]) -> dict[str, EdgeValues]:
-    """Read the values of those edge types that have some; nothing of the others is read."""
+    """Read the values of edge types that have some. Nothing of the others is read."""
     if not path.exists():
         return {}
     found = {}
