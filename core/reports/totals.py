@@ -1,4 +1,4 @@
-"""Figures that paid numbers determine, each with the interval in which the true one lies; and how far paid
+"""Figures that paid numbers determine. Each has the interval in which the true one lies; and how far paid
 numbers really are from the truth, which curators alone may know."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What curators alone read: attacks on the release, attacks on hidden links, and tasks done with it."""
+"""What only curators read. They are attacks on the release, attacks on hidden links, and tasks done with
+it."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def _missing(found: Sequence[Attack | SensitiveAttack | Task]) -> Items:
 
 
 def subject_of(attack: Attack | SensitiveAttack) -> str:
-    """Name what is attacked: a relation, who took part, or a node's features."""
+    """Name what is attacked. It is a relation, who took part, or a node's features."""
     other = "persons" if attack.name.startswith("membership_") else "features"
     return attack.edge_type or other
 
