@@ -1,4 +1,4 @@
-"""What a dataset's curators let a job ask for, and which change of that allows more than before."""
+"""What a dataset's curators let a job request. Said is too which change of that allows more than before."""
 
 from __future__ import annotations
 
@@ -126,7 +126,8 @@ def stored(policy: Policy) -> dict[str, Any]:
 
 
 def allows_more(new: Policy, old: Policy) -> tuple[str, ...]:
-    """List the fields in which the new policy allows what the old one refuses; empty: it only restricts.
+    """List the fields in which the new policy allows more. The old one refuses what it allows; empty: it only
+    restricts.
 
     Each field is ranked alone, so that a change which loosens one and tightens another counts as loosening.
     """
@@ -134,7 +135,8 @@ def allows_more(new: Policy, old: Policy) -> tuple[str, ...]:
 
 
 def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, ...]:
-    """List the fields in which the policy allows what that of another dataset of the account refuses.
+    """List the fields that another policy refuses. In them the policy allows what that of another dataset of
+    the account refuses.
 
     The same data under a looser policy would need no second person. Archived datasets count while none
     stands: else whoever archives one and registers it again would loosen its policy alone.
@@ -207,7 +209,8 @@ def check_request(
 
 
 def check_least(dataset: Dataset, nano_epsilon: int) -> None:
-    """Returns unless a job, or a window of a stream, of that cost is cheaper than the policy lets it be.
+    """Check that a cost is not below the policy's least. It returns unless a job, or a window of a stream, of
+    that cost is cheaper than the policy lets it be.
 
     A function of the policy and the plan alone. Raises PolicyRefused.
     """
@@ -256,7 +259,8 @@ def needs_approval(dataset: Dataset, kind: GuaranteeKind, nano_epsilon: int) -> 
 
 
 def check_stream(dataset: Dataset, nano_epsilon: int) -> None:
-    """Returns unless a window of the stream is above the threshold for approval: nobody approves snapshots.
+    """Check that a stream needs no approval. It returns unless a window is above the threshold for approval:
+    nobody approves snapshots.
 
     Raises PolicyRefused.
     """

@@ -1,4 +1,4 @@
-"""One row at a time: what a duty cannot do for one row keeps it from no other."""
+"""Sweep one row at a time. What a duty cannot do for one row keeps it from no other."""
 
 from __future__ import annotations
 

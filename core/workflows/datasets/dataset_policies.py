@@ -1,4 +1,5 @@
-"""A dataset's policy is shown and changed: at once if it restricts, by a second person if it allows more."""
+"""A dataset's policy is shown and changed. It changes at once if it restricts, by a second person if it
+allows more."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def set_policy(
     reason: str,
     standing: int,
 ) -> DatasetPolicy | Proposal:
-    """The policy stands, where it allows nothing that the present one refuses; else a proposal of it is open.
+    """Set the policy, or propose it. It stands, where it allows nothing that the present one refuses; else a
+    proposal of it is open.
 
     ``standing``: the version that the caller means to change. The policy that stands already is no change.
     Raises Forbidden, NotFound, StaleEtag, UnknownMethod, Conflict, InvalidTransition.
@@ -132,8 +134,8 @@ def keep_version(
 
 
 def reads_comparisons(session: Session, principal: Principal, dataset_id: str) -> bool:
-    """Tell whether the caller may read what compares a release with its original: a curator, and
-    not one whom the policy leaves out.
+    """Tell whether the caller may read comparisons. They compare a release with its original: a curator reads
+    them, but not one whom the policy leaves out.
     """
     if Role.CURATOR not in principal.roles:
         return False
@@ -148,7 +150,8 @@ def check_methods(policy: Policy) -> None:
 
 
 def require_open(dataset: Dataset) -> None:
-    """Returns unless the dataset is archived: nothing can be asked of it again, so nothing is granted."""
+    """Check that the dataset is not archived. Nothing can be requested of an archived one again, so nothing
+    is granted."""
     if dataset.state == DatasetState.ARCHIVED:
         raise InvalidTransition("The dataset is archived.", id=dataset.id, state=dataset.state)
 

@@ -1,4 +1,4 @@
-"""API keys over HTTP: an operator makes, sees and revokes the keys of its own tenant."""
+"""API keys over HTTP. An operator makes, sees and revokes the keys of its own tenant."""
 
 from __future__ import annotations
 

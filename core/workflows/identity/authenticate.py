@@ -32,7 +32,8 @@ class Authenticator:
         """How people sign in at the issuer; None where the settings name no client."""
 
     def remembered(self, token: str) -> Principal | None:
-        """Return the principal of a key or token checked in the last ``key_cache_seconds``; ask nobody."""
+        """Return a principal checked a moment ago. Its key or token was checked in the last
+        ``key_cache_seconds``; nobody is asked."""
         return self._remembered.get(identity.token_hash(token))
 
     def principal(self, services: Services, token: str) -> Principal:

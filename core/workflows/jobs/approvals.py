@@ -1,4 +1,4 @@
-"""A job above the policy's threshold waits until a second person approves or rejects it."""
+"""Approval of a job above the policy's threshold. It waits until a second person approves or rejects it."""
 
 from __future__ import annotations
 

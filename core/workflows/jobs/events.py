@@ -1,4 +1,4 @@
-"""What happens to a job, as it happens: its stages and its states in one numbered order.
+"""What happens to a job, as it happens. Its stages and its states stand in one numbered order.
 
 Nothing here says more than a poll does: a stage is a name with public step counts, a state is the job's, and
 exact times are for curators.
@@ -24,7 +24,8 @@ BATCH = 200
 
 @dataclass(frozen=True)
 class Change:
-    """A stage with its step counts (``state`` None), or a state that the job came to (``stage`` None).
+    """A stage with its step counts, or a state. ``state`` is None for a stage, ``stage`` None for a state
+    that the job came to.
 
     ``sequence`` numbers the changes of one job from 1 on, in the order in which they were committed.
     """
@@ -45,7 +46,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Opening:
-    """Where a watcher of one job begins: the changes so far, and the job's state if it has ended."""
+    """Where a watcher of one job begins. It has the changes so far, and the job's state if it has ended."""
 
     changes: Sequence[Change]
     ended: str | None

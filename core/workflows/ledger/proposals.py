@@ -1,4 +1,5 @@
-"""Proposals are listed, and decided by a second person; an approval takes effect in the same transaction."""
+"""Proposals are listed and decided. A second person decides; an approval takes effect in the same
+transaction."""
 
 from __future__ import annotations
 

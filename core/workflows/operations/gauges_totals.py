@@ -1,4 +1,5 @@
-"""What has happened since the first row: entries, ended jobs, their waits and durations. Counts never fall.
+"""What has happened since the first row. It has entries, ended jobs, their waits and durations. Counts never
+fall.
 
 Rows that have settled are counted once and kept in memory; only what is newer is counted at each reading.
 """

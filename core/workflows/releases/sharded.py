@@ -1,4 +1,4 @@
-"""A release that is drawn in shards: its model is kept, each shard drawn by itself, all of them joined.
+"""A release that is sampled in shards. Its model is kept, each shard sampled separately, all of them joined.
 
 What the fit leaves lies sealed below the staging prefix of its attempt, and the parts, which are synthetic
 edges, below one of the job's own: nothing is an artifact before the one commit that charges and names them
@@ -44,7 +44,7 @@ DRAW = "draw"
 
 @dataclass(frozen=True)
 class ShardWork:
-    """One shard under one attempt, the fencing token of everything that is done for it."""
+    """One shard under one attempt. The attempt is the fencing token of everything that is done for it."""
 
     subject_id: str
     job_id: str
@@ -59,7 +59,7 @@ class ShardWork:
 
 
 def fitted_key(job_id: str, attempt: int, name: str) -> str:
-    """Name the object that holds one folder of what an attempt's fit left."""
+    """Name the object of one folder of a fit. It holds one of those that an attempt's fit left."""
     return f"{staging_prefix(job_id, attempt)}/fitted-{name}"
 
 
@@ -78,7 +78,7 @@ def keep_fitted(services: Services, work: JobWork, out: Path) -> None:
 
 
 def end_fit(services: Services, work: JobWork, count: int) -> bool:
-    """The job's shards wait to be drawn, and nobody holds the job meanwhile; False if a cancel came first.
+    """End the fit, and let its shards wait. Nobody holds the job meanwhile; False if a cancel came first.
 
     Raises LeaseLost.
     """
@@ -106,7 +106,7 @@ def fetch_fitted(services: Services, held: JobWork | ShardWork, name: str, folde
 
 
 def begin_shard(services: Services, subject_id: str, worker: str) -> ShardWork | None:
-    """The shard is drawn under this worker's lease; None if it is not free."""
+    """Begin the shard under this worker's lease. None if it is not free."""
     with services.db.transaction() as session:
         row = leased.begin(session, services.settings, SHARDS, subject_id, worker, Shard.attempt_limit)
         if row is None:
@@ -129,7 +129,7 @@ def begin_shard(services: Services, subject_id: str, worker: str) -> ShardWork |
 
 
 def record_part(services: Services, work: ShardWork, part: Part) -> None:
-    """What is told of the part is durable; only then is it stored. Raises LeaseLost.
+    """Record what is known of the part. Only when that is durable is it stored. Raises LeaseLost.
 
     InvalidInput where an earlier attempt drew other bytes: the law leaves no choice, a machine is at fault.
     """
@@ -154,7 +154,7 @@ def keep_part(services: Services, work: ShardWork, part: Part, path: Path) -> No
 
 
 def finish_shard(services: Services, work: ShardWork) -> None:
-    """The shard is drawn; if it was the last, the job waits for whoever joins them. Raises LeaseLost."""
+    """Finish a sampled shard. If it was the last, the job waits for whoever joins them. Raises LeaseLost."""
     with services.db.transaction() as session:
         job, row = _held(session, work)
         row.state = ShardState.DRAWN
@@ -181,7 +181,7 @@ def hand_back_shard(services: Services, work: ShardWork) -> None:
 
 
 def take_back_shard(session: Session, settings: Settings, row: Shard, *, actor: str) -> None:
-    """Let the shard wait for another worker; where none may try, the job has failed. The job is locked."""
+    """Let the shard wait for another worker. Where none may try, the job has failed. The job is locked."""
     if row.attempt < row.attempt_limit:
         leased.queue_again(session, SHARDS, row)
         return
@@ -190,7 +190,8 @@ def take_back_shard(session: Session, settings: Settings, row: Shard, *, actor: 
 
 
 def fetch_parts(services: Services, work: JobWork, folder: Path) -> tuple[list[Part], list[int]]:
-    """``folder`` holds the parts whose bytes are those that were drawn; what is told of all parts.
+    """Fetch the parts that were sampled. ``folder`` holds those whose bytes are the same; what is known of
+    all parts comes too.
 
     Returned too: the numbers of those that are gone or altered. StorageError.
     """
@@ -218,7 +219,7 @@ def stored_parts(work: JobWork, parts: Sequence[Part]) -> dict[str, str]:
 
 
 def draw_again(services: Services, work: JobWork, numbers: Sequence[int]) -> None:
-    """The shards, whose parts are gone, wait to be drawn again, and nobody holds the job. Raises LeaseLost.
+    """Let lost shards be sampled again. Their parts are gone; nobody holds the job. Raises LeaseLost.
 
     Where no attempt to join them would be left, the job has failed.
     """

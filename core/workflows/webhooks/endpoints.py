@@ -1,4 +1,5 @@
-"""Webhook endpoints of a tenant: added, listed, rotated, enabled, deleted; by curators and operators."""
+"""Webhook endpoints of a tenant. They are added, listed, rotated, enabled, deleted; by curators and
+operators."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ class NewWebhook(BaseModel):
 
 
 def add_webhook(services: Services, principal: Principal, request: NewWebhook) -> Webhook:
-    """The endpoint is told of its events from now on; its secret is in the answer, this once.
+    """Add an endpoint for events from now on. Its secret is in the answer, this once.
 
     Raises InvalidInput with ``field``, and Conflict while the tenant has as many as the settings allow.
     """
@@ -118,7 +119,8 @@ def get_webhook(services: Services, principal: Principal, endpoint_id: str) -> W
 
 
 def delete_webhook(services: Services, principal: Principal, endpoint_id: str) -> None:
-    """The endpoint is told nothing any more; what waits for it is dropped. NotFound when it is repeated."""
+    """Delete the endpoint. It receives nothing any more; what waits for it is dropped. NotFound when it is
+    repeated."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
         service.delete(session, tenant=principal.tenant, endpoint_id=endpoint_id)
@@ -135,7 +137,8 @@ def enable_webhook(services: Services, principal: Principal, endpoint_id: str) -
 
 
 def rotate_webhook(services: Services, principal: Principal, endpoint_id: str) -> Webhook:
-    """Deliveries are signed with a new secret, shown this once, and for a day with the one before as well.
+    """Give the endpoint a new secret, shown this once. Deliveries are signed with it, and for a day with the
+    one before as well.
 
     Conflict while a further one would have to be kept: a receiver that is not told in time must not be lost.
     """

@@ -62,7 +62,7 @@ def promises(services: Services) -> tuple[Promise, ...]:
 
 
 def check(services: Services, promise: Promise, limit: int = checks.FINDINGS_KEPT) -> Found:
-    """Find what breaks the promise, in one snapshot of the database; nothing is written."""
+    """Find what breaks the promise. It is looked for in one snapshot of the database; nothing is written."""
     with services.db.transaction() as session:
         head_exports.snapshot(session)
         return promise.check(session, limit)
