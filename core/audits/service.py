@@ -16,7 +16,7 @@ MAX_STEPS = 2**53
 
 
 def get(session: Session, *, tenant: str, audit_id: str) -> Audit:
-    """Return the tenant's audit; NotFound when there is none, or when it is another tenant's."""
+    """Return the tenant's audit. NotFound when there is none, or when it is another tenant's."""
     audit = repository.by_id(session, audit_id)
     if audit is None or audit.tenant != tenant:
         raise NotFound("There is no such audit.", id=audit_id)
@@ -24,7 +24,7 @@ def get(session: Session, *, tenant: str, audit_id: str) -> Audit:
 
 
 def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Audit | None:
-    """Find the audit that this key made earlier, or None; IdempotencyKeyReused for other content."""
+    """Find the audit that this key made earlier. None without one; IdempotencyKeyReused for other content."""
     audit = repository.by_key(session, tenant=tenant, key=key)
     if audit is not None and audit.payload_hash != digest:
         raise IdempotencyKeyReused(

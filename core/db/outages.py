@@ -1,4 +1,4 @@
-"""Which of the database's errors mean that it could not be reached."""
+"""Errors that say the database could not be reached. They are some of the database's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Signing in at an OpenID Connect issuer: the code flow with PKCE, as far as the console takes part in it.
+"""Signing in at an OpenID Connect issuer. It is the code flow with PKCE, as far as the console takes part in
+it.
 
 Sources: OpenID Connect Core 1.0, section 3.1; RFC 7636 (PKCE); RFC 9700 (best current practice).
 """

@@ -19,7 +19,7 @@ ABLE = timedelta(minutes=15)
 
 @dataclass(frozen=True)
 class GpuMemory:
-    """The memory of one GPU of a host, in bytes; ``gpu`` is its number there."""
+    """The memory of one GPU of a host, in bytes. ``gpu`` is its number there."""
 
     gpu: int
     capacity_bytes: int
@@ -45,7 +45,7 @@ def recent(session: Session, within_seconds: float) -> list[tuple[str, GpuMemory
 
 
 def hold(session: Session, uuid: str, *, host: str, worker: str, lease_seconds: float) -> bool:
-    """Lease the GPU to the worker, or keep its lease; False where another's lasts. One statement decides."""
+    """Lease the GPU to the worker, or keep its lease. False where another's lasts. One statement decides."""
     until = func.clock_timestamp() + timedelta(seconds=lease_seconds)
     own = {"host": host, "worker": worker, "lease_expires_at": until}
     free = or_(HeldGpu.worker == worker, HeldGpu.lease_expires_at < func.clock_timestamp())
@@ -60,7 +60,7 @@ def let_go(session: Session, uuid: str, *, worker: str) -> None:
 
 
 def let_go_of_host(session: Session, uuid: str, *, host: str) -> None:
-    """End any lease of that host's on the GPU: its holder is known to be dead."""
+    """End any lease of that host's on the GPU. Its holder is known to be dead."""
     session.execute(delete(HeldGpu).where(HeldGpu.uuid == uuid, HeldGpu.host == host))
 
 
@@ -90,7 +90,7 @@ def tell(session: Session, worker: str, abilities: Collection[str]) -> None:
 
 
 def abilities(session: Session) -> frozenset[str] | None:
-    """Collect what any worker can do that told so lately; None where none has."""
+    """Collect what any worker can do. It told so lately; None where none has."""
     lately = WorkerAbilities.told_at > func.clock_timestamp() - ABLE
     told = session.scalars(select(func.unnest(WorkerAbilities.abilities)).where(lately).distinct()).all()
     return frozenset(told) or None
