@@ -165,7 +165,10 @@ def lock_account(session: Session, account_id: str) -> tuple[BudgetAccount, date
 
 
 def settled_account(session: Session, account_id: str) -> BudgetAccount | None:
-    """Load the account once nobody holds it; not locked. Every entry with an earlier time can then be read."""
+    """Load the account once nobody holds it, not locked.
+
+    Every entry with an earlier time can be read then.
+    """
     row = select(BudgetAccount).where(BudgetAccount.id == account_id)
     waiting = session.begin_nested()
     session.execute(row.with_for_update(read=True))
