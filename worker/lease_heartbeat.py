@@ -1,4 +1,4 @@
-"""The lease's heartbeat, on a thread of its own, so that neither a long copy nor a slow child stops it."""
+"""The lease's heartbeat, on a thread of its own. So neither a long copy nor a slow child stops it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ log = get_logger(__name__)
 
 
 def relay_once(db: Database, send: Callable[[str, str], None]) -> int:
-    """Send and mark every due message, up to a batch; how many. Nothing is marked if sending fails.
+    """Send and mark every due message. There are as many as a batch at most; returned is how many. Nothing is
+    marked if sending fails.
 
     Several relays may run: each takes rows that the others have not locked.
     """
@@ -94,7 +95,8 @@ def _span_of(message: OutboxMessage, parents: Mapping[str, str]) -> AbstractCont
 
 
 def sender(app: Celery) -> Callable[[str, str], None]:
-    """Make a function that sends one id to one task; kombu's OperationalError where the broker is away."""
+    """Make a function that sends one id to one task. It raises kombu's OperationalError where the broker is
+    away."""
 
     def send(name: str, subject_id: str) -> None:
         app.send_task(name, args=[subject_id], retry=False)

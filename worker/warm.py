@@ -1,4 +1,4 @@
-"""The worker's end of its fork server: started when it is needed, replaced when it has died."""
+"""The worker's end of its fork server. It is started when it is needed, replaced when it has died."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class ForkServer:
         return self._process.pid
 
     def fileno(self) -> int:
-        """Descriptor that can be read once there is something to be heard."""
+        """Return a descriptor of the server's messages. It can be read once there is something to be
+        heard."""
         return self._control.fileno()
 
     def runs(self) -> bool:
@@ -121,7 +122,8 @@ _own = threading.local()
 
 
 def preload() -> None:
-    """Start this thread's server with the libraries of jobs loaded, now and whenever it is replaced."""
+    """Start this thread's server with libraries loaded. They are those of jobs, loaded now and whenever it is
+    replaced."""
     _own.preload = True
     server()
 

@@ -1,4 +1,4 @@
-"""``Authorization: Bearer ...``: the credentials of a request, and who they say is calling."""
+"""Credentials of a request. They are ``Authorization: Bearer ...``, and say who is calling."""
 
 from __future__ import annotations
 

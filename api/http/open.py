@@ -1,4 +1,4 @@
-"""Routes that need no key: each request is counted against its address before anything is done for it."""
+"""Routes that need no key. Each request is counted against its address before anything is done for it."""
 
 from __future__ import annotations
 

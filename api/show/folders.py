@@ -1,4 +1,5 @@
-"""Folders of files that a browser loads: the parts of the interactive reference, and the built handbook."""
+"""Folders of files that a browser loads. They are the parts of the interactive reference, and the built
+handbook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation as the api serves it: Markdown pages whose links lead to each other."""
+"""The documentation as the api serves it. It has Markdown pages whose links lead to each other."""
 
 from __future__ import annotations
 

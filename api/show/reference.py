@@ -1,4 +1,5 @@
-"""The API's description as a page to try it on: Swagger UI over ``/openapi.json``, all of it from here."""
+"""The API's description as a page to try it on. It is Swagger UI over ``/openapi.json``, all of it from
+here."""
 
 from __future__ import annotations
 
