@@ -113,7 +113,7 @@ def task_needing(topic: str, ability: str) -> str:
 
 
 def draining() -> bool:
-    """Tell whether this worker was asked to stop."""
+    """Tell whether this worker is to stop."""
     return _drain[0] == 1
 
 

@@ -113,7 +113,7 @@ def listen(host: str, port: int, registry: CollectorRegistry) -> ThreadingWSGISe
 
 
 def main() -> int:
-    """Serve the metrics until asked to stop; the exit code."""
+    """Serve the metrics until stopped; the exit code."""
     command_line.parser("worker.exporter", __doc__).parse_args()
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)

@@ -41,7 +41,7 @@ def watch(services: Services, every_seconds: float) -> threading.Event | None:
 
 
 def readings() -> tuple[GpuMemory, ...]:
-    """Read each GPU's memory that the driver shows. One that cannot be asked, as under MIG, is left out."""
+    """Read each GPU's memory that the driver shows. One that cannot be read, as under MIG, is left out."""
     asked = driver()
     if asked is None:
         return ()

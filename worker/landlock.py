@@ -61,7 +61,7 @@ def version() -> int:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a child needs beside the machine's own files.
+    """What a child needs besides the machine's own files.
 
     ``folder`` is its own. ``root`` holds the packages ``core`` and ``worker``. ``kernels`` are compiled
     kernels beside those shipped with the code: read alone, as code is. ``libraries``: folders of shared ones.
@@ -104,7 +104,7 @@ def confine_to(given: Surroundings) -> bool:
 
 
 def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
-    """List each path that a child may use, and how. Modules are found by listing ``root``; code is read."""
+    """List each path that a child may use, and how. Modules are located by listing ``root``; code is read."""
     root = given.root
     yield given.folder, WRITE
     yield root, READ_DIR

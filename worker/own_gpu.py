@@ -148,7 +148,7 @@ class OwnGpu:
         self.when_lost()
 
     def let_go(self) -> None:
-        """Let others hold the GPU. What cannot be told the database runs out there."""
+        """Let others hold the GPU. What the database cannot be notified of runs out there."""
         self._stopped.set()
         held, self._held = self._held, False
         try:

@@ -42,7 +42,7 @@ def run(services: Services, stopping: Stopping) -> None:
 
 
 def main() -> int:
-    """Reap until asked to stop; the exit code."""
+    """Reap until stopped; the exit code."""
     command_line.parser("worker.reaper", __doc__).parse_args()
     return serve("reaper", run)
 

@@ -105,7 +105,7 @@ def sender(app: Celery) -> Callable[[str, str], None]:
 
 
 def run(settings: Settings, app: Celery, stopping: Stopping) -> None:
-    """Relay messages until this process is asked to stop. Lost connections are opened again."""
+    """Relay messages until this process is to stop. Lost connections are opened again."""
     db, send = Database(settings.database_url, pool_size=1), sender(app)
     address = (
         make_url(settings.database_url).set(drivername="postgresql").render_as_string(hide_password=False)
@@ -138,7 +138,7 @@ def _relay_while_connected(
 
 
 def main() -> int:
-    """Relay until asked to stop; the exit code."""
+    """Relay until stopped; the exit code."""
     command_line.parser("worker.relay", __doc__).parse_args()
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)

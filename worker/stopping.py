@@ -15,7 +15,7 @@ from worker import heartbeat
 
 
 class Stopping:
-    """Calling it tells whether this process was asked to stop. Made in the main thread."""
+    """Calling it tells whether this process is to stop. Made in the main thread."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()

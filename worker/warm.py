@@ -80,7 +80,7 @@ class ForkServer:
             raise ServerLost("the fork server takes no word") from error
 
     def heard(self) -> Iterator[dict[str, Any]]:
-        """Yield what it has told so far. ServerLost once it is gone."""
+        """Yield what it has sent so far. ServerLost once it is gone."""
         while True:
             try:
                 message = self._control.recv(MAX_MESSAGE_BYTES)

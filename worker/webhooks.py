@@ -102,7 +102,7 @@ def run(services: Services, stopping: Stopping) -> None:
 
 
 def main() -> int:
-    """Deliver until asked to stop; the exit code."""
+    """Deliver until stopped; the exit code."""
     command_line.parser("worker.webhooks", __doc__).parse_args()
     failpoints.arm(get_settings().failpoints)
     return serve("webhooks", run)

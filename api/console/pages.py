@@ -90,7 +90,7 @@ def problem_page(request: Request, answer: JSONResponse) -> HTMLResponse:
 
 
 def told(request: Request, error: Exception) -> dict[str, Any]:
-    """Return the problem of an error. It is shown beside the form that met it. Others are raised again."""
+    """Return the problem of an error. It is shown with the form that met it. Others are raised again."""
     answer = problems.answer_to(request, error)
     if answer is None or answer.status_code >= 500:
         raise error
@@ -132,7 +132,7 @@ def ago(seconds: float | None) -> str:
 
 
 def said_of_columns(mapping: str) -> str:
-    """Write which columns an answer names. The table beside it calls them so."""
+    """Write which columns an answer names. The table next to it calls them so."""
     return ", ".join(
         text("reading.named", role=text(f"reading.role_{'left' if role == LEFT else role}"), column=column)
         for role, column in columns_of(mapping)

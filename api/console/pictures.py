@@ -87,7 +87,7 @@ def _relation(plot: Plot, edge: Mapping[str, Any], at: Mapping[str, tuple[float,
 
 
 def spent_over_time(entries: Sequence[Entry], budget: Budget) -> Markup | None:
-    """Draw what the account's charges came to. It is drawn entry by entry, up to what it holds now.
+    """Draw what the account's charges came to. The line goes entry by entry, up to what it holds now.
 
     Only where charges add up, under the basic filter without windows: None for other accounts, and before two
     entries.

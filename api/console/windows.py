@@ -104,8 +104,7 @@ def strip(
     own: Mapping[int, int],
     steps_shown: range,
 ) -> Strip:
-    """Draw the windows beside each other. They are as high as what they hold, under the line of what they
-    may."""
+    """Draw the windows side by side. They are as high as what they hold, under the line of what they may."""
     first, last = steps_shown[0], steps_shown[-1]
     found = windows_of(stream, budget, untimed, own, steps_shown)
     capacity = budget.capacity.nano_epsilon

@@ -38,7 +38,7 @@ async def authenticate(request: Request) -> None:
 async def principal_of(
     request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]
 ) -> Principal:
-    """Who calls, as it was found before the body was read. Fails on a route that does not ask first."""
+    """Who calls, as it was checked before the body was read. Fails on a route that does not ask first."""
     principal: Principal = request.state.principal
     return principal
 

@@ -343,7 +343,7 @@ def log_failure(event: str, error: BaseException) -> None:
 
 
 def answer_to(request: Request, error: Exception) -> JSONResponse | None:
-    """Make the response to an error of any kind. Callers are told of it; None for one that nobody foresaw.
+    """Make the response to an error of any kind. Callers learn of it; None for one that nobody foresaw.
 
     What the service is to blame for is logged.
     """

@@ -228,7 +228,7 @@ def misshapen(session: Session, account_id: str | None) -> list[tuple[str, str]]
 
 
 def granted(session: Session, account_id: str | None) -> list[Granted]:
-    """Sum what every account was granted, beside what it has."""
+    """Sum what every account was granted, with what it has."""
     return [Granted(*row) for row in session.execute(_GRANTED, {"account_id": account_id})]
 
 

@@ -54,7 +54,8 @@ class CapacityHolds:
     name = "capacity_holds"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """Check in O(balances). The database sums a stream's windows anew, beside what its rows keep."""
+        """Check in O(balances). The database sums a stream's windows anew, and compares what its rows
+        keep."""
         found = []
         for each in invariant_queries.account_ids(session, account_id):
             account, balances = holdings.snapshot(session, each)

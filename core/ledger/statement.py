@@ -1,4 +1,4 @@
-"""What an account holds, told in the terms of its filter."""
+"""What an account holds, stated in the terms of its filter."""
 
 from __future__ import annotations
 

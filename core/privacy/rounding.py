@@ -36,8 +36,8 @@ MOST_TENSORS = 10
 
 
 def place_slack(radius: int, device: str, values: int) -> int:
-    """Bound what a row's place moves its gradient. It is in grid steps, the place one in a batch, the
-    gradient one of ``values`` entries; ``device``: cpu or cuda.
+    """Bound how far a row's place moves its gradient. The bound is in grid steps; the place is one in a
+    batch, the gradient has ``values`` entries; ``device``: cpu or cuda.
 
     A sum of n terms, in whatever order and with whatever parts, is off by at most g_n = n u / (1 - n u) times
     the sum of their sizes, u the unit roundoff (Higham 2002, section 4.2); sums that follow one another add

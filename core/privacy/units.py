@@ -32,7 +32,7 @@ class Unit(StrEnum):
         return self not in (Unit.EDGE, Unit.NODE)
 
     def takes(self, *, temporal: bool) -> bool:
-        """Tell whether the unit can protect such graphs. They are with time, or without."""
+        """Tell whether the unit protects graphs with, or without, time."""
         return self is Unit.NODE or self.temporal == temporal
 
     @property

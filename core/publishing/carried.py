@@ -1,4 +1,4 @@
-"""What edges and nodes of a release carry. It is counted bin by bin beside what was paid for.
+"""What edges and nodes of a release carry. It is counted bin by bin, with what was paid for.
 
 Reads the released graph and the session's own measurements: all of it post-processing.
 """

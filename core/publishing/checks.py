@@ -1,4 +1,4 @@
-"""What may be asked of a release, decided by public facts alone. No NumPy here, and no data.
+"""What may be requested of a release, decided by public facts only. No NumPy here, and no data.
 
 The service asks before it reserves anything. The child asks once more before it opens the graph, for another
 version of the service may have reserved the job: a refusal then still costs nothing.
@@ -44,7 +44,7 @@ def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params
 
 
 def params_of(generator: Method, parameters: Mapping[str, Any]) -> BaseModel:
-    """Validate the parameters of a method that is asked for by name.
+    """Validate the parameters of a method that is requested by name.
 
     Raises InvalidInput as :func:`checked_params`, and with a reason of its own where a method without a
     guarantee is to set epsilon aside for what edges or nodes carry.
@@ -201,7 +201,7 @@ def sharded(generator: Method, params: BaseModel | None = None) -> Sharding:
 
 
 def check_size(method: str, params: Mapping[str, Any], schema: GraphSchema, released: GraphSchema) -> None:
-    """Check that the release can have that size. NotAccepted, naming ``size``, unless it can be drawn at
+    """Check that the release can have that size. NotAccepted, naming ``size``, unless it can be sampled at
     another number of nodes.
 
     ``released`` is what it declares: nothing in it may belong to single nodes of the original.
@@ -250,5 +250,5 @@ def checked_formats(wanted: Sequence[str], released: GraphSchema) -> tuple[str, 
 
 
 def keeps_to(cost: Cost, nano_epsilon: int, delta_atto: int) -> bool:
-    """Say whether a plan costs no more than was asked for."""
+    """Say whether a plan costs no more than was requested."""
     return (cost.nano_epsilon or 0) <= nano_epsilon and cost.delta_atto <= delta_atto

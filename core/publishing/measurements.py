@@ -1,4 +1,4 @@
-"""Noisy numbers that a release paid for. They are published beside it, each with its interval and its unit.
+"""Noisy numbers that a release paid for. They are published with it, each with its interval and its unit.
 
 ``measurements.json`` lists the measurements: what was counted, the law of the noise, how near; its ``totals``
 are the numbers that several of them tell together. In

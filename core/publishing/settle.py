@@ -129,7 +129,7 @@ def check_known(name: AskedMethod) -> None:
 
 
 def check_cost(plan: PrivacyPlan, facts: PublicFacts) -> None:
-    """Raise NotAccepted where the plan costs more than was asked for."""
+    """Raise NotAccepted where the plan costs more than was requested."""
     if not keeps_to(plan.cost(), facts.nano_epsilon, facts.delta_atto):
         raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")
 

@@ -1,4 +1,4 @@
-"""A release whose edges stay in parts. It is fitted over them, drawn in shards, and joined to one bundle.
+"""A release whose edges stay in parts. It is fitted over them, sampled in shards, and joined to one bundle.
 
 Three children do it. :func:`run_fit` reads the graph through the meter, as a release of a graph in memory
 does, and leaves the law of the shards with all of the bundle that needs no edges. :func:`run_shard` draws a
@@ -90,7 +90,7 @@ def run_fit(
 
 
 def run_shard(*, law: Path, method: str, number: int, shards: int, out: Path) -> Part:
-    """Draw one part of the edges. It stands in ``out``, the same bytes each time it is drawn from this
+    """Sample one part of the edges. It stands in ``out``, the same bytes each time it is sampled from this
     law."""
     out.mkdir(parents=True, exist_ok=True)
     return sharded(registry.get(method)).draw_shard(law, number, shards, out)

@@ -107,7 +107,7 @@ def write_bundle(
 
 @dataclass(frozen=True)
 class Described:
-    """What the report tells of the synthetic graph. It tells what it was drawn from, too.
+    """What the report tells of the synthetic graph. It tells what it was sampled from, too.
 
     ``nodes``: the sizes of the universes.
     """

@@ -1,4 +1,4 @@
-"""Attacks on a release and tasks done with it. The curator part says so beside the metrics."""
+"""Attacks on a release and tasks done with it. The curator part has them next to the metrics."""
 
 from __future__ import annotations
 

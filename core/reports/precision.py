@@ -211,7 +211,7 @@ def planned_noise(
     unit: Unit, schema: GraphSchema, plan: PrivacyPlan, reads: Iterable[PlannedRead]
 ) -> dict[tuple[str, str], tuple[list[Fraction], int]]:
     """Find the scales of planned noises. By relation and query, they are those whose sum is in the least
-    exact of the planned answers; in how many cells it is asked comes too. As :func:`planned`, which makes
+    exact of the planned answers; in how many cells it is measured comes too. As :func:`planned`, which makes
     lines of it."""
     if plan.kind is GuaranteeKind.NONE:
         return {}

@@ -1,5 +1,5 @@
 """The curators' two figures from 0 to 10. They are utility and protection, each from parts that are printed
-beside it.
+with it.
 
 A score is 10 times the weighted mean of its parts; 1 is best in every part. Both are functions of the private
 graph. The public edition has no score: what a release is worth cannot be told without the original, and the

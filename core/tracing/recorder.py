@@ -103,7 +103,7 @@ class Recorder:
 
     @staticmethod
     def fail(span: trace.Span, sort: str) -> None:
-        """Set the span's status to an error. It is of the sort that is told first, without another word."""
+        """Set the span's status to an error. It is of the sort that is set first, without another word."""
         span.set_status(trace.StatusCode.ERROR)
         known = span.attributes if isinstance(span, ReadableSpan) else None
         if not known or SORT_OF_ERROR not in known:

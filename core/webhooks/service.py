@@ -34,7 +34,7 @@ JITTER = 0.2
 
 
 def checked_events(events: Collection[str]) -> list[str]:
-    """Return the events, sorted, each once. InvalidInput for none, and for one that cannot be asked for."""
+    """Return the events, sorted, each once. InvalidInput for none, and for one that cannot be requested."""
     known = set(EventType) - {EventType.TEST}
     if not events or not set(events) <= known:
         raise InvalidInput(

@@ -43,7 +43,7 @@ def beat(session: Session, settings: Settings, kind: Kind[Row], row_id: str, att
 
 
 def queue_again(session: Session, kind: Kind[Row], row: Row, pause_seconds: float | None = None) -> None:
-    """End the lease, and let the row wait. It waits for another worker, which is told after a pause.
+    """End the lease, and let the row wait. It waits for another worker, which is notified after a pause.
 
     The pause is :func:`retry_pause` of the row's attempt unless the caller gives another.
     """

@@ -36,7 +36,7 @@ def record(session: Session, host: str, gpus: Sequence[GpuMemory]) -> None:
 
 
 def recent(session: Session, within_seconds: float) -> list[tuple[str, GpuMemory]]:
-    """Load what was told within the time, by host and number."""
+    """Load what was reported within the time, by host and number."""
     since = func.clock_timestamp() - timedelta(seconds=within_seconds)
     rows = session.scalars(
         select(WorkerGpu).where(WorkerGpu.read_at > since).order_by(WorkerGpu.host, WorkerGpu.gpu)
@@ -90,7 +90,7 @@ def tell(session: Session, worker: str, abilities: Collection[str]) -> None:
 
 
 def abilities(session: Session) -> frozenset[str] | None:
-    """Collect what any worker can do. It told so lately; None where none has."""
+    """Collect what any worker can do. It said so lately; None where none has."""
     lately = WorkerAbilities.told_at > func.clock_timestamp() - ABLE
     told = session.scalars(select(func.unnest(WorkerAbilities.abilities)).where(lately).distinct()).all()
     return frozenset(told) or None

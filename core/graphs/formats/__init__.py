@@ -1,4 +1,4 @@
-"""Graph file formats, one module each; found, not listed.
+"""Graph file formats, one module each; discovered, not listed.
 
 A format is a module beside this file whose name does not start with an underscore. It says ``name``,
 ``media_type``, ``extensions``, ``carries_nodes``, ``parts`` and ``OptionsModel``, and has ``read(request)``,

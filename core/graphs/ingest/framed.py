@@ -15,7 +15,7 @@ PARTS = ("edges", "nodes")
 
 @dataclass(frozen=True)
 class Said:
-    """What a caller says of a file or frame beside the schema.
+    """What a caller says of a file or frame besides the schema.
 
     ``columns``: of the edges alone, or of each part by its name. ``format``: of a file whose name does not
     tell. ``options``: of the format.

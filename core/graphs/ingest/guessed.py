@@ -1,4 +1,4 @@
-"""Frames and arrays that name no ends. What is in their columns says which they are, or it is asked."""
+"""Frames and arrays that name no ends. What is in their columns says which they are, or it is a question."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class NodeIndex:
         return np.split(positions, np.cumsum([len(column) for column in columns])[:-1])
 
     def explain(self, end: str, value: object, such: int) -> str:
-        """Explain what is wrong with an unlisted id. ``such`` ids were not found either; it is said how to
+        """Explain what is wrong with an unlisted id. ``such`` ids are not listed either; it is said how to
         mend it."""
         name = self.node_type.name
         if value is None or value == "":

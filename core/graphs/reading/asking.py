@@ -1,5 +1,4 @@
-"""Questions and remarks about a reading. A curator is asked or told them, each with the mapping that corrects
-it."""
+"""Questions and remarks about a reading. A curator reads them, each with the mapping that corrects it."""
 
 from __future__ import annotations
 
@@ -76,8 +75,8 @@ def _first(column: Cells) -> str:
 
 
 def of_part(source: Cells, target: Cells, fixed: Map[int, Role]) -> list[Question]:
-    """Ask whether rows are edges or nodes. It is asked where a first column never repeats and shares nothing
-    with the other."""
+    """Ask whether rows are edges or nodes. It is in question where a first column never repeats and shares
+    nothing with the other."""
     if fixed or len(source.held) < LEAST_ROWS or source.distinct & target.distinct:
         return []
     if len(source.distinct) < len(source.held):

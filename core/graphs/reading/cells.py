@@ -184,7 +184,7 @@ class Cells:
 
     @cached_property
     def counter(self) -> bool:
-        """Find the rows that count up by one. They count as far as they stand beside one another."""
+        """Find the rows that count up by one. They count as far as they adjoin."""
         if not self.integer or len(self.numbers) < 3 or len(self.numbers) != len(self.values):
             return False
         steps = [b - a for a, b in pairwise(self.numbers)]

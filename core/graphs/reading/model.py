@@ -1,4 +1,4 @@
-"""How one file of an upload was understood. A reading has its grounds, and what has to be asked.
+"""How one file of an upload was understood. A reading has its grounds, and what is in question.
 
 A reading is private: like a proposal it looks at the data, and its examples are from it. Curators alone see
 it.

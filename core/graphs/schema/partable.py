@@ -1,4 +1,4 @@
-"""Which graphs are kept in parts, and what is told of a part. No NumPy here."""
+"""Which graphs are kept in parts, and what is known of a part. No NumPy here."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def sorted_pairs(rows: Iterable[Ends], nodes: int, buckets: int, scratch: Path) 
 
 
 def read_parted(folder: Path) -> PartedGraph:
-    """Open a graph in parts. Read is what is told of them, and checked that no two may share a pair."""
+    """Open a graph in parts. What is known of them is read, and it is checked that no two share a pair."""
     parts = tuple(Part(**each) for each in json.loads((folder / "parts.json").read_bytes()))
     require_whole(parts)
     require_apart(parts)

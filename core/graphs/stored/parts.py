@@ -65,8 +65,8 @@ def read_part(path: Path) -> Iterator[Ends]:
 
 
 def checked_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
-    """Read a part and check it. It is checked against what is told of it: ValueError for the first thing that
-    is not so.
+    """Read a part and check it. It is checked against what is known of it: ValueError for the first thing
+    that is not so.
 
     Checked are the digest, and what :func:`canonical_part` checks. O(rows).
     """
@@ -77,7 +77,7 @@ def checked_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
 
 
 def canonical_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
-    """Read a part whose rows are canonical. There are as many as is told: ValueError for the first that is
+    """Read a part whose rows are canonical. There are as many as declared: ValueError for the first that is
     not so.
 
     Pairs are sorted, distinct, without loops, of nodes that there are, with sources in the part's range:

@@ -53,7 +53,7 @@ def read_graph(folder: Path, *, protected_values: bool = True) -> Graph:
 
 
 def write_edges(graph: Graph, folder: Path) -> None:
-    """Write all but the nodes to ``folder``; with them beside it is whole."""
+    """Write all but the nodes to ``folder``; with them it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     write_values(graph, folder / VALUES)
     _write_edges(graph, folder / "edges.parquet")

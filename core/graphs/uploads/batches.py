@@ -264,8 +264,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class RawGraph:
-    """What a file holds. It has ``edges``, and ``nodes`` where the format carries them (or was asked for
-    them).
+    """What a file holds. It has ``edges``, and ``nodes`` where the format carries them (or they were
+    requested).
 
     ``directed`` says whether its edges have a direction, where the format does.
     """
@@ -299,8 +299,8 @@ class Format(Export, Protocol):
 
 @runtime_checkable
 class ListsNodes(Protocol):
-    """A format that lists its nodes. Its edges do not say which nodes there are: it writes a list of them
-    beside."""
+    """A format that lists its nodes. Its edges do not say which nodes there are: it writes a list of them,
+    too."""
 
     def write_nodes(self, graph: Graph, path: Path) -> None: ...
 

@@ -45,7 +45,7 @@ def reject(
     reading: dict[str, Any] | None = None,
 ) -> NoReturn:
     """Raise :class:`IngestRejected` with one finding. The ``reading`` of a file comes with it where that is
-    asked."""
+    in question."""
     finding: dict[str, Any] = {"file": file, "line": line, "column": column, "message": message}
     if reading is not None:
         finding["reading"] = reading

@@ -143,7 +143,7 @@ class Kinds:
 
     @classmethod
     def of(cls, schema: GraphSchema, thing: str) -> Kinds:
-        """Tell types apart by name. In a collection they are told by the id of the graph."""
+        """Tell types apart by name. In a collection the id of the graph tells them."""
         if schema.collection is not None:
             return cls(thing, GRAPH_ID, pa.array([g.id for g in schema.collection.graphs], type=pa.string()))
         types = schema.node_types if thing == "node" else schema.edge_types

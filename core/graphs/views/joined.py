@@ -1,5 +1,5 @@
-"""Join the graphs of a collection to one. They stand side by side, for what is read and drawn of all of them
-together.
+"""Join the graphs of a collection to one. They stand side by side, for what is read and sampled of all of
+them together.
 
 Nodes of a graph come after those of the graphs before it, in the declared order, and so do its edges. No
 NumPy where only the schema is asked for.

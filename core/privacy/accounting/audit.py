@@ -26,7 +26,8 @@ MAX_POINTS = 64
 
 @dataclass(frozen=True)
 class AuditResult:
-    """With ``confidence``, epsilon is at least ``lower_bound``. ``event`` says what told the inputs apart."""
+    """With ``confidence``, epsilon is at least ``lower_bound``. ``event`` says what distinguished the
+    inputs."""
 
     lower_bound: float
     confidence: float

@@ -31,8 +31,8 @@ class NodePrice:
 
 
 def edges_of_node(schema: GraphSchema, node_type: str) -> int | None:
-    """Return the most protected edges of one node. It is one of the type, by declared facts; None without
-    any.
+    """Bound a node's protected edges by declared facts. It is the most that a node of the type has; None
+    without any.
 
     Either by ``degree_bound``, or because every protected relation that touches the type is functional from
     it: one target a source, thus one edge, or one a step where a pair may occur in several.

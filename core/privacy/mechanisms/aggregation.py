@@ -33,7 +33,7 @@ MAX_MULTIPLIER = 2**10
 
 @dataclass(frozen=True)
 class Aggregation:
-    """What is asked, checked against public facts alone.
+    """What is requested, checked against public facts only.
 
     ``points`` int64 (nodes of the other side, d): features on the grid, every row's L2 norm at most
     ``radius``, checked in integers. ``scale``: the noise's standard deviation in grid steps, an integer.

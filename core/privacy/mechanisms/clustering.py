@@ -1,4 +1,4 @@
-"""A damped sum of local clustering coefficients by the ladder mechanism, drawn exactly.
+"""A damped sum of local clustering coefficients by the ladder mechanism, sampled exactly.
 
 A node's clustering coefficient, t / C(d, 2) for t triangles and degree d, moves far with one edge where d is
 small. Dividing by C(max(d, D), 2) instead, with a public D, keeps what one edge can do small. The ladder

@@ -1,5 +1,5 @@
-"""The compiled pass behind :mod:`core.privacy.mechanisms.label_stream`. It has who reads which edge, and the
-rule of labels.
+"""The compiled pass behind :mod:`core.privacy.mechanisms.label_stream`. It says who reads which edge, and has
+the rule of labels.
 
 Noise is an argument, drawn before the pass begins: given it, everything here is a function of the graph. The
 only lines that look at edges are those that call ``_read``.

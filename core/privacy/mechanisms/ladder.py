@@ -1,4 +1,4 @@
-"""The number of triangles by the ladder mechanism, drawn exactly.
+"""The number of triangles by the ladder mechanism, sampled exactly.
 
 Zhang, Cormode, Procopiuc, Srivastava and Xiao, "Private release of graph statistics using ladder functions",
 SIGMOD 2015. Integers around the true count stand on rungs; a rung's integers are drawn with probability

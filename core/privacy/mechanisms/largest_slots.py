@@ -1,4 +1,4 @@
-"""The largest entries of a noisy adjacency matrix, found without the matrix.
+"""The largest entries of a noisy adjacency matrix, without the matrix.
 
 Every slot of a cell gets discrete Laplace noise; the slots with the largest values are put out, their values
 are not. Noise of absent edges is drawn only where it can matter: the number of those above a threshold is

@@ -29,8 +29,7 @@ _LENGTH = np.uint64(16 << 56)  # SipHash's closing word for a message of 16 byte
 
 
 def sensitivity(tau: Any) -> int:
-    """Return the sensitivity tau + 1 of :func:`packed`. By this it may move at most; InvalidInput unless tau
-    is in [1, MAX_TAU]."""
+    """Return the sensitivity of :func:`packed`, tau + 1. InvalidInput unless tau is in [1, MAX_TAU]."""
     if type(tau) is not int or not 1 <= tau <= MAX_TAU:
         raise InvalidInput(f"tau is an integer in [1, {MAX_TAU}]", field="tau")
     return tau + 1

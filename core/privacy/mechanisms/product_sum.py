@@ -38,7 +38,7 @@ def unit_of(noisy_degrees: np.ndarray) -> int:
 
 
 def degree_product_sum(shape: Shape, *, noisy_degrees: np.ndarray) -> Question:
-    """Measure floor(S / unit) of the degree product sum S. S is the sum over edges of f(u) f(v), f the noisy
+    """Ask for floor(S / unit) of the degree product sum S. S is the sum over edges of f(u) f(v), f the noisy
     degrees cut to [-cap2, cap1]; (1,).
 
     ``noisy_degrees`` (n,): integers that were paid for before. cap1 and cap2: their two largest

@@ -1,4 +1,4 @@
-"""Items kept in a keyed order under caps. Here stands what may be asked of those: the lemma of ends.
+"""Items kept in a keyed order under caps. What may be measured of those follows from the lemma of ends.
 
 Under unit NODE two neighbours differ in all edges of one node, of which there may be as many as nodes. Items
 (edges, or events of an edge in a step) join two *ends*; an end is a copy of a node, and each copy has a cap.
@@ -194,7 +194,7 @@ def group_ends(nodes: int, theta: int, labels: np.ndarray, groups: int) -> tuple
 
 
 def inside_counts(nodes: int, theta: int, labels: np.ndarray, groups: int) -> tuple[int, Measure]:
-    """Count the kept edges inside each group; (groups,). To be asked of a projection of those edges alone.
+    """Count the kept edges inside each group; (groups,). It is for a projection of those edges only.
 
     Sensitivity: L1 = theta, all groups together. Unit: NODE. Proof: no edge is in question but those inside
     groups, so each group's graph is projected by itself; v lies in one of them, and the others are the same

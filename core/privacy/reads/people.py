@@ -95,8 +95,8 @@ class People(Persons):
         return ClassedEdges(self, thetas, key, by_step, question)
 
     def bins(self, attribute: str | None) -> ValueBins:
-        """Return the public bins of what edges carry. They are those of the number of an edge's records for
-        None."""
+        """Return the public bins of what edges carry. For None they are those of the number of an edge's
+        records."""
         return bins_of(asked_for(self.relation, attribute))
 
     def by_value(
@@ -205,7 +205,7 @@ class BoundedGraph:
     bound: int
 
     def values(self, attribute: str | None) -> BoundedValues:
-        """Open the reads of what edges carry. They are those of the number of an edge's records for None.
+        """Open the reads of what edges carry. For None they are those of the number of an edge's records.
         Free."""
         return BoundedValues(self.people.shape, self.bound, attribute, self.people._paid)
 

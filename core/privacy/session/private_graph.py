@@ -105,7 +105,7 @@ class PrivateGraph(CountedSession):
 
     def edge_values_together(self, edge_types: Sequence[str], attribute: str | None) -> EdgeValueReads:
         """Open the reads of collected graphs' edge values. Some graphs of a collection are read, all of them
-        as one graph; they are those of how many records an edge has where ``attribute`` is None. Free, as
+        as one graph; reads are of how many records an edge has where ``attribute`` is None. Free, as
         :meth:`edge_values`.
         """
         self._require_edges()

@@ -1,4 +1,4 @@
-"""Figures of what edges and nodes carry. They are synthetic; they stand beside what was paid for."""
+"""Figures of what edges and nodes carry. They are synthetic; what was paid for stands next to them."""
 
 from __future__ import annotations
 

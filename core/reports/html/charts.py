@@ -240,8 +240,7 @@ def gauge(uid: str, title: str, bound: float, level: str) -> Markup:
 
 
 def posteriors(uid: str, title: str, description: str, series: Sequence[Sequence[float]]) -> Markup:
-    """Draw how likely a claim can become. It is drawn over how likely it was: evenly spaced values from 0 to
-    1."""
+    """Draw how likely a claim can become. The axis is how likely it was: evenly spaced values from 0 to 1."""
     plot = Plot(height=230, right=22, bottom=40)
     ends = [(share / 4, f"{share * 25} %") for share in range(5)]
     plot.left_axis(ends)

@@ -43,7 +43,7 @@ def relation_figures(
     metrics: Mapping[str, MetricInfo],
     paid: Mapping[int, Total],
 ) -> list[Figure]:
-    """Draw one relation's degrees and curves over time. The original's stand beside them if compared.
+    """Draw one relation's degrees and curves over time. The original's stand next to them if compared.
 
     ``paid``: the edges of snapshots as they were paid for, drawn with their intervals where nothing is
     compared.
@@ -146,7 +146,7 @@ def whole_figures(uid: str, whole: WholeComparison | None, metrics: Mapping[str,
 def lasting_figures(
     uid: str, statistics: PublicStatistics, whole: WholeComparison | None, metrics: Mapping[str, MetricInfo]
 ) -> list[Figure]:
-    """Draw what stays from step to step, beside the original if compared."""
+    """Draw what stays from step to step, with the original if compared."""
     own, compared = statistics.over_time, None if whole is None else whole.over_time
     rows = own.rows if own else ()
     figures: list[Figure | None] = []
@@ -235,7 +235,7 @@ def _scores(attack: Attack) -> list[Dot]:
 
 
 def task_figures(tasks: Sequence[Task]) -> list[Figure]:
-    """Draw what a model learns from either graph. It stands beside guessing; all tested on the original."""
+    """Draw what a model learns from either graph. Guessing stands next to it; all tested on the original."""
     lines = []
     for task in tasks[:MAX_LINES]:
         pairs = (

@@ -1,4 +1,4 @@
-"""What a release is. It has the synthetic graph, its metrics beside the original's for curators, its
+"""What a release is. It has the synthetic graph, its metrics (for curators with the original's), its
 training."""
 
 from __future__ import annotations

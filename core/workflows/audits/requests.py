@@ -1,4 +1,4 @@
-"""Audits: asked for, and run under a lease. They touch no dataset and cost no budget."""
+"""Audits: requested, and run under a lease. They touch no dataset and cost no budget."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def take_back_check(session: Session, settings: Settings, row: SensitiveList) ->
 
 
 def fetch_list(services: Services, dataset_id: str, version_id: str, graph_folder: Path) -> bool:
-    """Fetch the version's list in use. It lies beside its graph; False where there is none. NotFound once
+    """Fetch the version's list in use. It lies next to its graph; False where there is none. NotFound once
     erased.
 
     A list that is replaced or withdrawn while it is fetched is taken for what has come in its place.

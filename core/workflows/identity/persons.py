@@ -1,4 +1,4 @@
-"""What takes two persons: the one who asked never decides alone."""
+"""What takes two persons: who requests it never decides."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ class AskedSize(BaseModel):
     )
 
     def of(self, nodes: Mapping[str, int], settings: Settings) -> Size:
-        """Set the requested size beside the original's. That is public; InvalidInput beyond what a graph may
-        have."""
+        """Compare the requested size with the original's. That is public; InvalidInput beyond what a graph
+        may have."""
         if self.nodes > settings.max_nodes:
             raise InvalidInput(f"A graph has at most {settings.max_nodes} nodes.", field="size.nodes")
         return Size(nodes=self.nodes, of=sum(nodes.values()))

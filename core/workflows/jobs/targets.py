@@ -64,7 +64,7 @@ class Target(BaseModel):
 
     @property
     def wanted(self) -> dict[str, float]:
-        """What is asked for, by question."""
+        """What is requested, by question."""
         return self.model_dump(exclude_none=True, exclude={"assume"})
 
 

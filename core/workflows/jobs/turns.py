@@ -67,7 +67,7 @@ def next_work(
     gpu_only: bool = False,
     ability: str | None = None,
 ) -> tuple[Topic, str] | None:
-    """Find the work that is next. Work of the topic waits; it may be of a topic beside it.
+    """Find the work that is next. Work of the topic waits; it may be of a topic next to it.
 
     Without what is ``passed_over``; None when none can be claimed. It is not held, as in :func:`next_job`,
     where ``gpu_only`` and ``ability`` are explained.

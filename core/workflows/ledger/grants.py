@@ -76,7 +76,7 @@ def propose_grant(
 
 
 def apply_proposed(session: Session, dataset: Dataset, proposal: Row) -> None:
-    """Raise the capacity by an approved proposal. The entry names both who asked and who approved.
+    """Raise the capacity by an approved proposal. The entry names both who requested and who approved.
 
     Conflict where the dataset draws on another account by now.
     """

@@ -142,7 +142,7 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
 
 
 def asked_to_stop(session: Session, job_id: str) -> bool:
-    """Tell whether a caller has asked the job to stop."""
+    """Tell whether a caller has requested the job to stop."""
     job = repository.by_id(session, job_id)
     return job is not None and job.state == JobState.CANCELLING
 
@@ -336,7 +336,7 @@ def fail_job(services: Services, work: JobWork, reason: JobReason) -> None:
 
 
 def cancel_held(services: Services, work: JobWork) -> None:
-    """The job that was asked to stop has stopped. Raises LeaseLost."""
+    """The job that was requested to stop has stopped. Raises LeaseLost."""
     with services.db.transaction() as session:
         job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         settle.cancel(session, services.settings, job, actor=work.worker)

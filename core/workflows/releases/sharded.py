@@ -167,7 +167,7 @@ def finish_shard(services: Services, work: ShardWork) -> None:
 
 
 def fail_shard(services: Services, work: ShardWork, reason: JobReason) -> None:
-    """The job has failed, for this shard cannot be drawn. Raises LeaseLost."""
+    """The job has failed, for this shard cannot be sampled. Raises LeaseLost."""
     with services.db.transaction() as session:
         job, _ = _held(session, work)
         settle.fail(session, services.settings, job, reason, actor=work.worker)
@@ -206,7 +206,7 @@ def fetch_parts(services: Services, work: JobWork, folder: Path) -> tuple[list[P
 
 
 def drawn_parts(services: Services, work: JobWork) -> list[Part]:
-    """Load what is told of every part, by number. LeaseLost once the job has ended."""
+    """Load what is known of every part, by number. LeaseLost once the job has ended."""
     with services.db.transaction() as session:
         leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         rows = shards.of_job(session, work.job_id)

@@ -1,4 +1,4 @@
-"""Announcements of what happened. They are written down for whoever asked, in the transaction in which it
+"""Announcements of what happened. They are written down for subscribers, in the transaction in which it
 happened.
 
 A webhook carries ids, a state and links. What they lead to is fetched with a key, by those who may see it.
@@ -50,7 +50,7 @@ BUDGET_EVENTS = {Level.LOW: EventType.BUDGET_LOW, Level.EXHAUSTED: EventType.BUD
 
 
 def job_came_to(session: Session, job: Job) -> None:
-    """Announce the state that the job has come to. Whoever asked will learn of it, if it is one to be
+    """Announce the state that the job has come to. Subscribers will learn of it, if it is one to be
     announced.
 
     A stream's snapshot that is published is told of as both: a job, and a snapshot.
@@ -71,7 +71,7 @@ def job_came_to(session: Session, job: Job) -> None:
 
 
 def version_came_to(session: Session, dataset: Dataset, version: DatasetVersion) -> None:
-    """Whoever asked will be told that the upload is ready, or rejected."""
+    """Announce to subscribers that the upload is ready, or rejected."""
     event = VERSION_EVENTS.get(VersionState(version.state))
     if event is not None:
         data = {"dataset_id": dataset.id, "version_id": version.id, "state": str(version.state)}
@@ -81,7 +81,7 @@ def version_came_to(session: Session, dataset: Dataset, version: DatasetVersion)
 
 @contextmanager
 def spending(session: Session, settings: Settings, spender: Job | Dataset) -> Iterator[None]:
-    """Announce a low or used-up budget. What is charged within makes it so; whoever asked will learn of it.
+    """Announce a low or used-up budget. What is charged within makes it so; subscribers will learn of it.
 
     ``spender``: the job whose budget it is, or the dataset. Two charges at the same moment may both tell it.
     Costs a query where nobody asked.

@@ -128,7 +128,7 @@ def delete_webhook(services: Services, principal: Principal, endpoint_id: str) -
 
 
 def enable_webhook(services: Services, principal: Principal, endpoint_id: str) -> Webhook:
-    """The endpoint is told again, what waits first. Safe to repeat."""
+    """The endpoint is notified again, what waits first. Safe to repeat."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
         endpoint = _locked(session, principal, endpoint_id)

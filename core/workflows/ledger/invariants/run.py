@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def kept(self) -> bool:
-        """The check ran, and found nothing."""
+        """The check ran, and reported nothing."""
         return self.found is not None and self.found.total == 0
 
 
