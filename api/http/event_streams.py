@@ -42,7 +42,7 @@ class Waiting:
 
 
 class EventStreams:
-    """The streams of one process. Used from its event loop alone, so that nothing needs a lock."""
+    """The streams of one process. Only its event loop uses it, so that nothing needs a lock."""
 
     def __init__(self, settings: Settings, fetch: Fetch) -> None:
         self.settings = settings

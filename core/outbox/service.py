@@ -27,8 +27,8 @@ def ring(session: Session, topic: Topic | str, subject_id: str, not_before_secon
 
 
 def take_unsent(session: Session, limit: int) -> list[OutboxMessage]:
-    """Lock up to ``limit`` due messages. They stay so until the transaction ends; what others hold is left
-    out."""
+    """Lock and load up to ``limit`` due messages. They stay locked until the transaction ends; what others
+    hold is left out."""
     return repository.lock_unsent(session, limit)
 
 

@@ -25,7 +25,7 @@ class Described:
     parts: tuple[Part, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is published of them: numbers of the synthetic graph alone."""
+        """Return what is published of them: only numbers of the synthetic graph."""
         return {
             "nodes": len(self.degrees),
             "edges": self.edges,

@@ -1,4 +1,4 @@
-"""What a request comes to. It has its method, parameters, formats and plan, from public facts alone.
+"""What a request comes to. It has its method, parameters, formats and plan, from public facts only.
 
 The service settles a job so, and so does whoever makes a release without one: the plan's digest is the same.
 """

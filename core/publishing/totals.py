@@ -1,4 +1,4 @@
-"""Paid numbers of a release's edges. Each has its interval. Paid numbers alone are read.
+"""Paid numbers of a release's edges. Each has its interval. Only paid numbers are read.
 
 One number of everything that was paid and tells of it: each answer from which the number of edges follows
 linearly weighs as one over the variance of its noise, which leaves the least variance. Noises are

@@ -43,7 +43,7 @@ from core.reports.training import TrainingPart, training_part
 
 @dataclass(frozen=True)
 class Agreed:
-    """What a release will do, settled from public facts alone."""
+    """What a release will do, settled from public facts only."""
 
     params: BaseModel
     facts: PublicFacts

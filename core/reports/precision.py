@@ -1,4 +1,4 @@
-"""Predicted precision of paid figures. It is in their own units; from public facts alone.
+"""Predicted precision of paid figures. It is in their own units; from public facts only.
 
 Noise is what the plan says it is, so that its bounds are known before the data is opened. What a method makes
 of a noisy figure, and what it never asked for, is not told here: this is a statement of noise, not a grade.

@@ -73,7 +73,7 @@ def promised(public: PublicPart) -> dict[str, str]:
 
 
 def budget(public: PublicPart) -> dict[str, str]:
-    """What is left of the original's budget now. They are properties of a catalogue's entry."""
+    """What is left of the original's budget now. It comes as properties of a catalogue's entry."""
     charge = public.charge
     if charge is None:
         return {}

@@ -226,7 +226,7 @@ def checked_key(key: str) -> str:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make the folder private. Every folder that has to be made is its owner's alone (0700)."""
+    """Make the folder private. Every folder that has to be made is only its owner's (0700)."""
     missing = [folder]
     while not missing[-1].exists():
         missing.append(missing[-1].parent)

@@ -54,7 +54,7 @@ PRIVATE_6 = (IPv6Network("::1/128"), IPv6Network("fc00::/7"))
 @dataclass(frozen=True)
 class Rules:
     """The ports that may be used. It says too whether private addresses may be: over http on this machine
-    alone."""
+    only."""
 
     ports: tuple[int, ...] = (443,)
     private: bool = False

@@ -27,7 +27,7 @@ class Said:
 
 
 def columns_by_part(said: Any) -> dict[str, Columns]:
-    """Read what columns are, by part. It is said of the edges alone, or of each part by its name."""
+    """Read what columns are, by part. It is said of the edges only, or of each part by its name."""
     if isinstance(said, Mapping) and said and set(said) <= set(PARTS):
         return {part: columns_of(each) for part, each in said.items()}
     return {"edges": columns_of(said)}

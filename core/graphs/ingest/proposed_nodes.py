@@ -34,7 +34,7 @@ Ends = dict[str | None, list[pl.Series]]
 @dataclass(frozen=True)
 class ProposedNodes:
     """Ids of each proposed node type. ``members`` are the ids of each type; ``unread`` says why a column of
-    the list is left alone."""
+    the list is left out."""
 
     types: tuple[NodeType, ...]
     members: Mapping[str, pl.Series]
@@ -113,7 +113,7 @@ def _of_one_sort(listed: pa.Table, unread: Mapping[str, str]) -> ProposedNodes:
 
 
 def of_one_sort(nodes: ProposedNodes, file: str) -> ProposedNodes:
-    """Leave the types alone. IngestRejected where they tell nodes of one id apart."""
+    """Leave the types as they are. IngestRejected where they tell nodes of one id apart."""
     ids = nodes.listed["id"]
     if pc.count_distinct(ids).as_py() < len(ids):
         reject(

@@ -172,7 +172,7 @@ def of_dates(example: str) -> Question:
 
 def thousands(columns: Sequence[Cells], mark: str) -> bool:
     """Tell whether such a mark parts thousands. There is one, and every one parts three digits from what is
-    no zero alone."""
+    not only a zero."""
     held = [value for each in columns if each.numeric for value in each.distinct if mark in value]
     return bool(held) and all(_THOUSANDS.fullmatch(value.replace(mark, ",")) for value in held)
 

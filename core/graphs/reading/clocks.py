@@ -36,7 +36,7 @@ def is_days(column: Cells) -> bool:
 
 
 def is_clock(column: Cells) -> bool:
-    """Tell whether a column has times of day alone."""
+    """Tell whether a column has only times of day."""
     return not column.empty and column.share(CLOCK) >= MOSTLY
 
 

@@ -37,7 +37,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Sample:
-    """Lines of the head, in order; of the ``rest`` the texts alone. ``comments`` are the first few before.
+    """Lines of the head, in order; of the ``rest`` only the texts. ``comments`` are the first few before.
 
     ``unread``: the number of a line that is not UTF-8, and what is wrong with it. ``whole``: no line of the
     chunk is left out.

@@ -165,7 +165,7 @@ def telling(first: str, second: str) -> bool:
 
 
 def numbered(first: str, second: str) -> bool:
-    """Tell whether only numbers part two names. They differ in 1 and 2, or a and b, alone."""
+    """Tell whether only numbers part two names. They differ only in 1 and 2, or a and b."""
     one, two = plain(first), plain(second)
     if len(one) != len(two) or len(one) < 3 or one == two:
         return False

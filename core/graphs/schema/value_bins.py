@@ -90,7 +90,7 @@ class ValueBins:
 
 
 def bins_of(attribute: EdgeAttribute) -> ValueBins:
-    """Divide what the attribute's values may be into bins. Of public declarations alone."""
+    """Divide what the attribute's values may be into bins. Only public declarations count."""
     low, high = attribute.range
     end = float(high) if attribute.kind is EdgeAttributeKind.NUMBER else float(high) + 1
     if attribute.categories is not None:

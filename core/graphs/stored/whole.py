@@ -61,7 +61,7 @@ def write_edges(graph: Graph, folder: Path) -> None:
 
 
 def write_universe(graph: Graph, folder: Path) -> None:
-    """Write the nodes of the graph alone; :func:`read_universe` gives back equal ones. O(n)."""
+    """Write only the nodes of the graph; :func:`read_universe` gives back equal ones. O(n)."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_nodes(graph, folder / "nodes.parquet")
 

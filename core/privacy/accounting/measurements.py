@@ -53,7 +53,7 @@ class Measurement:
 
 
 class Measurements:
-    """The answers of one session, in order. Not the first too many: the sizes alone say which are kept."""
+    """The answers of one session, in order. Not the first too many: only the sizes say which are kept."""
 
     def __init__(self) -> None:
         self._kept: list[Measurement] = []

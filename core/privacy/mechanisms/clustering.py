@@ -48,8 +48,7 @@ class Damping:
 
 
 def damping_of(nodes: int, degree: int) -> Damping:
-    """Choose the finest grid whose products fit in 2^62. These are the finest integers with which no product
-    passes 2^62. NotAccepted where none are fine enough.
+    """Choose the finest grid whose products fit in 2^62. NotAccepted where no integers are fine enough.
 
     Public facts only.
     """

@@ -34,7 +34,7 @@ def triangles_and_common(source: np.ndarray, target: np.ndarray, nodes: int) -> 
 
 
 def triangles(source: np.ndarray, target: np.ndarray, nodes: int) -> int:
-    """The number of triangles alone."""
+    """Count only the triangles."""
     return int(_triangles(*rows_by_degree(source, target, nodes)[:2], nodes))
 
 

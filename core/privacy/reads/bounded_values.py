@@ -96,7 +96,7 @@ class BoundedValues:
 
 def binned(table: EdgeTable, bins: ValueBins, most: int, *, numbers: bool) -> tuple[EdgeTable, np.ndarray]:
     """Give every record that counts a row and a bin. An edge has ``most`` rows at most; with ``numbers``
-    every edge has one, and the bin of how many records it has. What counts hangs on its own edge alone."""
+    every edge has one, and the bin of how many records it has. What counts hangs on its own edge only."""
     found = counted(numbered(table) if numbers else each_alone(table), most, by_pair=False)
     held = {} if found.values is None else found.values.columns
     return found, bins.places(held.get(bins.attribute.name, np.zeros(0, dtype=np.int32)))

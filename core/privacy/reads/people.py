@@ -56,12 +56,12 @@ class People(Persons):
         return ProjectedGraph(self, theta, key, lambda items: items)
 
     def inside(self, labels: np.ndarray, groups: int, theta: int, key: bytes | None = None) -> InsideGroups:
-        """Project the edges inside public groups alone; ``labels`` (n,) in 0..groups-1."""
+        """Project only the edges inside public groups; ``labels`` (n,) in 0..groups-1."""
         self._require(directed=False)
         return InsideGroups(self, theta, key, _labels(self.count, labels, groups), groups)
 
     def across(self, labels: np.ndarray, groups: int, theta: int, key: bytes | None = None) -> ProjectedGraph:
-        """Project the edges between different public groups alone; ``labels`` (n,) in 0..groups-1."""
+        """Project only the edges between different public groups; ``labels`` (n,) in 0..groups-1."""
         self._require(directed=False)
         of = _labels(self.count, labels, groups)
         return ProjectedGraph(self, theta, key, lambda items: among(items, of, same=False))

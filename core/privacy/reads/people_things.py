@@ -87,7 +87,7 @@ class Noisy:
 
 
 class PeopleAndThings:
-    """The reads of persons and things. Made by ``PrivateGraph.people_and_things``, under unit NODE alone."""
+    """The reads of persons and things. Made by ``PrivateGraph.people_and_things``, under unit NODE only."""
 
     def __init__(self, graph: Graph, meter: Meter) -> None:
         if meter.plan.unit is not Unit.NODE:

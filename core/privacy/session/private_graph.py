@@ -73,7 +73,7 @@ class PrivateGraph(CountedSession):
 
     def node_values(self, node_type: str) -> NodeValueReads:
         """Open the reads of a node type's protected attributes. Each is charged; under unit node there are
-        tables of persons alone."""
+        only tables of persons."""
         return NodeValueReads(self._graph, self._meter, node_type)
 
     def node_values_together(self, edge_types: Sequence[str]) -> NodeValueReads:
@@ -124,7 +124,7 @@ class PrivateGraph(CountedSession):
 
     def people(self, edge_type: str) -> People:
         """Open the reads of a relation among people. It is one inside the protected node type, under unit
-        node alone.
+        node only.
 
         Free: which relations exist is public. What may be asked, and why: :mod:`core.privacy.reads.people`.
         """
@@ -194,7 +194,8 @@ class PrivateGraph(CountedSession):
         return aggregation.noisy_sums([self._graph.cell(*key) for key in keys], question)
 
     def people_and_things(self) -> PeopleAndThings:
-        """Open the reads of persons and things: unit node alone. Free: every read is charged by itself."""
+        """Open the reads of persons and things, under unit node only. Free: every read is charged by
+        itself."""
         return PeopleAndThings(self._graph, self._meter)
 
     def unprotected(self, reason: str) -> Graph:

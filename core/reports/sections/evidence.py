@@ -39,7 +39,7 @@ MAX_TYPES_SHOWN = 12
 
 
 def curator_sections(part: CuratorPart) -> Iterator[Section]:
-    """Write every section that depends on the original graph alone."""
+    """Write every section that depends only on the original graph."""
     if part.attacks.sensitive is not None:
         blocks = list(_sensitive(part.attacks.sensitive))
         yield Section("sensitive", "Attacks on the hidden links", blocks, curators=True)

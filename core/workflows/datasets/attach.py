@@ -51,7 +51,7 @@ def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
 
 
 def joined(session: Session, dataset: Dataset) -> str:
-    """Say whose budget the dataset draws on. It does since it was attached to it."""
+    """Say whose budget the dataset draws on. It has drawn on it since it was attached."""
     account = accounts.account(session, dataset.account_id)
     return (
         f"This content was known already: it belongs to the protection domain {account.domain!r}, whose "

@@ -307,7 +307,7 @@ def _completed(services: Services, upload: Upload, row: DatasetPart) -> tuple[Da
 
 
 def give_up(services: Services, upload: Upload) -> None:
-    """Neither the object nor the upload's mark on the version remains. First the mark: it alone is seen."""
+    """Neither the object nor the upload's mark on the version remains. First the mark: only it is seen."""
     with services.db.transaction() as session:
         dataset = repository.locked(session, upload.dataset_id)
         version = repository.locked_version(session, upload.version_id)

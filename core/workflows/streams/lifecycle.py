@@ -1,4 +1,4 @@
-"""Live streams: opened on a dataset, closed, listed. What a stream will cost follows from public facts alone.
+"""Live streams: opened on a dataset, closed, listed. What a stream will cost follows from public facts only.
 
 A stream is a standing agreement: a dataset, a method, an epsilon for every window of steps. Opening it
 reserves nothing; each snapshot reserves its own step's part, and is refused where a window would be
