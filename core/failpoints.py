@@ -59,7 +59,7 @@ def arm(names: str) -> None:
 
 
 def reach(point: str) -> None:
-    """Nothing happens, unless a fault test armed this place."""
+    """Do nothing, unless a fault test armed this place."""
     action = _armed.get(point)
     if action is None:
         return

@@ -38,6 +38,6 @@ def configure(*, json_lines: bool = True, level: str = "INFO") -> None:
 
 
 def get_logger(name: str) -> structlog.typing.FilteringBoundLogger:
-    """A logger bound to the name of its module."""
+    """Make a logger bound to the name of its module."""
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(logger_name=name)
     return logger

@@ -57,7 +57,7 @@ def drop(request: Request, response: Response, kind: Kind) -> None:
 
 
 def fresh_secret() -> str:
-    """256 random bits, for a visitor who has not signed in."""
+    """Make 256 random bits for a visitor without a session."""
     return secrets.token_urlsafe(32)
 
 

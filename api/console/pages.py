@@ -101,7 +101,7 @@ def told(request: Request, error: Exception) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The console's templates, over those of the report."""
+    """Make the environment of the console's templates. They stand over those of the report."""
     made = environment_of(TEMPLATES)
     made.globals |= {"t": text, "worded": worded, "asset": static.address, "bar_of": pictures.bar_of}
     made.filters |= {

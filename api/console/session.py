@@ -95,7 +95,7 @@ def know(request: Request) -> None:
 
 
 def count(request: Request, principal: Principal) -> None:
-    """The request is one of the principal's in this minute. Raises RateLimited."""
+    """Count the request against the principal's minute. Raises RateLimited."""
     limits: Limits = request.app.state.limits
     route = getattr(request.scope.get("route"), "path", "")
     try:

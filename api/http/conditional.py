@@ -53,7 +53,7 @@ def tagged_bytes(
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
-    """304 with the headers that the full answer would have."""
+    """Answer 304 with the headers of the full answer."""
     return Response(status_code=304, headers=dict(headers))
 
 

@@ -98,7 +98,7 @@ class Limits:
                 raise _refusal(self._attempts, standing)
 
     def refused_attempt(self, client: str) -> None:
-        """A credential of that address was refused; it counts."""
+        """Count a refused credential against its address."""
         if self._attempts is not None:
             self._counter.hit(self._attempts, "attempts", network_of(client))
 
@@ -112,7 +112,7 @@ class Limits:
             self._hit(self._attempts, "attempts", network_of(client))
 
     def open(self, client: str) -> None:
-        """An address asks for what needs no key. Raises RateLimited. Waits for nobody."""
+        """Count a request that needs no key against its address. Raises RateLimited. Waits for nobody."""
         self._open.take(network_of(client))
 
     def _hit(self, item: RateLimitItem, kind: str, key_id: str) -> None:

@@ -34,6 +34,6 @@ def counted(handler: Handler) -> Handler:
 
 
 def count(request: Request) -> None:
-    """The request is one of its address in this minute. Raises RateLimited."""
+    """Count the request against its address's minute. Raises RateLimited."""
     limits: Limits = request.app.state.limits
     limits.open(client_of(request))

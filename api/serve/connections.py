@@ -28,7 +28,7 @@ KEEP_ALIVE_SECONDS = 5
 
 
 def limits(settings: Settings) -> dict[str, Any]:
-    """Uvicorn's options that bound what connections may take. Its logs name no request."""
+    """Return Uvicorn's options that bound connections. Its logs name no request."""
     return {
         "http": protocol(settings),
         "ws": "none",

@@ -34,25 +34,25 @@ def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Audit | 
 
 
 def started(audit: Audit) -> None:
-    """Nothing of an earlier attempt's progress is left."""
+    """Delete the progress of an earlier attempt."""
     audit.stage, audit.done, audit.total = None, 0, 0
 
 
 def advanced(audit: Audit, *, stage: str, done: int, total: int) -> None:
-    """How far the audit is. InvalidInput for a stage that is no plain name, or counts out of range."""
+    """Record how far the audit is. InvalidInput for a stage that is no plain name, or counts out of range."""
     if not STAGE.fullmatch(stage) or not 0 <= done <= total <= MAX_STEPS:
         raise InvalidInput("Progress is a stage of lower-case letters and two counts.", field="stage")
     audit.stage, audit.done, audit.total = stage, done, total
 
 
 def finished(session: Session, audit: Audit, result: AuditResult) -> None:
-    """The audit has a result."""
+    """End the audit with a result."""
     audit.state, audit.result = AuditState.DONE, result.model_dump(mode="json")
     _end(session, audit)
 
 
 def failed(session: Session, audit: Audit, reason: AuditReason) -> None:
-    """The audit has ended without a result."""
+    """End the audit without a result."""
     audit.state, audit.reason = AuditState.FAILED, reason
     _end(session, audit)
 

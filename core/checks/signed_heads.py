@@ -57,12 +57,12 @@ def signing_key(seed: str) -> Ed25519PrivateKey:
 
 
 def public_key(text: str) -> Ed25519PublicKey:
-    """A public key from hex. InvalidInput unless it has 32 bytes."""
+    """Read a public key from hex. InvalidInput unless it has 32 bytes."""
     return Ed25519PublicKey.from_public_bytes(_bytes(text, KEY_BYTES, "head_public_keys"))
 
 
 def key_text(key: Ed25519PublicKey) -> str:
-    """A public key in hex."""
+    """Write a public key in hex."""
     return key.public_bytes_raw().hex()
 
 

@@ -37,7 +37,7 @@ def nodes_key(dataset_id: str, version_id: str, attempt: int) -> str:
 
 
 def links_upload_key(dataset_id: str, list_id: str) -> str:
-    """A list of sensitive links as it was uploaded."""
+    """Name a list of sensitive links as it was uploaded."""
     return f"{prefix(dataset_id)}/sensitive/{list_id}/upload"
 
 

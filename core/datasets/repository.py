@@ -79,7 +79,7 @@ def to_mend(session: Session, tenant: str, limit: int) -> Sequence[Dataset]:
 
 
 def page(session: Session, tenant: str, *, before: str | None, limit: int) -> Sequence[Dataset]:
-    """Datasets of a tenant, newest first, older than the id ``before``."""
+    """List datasets of a tenant, newest first. They are older than the id ``before``."""
     query = select(Dataset).where(Dataset.tenant == tenant).order_by(Dataset.id.desc()).limit(limit)
     if before is not None:
         query = query.where(Dataset.id < before)
@@ -172,7 +172,7 @@ def extend_upload(session: Session, version_id: str, *, token: str, seconds: flo
 
 
 def stale_uploads(session: Session, limit: int) -> Sequence[tuple[str, str, str]]:
-    """(dataset id, version id, token) of uploads that stopped sending."""
+    """List uploads that stopped sending. They are (dataset id, version id, token)."""
     query = (
         select(DatasetVersion.dataset_id, DatasetVersion.id, DatasetVersion.upload_token)
         .where(DatasetVersion.upload_expires_at < func.now(), DatasetVersion.upload_token.is_not(None))
@@ -215,7 +215,7 @@ def versions_in(state: VersionState) -> Select[str, str, datetime]:
 
 
 def lock_of_version(session: Session, version_id: str) -> Dataset | None:
-    """Locks the version's dataset for this transaction."""
+    """Lock the version's dataset for this transaction."""
     found = version(session, version_id)
     return None if found is None else locked(session, found.dataset_id)
 

@@ -39,7 +39,7 @@ class Attempt:
 
     @classmethod
     def fresh(cls) -> Attempt:
-        """A new one, from the operating system's randomness."""
+        """Make a new attempt from the operating system's randomness."""
         return cls(*(secrets.token_urlsafe(32) for _ in range(3)))
 
     @property

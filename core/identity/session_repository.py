@@ -59,12 +59,12 @@ def live(session: Session, token_hash: bytes, idle_seconds: int) -> Row[*tuple[A
 
 
 def seen(session: Session, session_id: str) -> None:
-    """The session was used now."""
+    """Record that the session was used now."""
     session.execute(update(ConsoleSession).where(ConsoleSession.id == session_id).values(seen_at=func.now()))
 
 
 def end(session: Session, token_hash: bytes) -> None:
-    """The session of that hash opens nothing any more."""
+    """End the session of that hash."""
     session.execute(delete(ConsoleSession).where(ConsoleSession.token_hash == token_hash))
 
 

@@ -58,12 +58,12 @@ def look_up(session: Session, settings: Settings, token: str) -> Principal:
 
 
 def end(session: Session, token: str) -> None:
-    """The token opens nothing any more. Safe to repeat."""
+    """End the session of the token. Safe to repeat."""
     repository.end(session, token_hash(token))
 
 
 def end_one(session: Session, tenant: str, session_id: str) -> None:
-    """The tenant's session of that id has ended. NotFound where it has none."""
+    """End the tenant's session of that id. NotFound where it has none."""
     if not repository.end_one(session, tenant, session_id):
         raise NotFound("There is no such session.", id=session_id)
 

@@ -78,30 +78,30 @@ def reserve_anew(job: Job, reservation_id: str) -> None:
 
 
 def approved(session: Session, job: Job, *, decided_by: str, person: str, reason: str) -> None:
-    """The job waits for a worker: a second person approved it. InvalidTransition unless it awaits that."""
+    """Let the job wait for a worker. A second person approved it. InvalidTransition unless it awaits that."""
     _decide(session, job, JobState.QUEUED, decided_by, person, reason)
 
 
 def rejected(session: Session, job: Job, *, decided_by: str, person: str, reason: str) -> None:
-    """The job has ended because a second person refused it. InvalidTransition unless it awaits approval."""
+    """End the job because a second person refused it. InvalidTransition unless it awaits approval."""
     _decide(session, job, JobState.REJECTED, decided_by, person, reason)
     job.reason = JobReason.REJECTED_BY_CURATOR
     _finish(session, job)
 
 
 def committed(job: Job) -> None:
-    """The charge stands; only the copying of staged bytes is left."""
+    """Note that the charge stands. Only the copying of staged bytes is left."""
     _move(job, JobState.PUBLISHING)
 
 
 def published(session: Session, job: Job) -> None:
-    """The release can be downloaded."""
+    """Publish the job: its release can be downloaded."""
     _move(job, JobState.PUBLISHED)
     _finish(session, job)
 
 
 def failed(session: Session, job: Job, reason: JobReason) -> None:
-    """The job has ended without a release."""
+    """End the job without a release."""
     _move(job, JobState.FAILED)
     job.reason = reason
     _finish(session, job)

@@ -40,7 +40,7 @@ def of_job(session: Session, job_id: str) -> Sequence[Shard]:
 
 
 def undrawn(session: Session, job_id: str) -> int:
-    """How many of the job's shards are not sampled yet."""
+    """Count the job's shards that are not sampled yet."""
     query = select(func.count()).where(Shard.job_id == job_id, Shard.state != ShardState.DRAWN)
     return session.execute(query).scalar_one()
 

@@ -58,7 +58,7 @@ def mark(session: Session, ids: Collection[int]) -> None:
 
 
 def purge(session: Session, older_than_seconds: float) -> int:
-    """Messages that were sent longer ago are gone; how many."""
+    """Delete messages that were sent longer ago; how many."""
     horizon = func.now() - timedelta(seconds=older_than_seconds)
     statement = delete(OutboxMessage).where(OutboxMessage.sent_at < horizon).returning(OutboxMessage.id)
     return len(session.scalars(statement, execution_options={"synchronize_session": False}).all())

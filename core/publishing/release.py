@@ -44,7 +44,7 @@ def run_release(
     progress: Progress,
     previous: Path | None = None,
 ) -> None:
-    """``out`` holds a complete release bundle: ``release/``, ``private/`` and ``manifest.json``.
+    """Write a complete release bundle to ``out``. It has ``release/``, ``private/`` and ``manifest.json``.
 
     ``recorder`` was told, durably, before the graph was opened and before each metered operation drew. Errors
     before the opening: InvalidInput and its kinds (unknown method or format, parameters or plan that do not

@@ -272,7 +272,8 @@ class EvaluationSpec(_Spec):
     )
 
     def reduced(self) -> EvaluationSpec | None:
-        """The cheapest suite in place of this one. A note of it comes too; None for the cheapest itself."""
+        """Return the cheapest suite in place of this one. A note of it comes too; None for the cheapest
+        itself."""
         if self.suite is Suite.QUICK:
             return None
         return self.model_copy(update={"suite": Suite.QUICK, "reduced_from": self.suite})

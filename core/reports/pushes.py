@@ -56,7 +56,7 @@ def calls(catalogue: str, public: PublicPart, context: Context) -> Calls:
 
 
 def promised(public: PublicPart) -> dict[str, str]:
-    """What a release promises, as properties of a catalogue's entry."""
+    """State what a release promises. These are properties of a catalogue's entry."""
     given, made = public.guarantee, public.provenance
     found = {
         "graphveil_job": made.job_id,
@@ -73,7 +73,7 @@ def promised(public: PublicPart) -> dict[str, str]:
 
 
 def budget(public: PublicPart) -> dict[str, str]:
-    """What is left of the original's budget now. It comes as properties of a catalogue's entry."""
+    """Say what is left of the original's budget now. It comes as properties of a catalogue's entry."""
     charge = public.charge
     if charge is None:
         return {}

@@ -94,7 +94,7 @@ def of_job(session: Session, job_id: str) -> Snapshot | None:
 
 
 def snapshots(session: Session, stream_id: str, *, after: int | None, limit: int) -> Sequence[Snapshot]:
-    """Up to ``limit`` snapshots of the steps after ``after``, in order."""
+    """List up to ``limit`` snapshots of the steps after ``after``, in order."""
     query = select(Snapshot).where(Snapshot.stream_id == stream_id).order_by(Snapshot.step).limit(limit)
     if after is not None:
         query = query.where(Snapshot.step > after)
@@ -102,7 +102,7 @@ def snapshots(session: Session, stream_id: str, *, after: int | None, limit: int
 
 
 def count_by_outcome(session: Session, stream_id: str) -> dict[str | None, int]:
-    """How many snapshots have ended in which way; None: not yet."""
+    """Count snapshots by how they ended; None: not yet."""
     query = (
         select(Snapshot.outcome, func.count())
         .where(Snapshot.stream_id == stream_id)
@@ -132,7 +132,7 @@ def fullest_window(session: Session, stream: Stream, step: int) -> int:
 
 
 def unfinished(session: Session, stream_id: str) -> int:
-    """How many snapshots have a job that has not ended."""
+    """Count the snapshots whose job has not ended."""
     query = select(func.count()).where(Snapshot.stream_id == stream_id, Snapshot.outcome.is_(None))
     return session.execute(query).scalar_one()
 
@@ -183,7 +183,7 @@ def last_published(session: Session, stream_id: str, before: int) -> Snapshot | 
 
 
 def any_published(session: Session, stream_id: str) -> Snapshot | None:
-    """A published snapshot, the earliest; None while there is none."""
+    """Find the earliest published snapshot; None while there is none."""
     query = select(Snapshot).where(Snapshot.stream_id == stream_id, Snapshot.outcome == Outcome.PUBLISHED)
     return session.scalars(query.order_by(Snapshot.step).limit(1)).one_or_none()
 

@@ -54,7 +54,7 @@ def claim(
 
 
 def heartbeat(session: Session, kind: Kind[Row], row_id: str, *, attempt: int, lease_seconds: float) -> None:
-    """Extends the lease. LeaseLost when another attempt owns the row or the lease has run out."""
+    """Extend the lease. LeaseLost when another attempt owns the row or the lease has run out."""
     model = kind.model
     statement = (
         update(model)

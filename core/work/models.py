@@ -26,7 +26,7 @@ class Leased:
     leased_by: Mapped[str | None] = mapped_column(String(128), default=None)
 
     def let_go(self) -> None:
-        """Ends the lease. ``attempt`` stays, so that updates of the old holder match nothing."""
+        """End the lease. ``attempt`` stays, so that updates of the old holder match nothing."""
         self.leased_by = self.lease_expires_at = None
 
 

@@ -38,7 +38,7 @@ def begin(
 
 
 def beat(session: Session, settings: Settings, kind: Kind[Row], row_id: str, attempt: int) -> None:
-    """Extends the lease by its whole length. LeaseLost."""
+    """Extend the lease by its whole length. LeaseLost."""
     leases.heartbeat(session, kind, row_id, attempt=attempt, lease_seconds=settings.lease_seconds)
 
 

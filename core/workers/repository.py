@@ -27,7 +27,7 @@ class GpuMemory:
 
 
 def record(session: Session, host: str, gpus: Sequence[GpuMemory]) -> None:
-    """This is what the host's GPUs hold, at PostgreSQL's time. Hosts that went silent are forgotten."""
+    """Record what the host's GPUs hold, at PostgreSQL's time. Hosts that went silent are forgotten."""
     session.execute(delete(WorkerGpu).where(WorkerGpu.read_at < func.now() - KEPT))
     for each in gpus:
         told = {"capacity_bytes": each.capacity_bytes, "used_bytes": each.used_bytes, "read_at": func.now()}
@@ -65,7 +65,7 @@ def let_go_of_host(session: Session, uuid: str, *, host: str) -> None:
 
 
 def holds_a_gpu(worker: str) -> ColumnElement[bool]:
-    """About nothing else: the worker's lease on a GPU lasts."""
+    """State that the worker's lease on a GPU lasts. It is about nothing else."""
     live = HeldGpu.lease_expires_at > func.clock_timestamp()
     return exists().where(HeldGpu.worker == worker, live)
 
@@ -82,7 +82,7 @@ def gpus_held(session: Session) -> int:
 
 
 def tell(session: Session, worker: str, abilities: Collection[str]) -> None:
-    """The worker can do this, at PostgreSQL's time. Workers that went silent are forgotten."""
+    """Record what the worker can do, at PostgreSQL's time. Workers that went silent are forgotten."""
     session.execute(delete(WorkerAbilities).where(WorkerAbilities.told_at < func.now() - KEPT))
     told = {"abilities": sorted(abilities), "told_at": func.clock_timestamp()}
     row = insert(WorkerAbilities).values(worker=worker, **told)

@@ -42,8 +42,8 @@ class EvaluationKind(WorkKind[EvaluationWork]):
         return held.work.spec.model_dump(mode="json")
 
     def on_gpu(self, work: EvaluationWork) -> bool:
-        """Whether the evaluation runs on a GPU. Networks of all suites but the quick one gain from a GPU that
-        is there; none is waited for."""
+        """Tell whether the evaluation runs on a GPU. Networks of all suites but the quick one gain from a GPU
+        that is there; none is waited for."""
         return work.spec.suite is not Suite.QUICK
 
     def supervised(self, held: Held[EvaluationWork], spec: Mapping[str, Any]) -> Ending:

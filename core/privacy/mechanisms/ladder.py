@@ -22,14 +22,14 @@ MAX_STEP = 2**16
 
 
 def cap_of(nodes: int) -> int:
-    """The most triangles that one edge can close, and 1 at least. Public."""
+    """Bound the triangles that one edge can close. The bound is 1 at least. Public."""
     return max(1, nodes - 2)
 
 
 def ladder(
     count: int, most_common: int, nodes: int, nano_epsilon: int, *, rng: Generator | None = None
 ) -> int:
-    """An integer near ``count``; any integer may come out, negative ones too.
+    """Sample an integer near ``count``. Any integer may come out, negative ones too.
 
     ``count``: the triangles of a simple undirected graph of ``nodes`` nodes; ``most_common``: the most common
     neighbours of ANY two of its nodes, linked or not. Both private. Rung 0 holds ``count``; rung t >= 1 the

@@ -39,7 +39,7 @@ def triangles(source: np.ndarray, target: np.ndarray, nodes: int) -> int:
 
 
 def triangles_at_nodes(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray:
-    """How many triangles every node is in; int64 (n,)."""
+    """Count the triangles of every node; int64 (n,)."""
     start, others, order = rows_by_degree(source, target, nodes)
     found = np.empty(nodes, dtype=np.int64)
     found[order] = triangles_in_rows(start, others)
@@ -47,7 +47,7 @@ def triangles_at_nodes(source: np.ndarray, target: np.ndarray, nodes: int) -> np
 
 
 def triangles_in_rows(start: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The same of the rows that :func:`rows_by_degree` gives, in their order."""
+    """Count the same in the rows of :func:`rows_by_degree`. They stay in their order."""
     nodes = len(start) - 1
 
     def counted(low: int, high: int) -> np.ndarray:
@@ -71,7 +71,7 @@ def rows_by_degree(
 
 @kernel
 def degrees_of(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray:
-    """The edges of every node; int64 (n,). No copies are made."""
+    """Count the edges of every node; int64 (n,). No copies are made."""
     found = np.zeros(nodes, np.int64)
     for i in range(source.size):
         found[source[i]] += 1

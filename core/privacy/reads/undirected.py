@@ -34,7 +34,7 @@ class UndirectedReads(ABC):
         """The edges that one unit may have in this cell. Public."""
 
     def triangle_count(self, *, nano_epsilon: int, purpose: str) -> int:
-        """The number of triangles by the ladder mechanism; any integer, below 0 too.
+        """Measure the triangles by the ladder mechanism. Their number may be any integer, below 0 too.
 
         Sensitivity, proof: :func:`core.privacy.mechanisms.ladder.ladder`. Unit: one undirected edge of the
         cell, which is all that any unit has in it. Undirected relations inside one node type only.

@@ -97,14 +97,15 @@ def begin_audit(services: Services, audit_id: str, worker: str) -> AuditWork | N
 
 
 def record_progress(services: Services, held: AuditWork, *, stage: str, done: int, total: int) -> None:
-    """Callers see how far the audit is. LeaseLost, InvalidInput."""
+    """Record how far the audit is, which callers see. LeaseLost, InvalidInput."""
     with services.db.transaction() as session:
         row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
         service.advanced(row, stage=stage, done=done, total=total)
 
 
 def finish_audit(services: Services, held: AuditWork, report: Path) -> None:
-    """The result can be read. LeaseLost; InvalidInput for a file that is no result of this audit."""
+    """Store the result, which can be read. LeaseLost; InvalidInput for a file that is no result of this
+    audit."""
     result = _checked(report, held)
     with services.db.transaction() as session:
         row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
@@ -112,7 +113,7 @@ def finish_audit(services: Services, held: AuditWork, report: Path) -> None:
 
 
 def fail_audit(services: Services, held: AuditWork, reason: AuditReason) -> None:
-    """The audit has ended without a result. LeaseLost."""
+    """End the audit without a result. LeaseLost."""
     with services.db.transaction() as session:
         row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
         service.failed(session, row, reason)

@@ -77,7 +77,7 @@ def newest_first(row: Listed) -> Place:
 
 
 def require_state(state: str | None, known: type[StrEnum]) -> None:
-    """Returns when a list's filter names a known state, or none. InvalidInput: it names another."""
+    """Check that a list's filter names a known state, or none. InvalidInput: it names another."""
     if state is not None and state not in set(known):
         mend = f"Use one of {', '.join(known)}."
         raise InvalidInput(f"There is no state {state!r} here.", field="state", how_to_mend=mend)
@@ -91,7 +91,8 @@ def paged(
     limit: int | None,
     **filters: str | int | None,
 ) -> Paging:
-    """A page of the list ``name``. InvalidInput: a limit outside 1 to 500; any cursor that is not its own."""
+    """Make a page of the list ``name``. InvalidInput: a limit outside 1 to 500; any cursor that is not its
+    own."""
     size = services.settings.page_size if limit is None else limit
     if not 1 <= size <= MAX_PAGE:
         raise InvalidInput(f"A page holds 1 to {MAX_PAGE} entries.", field="limit")

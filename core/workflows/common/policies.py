@@ -148,7 +148,8 @@ def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, 
 
 
 def check_release(dataset: Dataset, *, methods: Iterable[str], kind: GuaranteeKind) -> None:
-    """Returns while the dataset's policy allows releases of the methods and kind. Raises as check_request."""
+    """Check that the policy allows releases of methods and kind. It is the dataset's. Raises as
+    check_request."""
     policy = policy_of(dataset)
     if kind not in policy.kinds:
         allowed = [str(k) for k in policy.kinds]
@@ -175,7 +176,7 @@ def check_request(
     project: str | None,
     team: str | None,
 ) -> None:
-    """Returns while the dataset's policy allows such a job or stream.
+    """Check that the dataset's policy allows such a job or stream.
 
     ``nano_epsilon`` is what was asked for, of a stream for every window. A release of kind none has no
     epsilon: ``kinds`` alone decides about it. Raises KindNotAllowed, PolicyRefused with ``field``
@@ -230,7 +231,7 @@ def check_least(dataset: Dataset, nano_epsilon: int) -> None:
 def check_quotas(
     dataset: Dataset, quotas: Collection[tuple[str, str]], *, project: str | None, team: str | None
 ) -> None:
-    """Returns while every quota that the policy asks for exists. ``quotas``: (scope, name) of the account's.
+    """Check that every quota that the policy names exists. ``quotas``: (scope, name) of the account's.
 
     Without this, a name that has no quota would evade those that have one. Raises PolicyRefused.
     """

@@ -29,7 +29,7 @@ def check_terms(unit: Unit, window: int | None, filter: Filter, delta_atto: int,
 
 
 def check_partable(schema: GraphSchema | None) -> None:
-    """Edges of graphs of this schema can stay in parts; InvalidInput otherwise."""
+    """Check that edges of the schema's graphs can stay in parts. InvalidInput otherwise."""
     if schema is None:
         raise InvalidInput(
             "declare the graph_schema of a dataset in parts: none is proposed of edges that stay in parts",

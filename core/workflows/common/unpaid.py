@@ -34,12 +34,14 @@ def dataset_state(principal: Principal, dataset: Dataset) -> str:
 
 
 def retry_after_seconds(principal: Principal, dataset: Dataset) -> int | None:
-    """Seconds until another look is worth while. None for those who may not know what is waited for."""
+    """Compute the seconds until another look is worth while. None for those who may not know what is waited
+    for."""
     return dataset.retry_after_seconds if Role.CURATOR in principal.roles else None
 
 
 def job_reason(principal: Principal, job: Job) -> str | None:
-    """Why the job ended as it did. It is ``returned`` for every failed snapshot that was charged nothing."""
+    """Say why the job ended as it did. It is ``returned`` for every failed snapshot that was charged
+    nothing."""
     return RETURNED if hidden(principal, job) else job.reason
 
 

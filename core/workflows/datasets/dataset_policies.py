@@ -84,7 +84,7 @@ def set_policy(
 
 
 def apply_proposed(session: Session, dataset: Dataset, proposal: ProposalRow) -> None:
-    """The proposed policy stands. Conflict where another has taken effect since it was proposed."""
+    """Apply the proposed policy. Conflict where another has taken effect since it was proposed."""
     require_open(dataset)
     if proposal.payload["version"] != dataset.policy_version:
         raise Conflict("The policy has changed since this was proposed; propose it anew.")
@@ -109,7 +109,7 @@ def enact(
     reason: str,
     proposal_id: str | None = None,
 ) -> None:
-    """The policy is the dataset's next version. The caller holds the dataset."""
+    """Make the policy the dataset's next version. The caller holds the dataset."""
     dataset.policy_version += 1
     dataset.policy = stored(policy)
     keep_version(session, dataset, set_by=set_by, reason=reason, proposal_id=proposal_id)
@@ -119,7 +119,7 @@ def enact(
 def keep_version(
     session: Session, dataset: Dataset, *, set_by: str, reason: str, proposal_id: str | None = None
 ) -> None:
-    """The dataset's present policy is on record, for good."""
+    """Record the dataset's present policy, for good."""
     row = Row(
         dataset_id=dataset.id,
         version=dataset.policy_version,
@@ -144,7 +144,7 @@ def reads_comparisons(session: Session, principal: Principal, dataset_id: str) -
 
 
 def check_methods(policy: Policy) -> None:
-    """Returns while every method that the policy names is known; UnknownMethod otherwise."""
+    """Check that every method that the policy names is known. UnknownMethod otherwise."""
     for name in policy.methods or ():
         registry.get(name)
 

@@ -187,8 +187,8 @@ def as_proposed(part: DatasetPart, reading: Mapping[str, Any] | None) -> dict[st
 def reject_ingest(
     services: Services, work: IngestWork, findings: Sequence[Mapping[str, Any]], message: str
 ) -> DatasetVersion:
-    """The version is rejected; curators see the message and the findings. Its bytes are deleted, unless they
-    are those of a proposal: its curator may confirm another schema, under which they are validated again."""
+    """Reject the version. Curators see the message and the findings. Its bytes are deleted, unless they are
+    those of a proposal: its curator may confirm another schema, under which they are validated again."""
     with held(services, work) as (session, dataset, version):
         proposed = version.ingest_report is not None
         kept = [dict(finding) for finding in findings[: services.settings.max_findings]]

@@ -51,12 +51,12 @@ class IngestWork:
 
 
 def discard_work(work: IngestWork) -> None:
-    """Nothing of the work is left in the file system."""
+    """Delete the work from the file system."""
     shutil.rmtree(work.folder, ignore_errors=True)
 
 
 def sealed_parts(services: Services, work: IngestWork, parts: Iterable[DatasetPart]) -> dict[str, str]:
-    """The object key of each part. What its sender put into the bucket is sealed first, and gone from there.
+    """Name the object of each part. What its sender put into the bucket is sealed first, and gone from there.
 
     Raises LeaseLost, and PayloadTooLarge for a file over the limit.
     """
@@ -109,7 +109,7 @@ def held(services: Services, work: IngestWork) -> Iterator[tuple[Session, Datase
 
 
 def alive(services: Services, work: IngestWork, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Pass on the chunks; the lease is extended while they flow."""
+    """Pass on the chunks, and extend the lease. It is extended while they flow."""
 
     def beat() -> None:
         with services.db.transaction() as session:

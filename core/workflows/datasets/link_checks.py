@@ -53,7 +53,7 @@ class CheckWork:
 
 
 def begin_check(services: Services, list_id: str, worker: str) -> CheckWork | None:
-    """The list is leased to ``worker``; None if it is not free."""
+    """Lease the list to ``worker``; None if it is not free."""
     settings = services.settings
     vault.check_master_key(settings.master_key)
     with services.db.transaction() as session:
@@ -74,7 +74,7 @@ def begin_check(services: Services, list_id: str, worker: str) -> CheckWork | No
 
 
 def lay_out(services: Services, work: CheckWork, folder: Path) -> None:
-    """``folder`` holds the graph and the uploaded list. LeaseLost once the dataset is erased."""
+    """Lay out the graph and the uploaded list in ``folder``. LeaseLost once the dataset is erased."""
     try:
         fetch_graph(services, work.dataset_id, work.version_id, folder / GRAPH)
         _unsealed(services, work.dataset_id, work.object_key, folder / UPLOAD)
@@ -107,7 +107,7 @@ def finish_check(services: Services, work: CheckWork, folder: Path, counts: Mapp
 def reject_check(
     services: Services, work: CheckWork, findings: Sequence[Mapping[str, Any]], message: str
 ) -> None:
-    """The list is rejected; curators see why. Its bytes are deleted; the list in use stays. LeaseLost."""
+    """Reject the list. Curators see why. Its bytes are deleted; the list in use stays. LeaseLost."""
     kept = [dict(finding) for finding in findings[: services.settings.max_findings]]
     with _held(services, work) as (session, row):
         keys = _rejected(session, row, kept, message)

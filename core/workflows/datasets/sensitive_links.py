@@ -97,7 +97,7 @@ def receive_list(
 
 
 def get_lists(services: Services, principal: Principal, dataset_id: str) -> SensitiveLinks:
-    """What is in use, and the newest upload. For curators. Forbidden, NotFound."""
+    """Load the list in use, and the newest upload. For curators. Forbidden, NotFound."""
     require(principal, Role.CURATOR)
     with services.db.transaction() as session:
         return _view(session, service.get(session, principal.tenant, dataset_id))

@@ -260,7 +260,7 @@ def _complete(received: Collection[str], part: str) -> bool:
 
 
 def extend(services: Services, upload: Upload) -> None:
-    """The upload keeps its place for another lease. LeaseLost where it has lost it."""
+    """Keep the upload's place for another lease. LeaseLost where it has lost it."""
     with services.db.transaction() as session:
         seconds = services.settings.lease_seconds
         if not repository.extend_upload(session, upload.version_id, token=upload.token, seconds=seconds):
@@ -307,7 +307,8 @@ def _completed(services: Services, upload: Upload, row: DatasetPart) -> tuple[Da
 
 
 def give_up(services: Services, upload: Upload) -> None:
-    """Neither the object nor the upload's mark on the version remains. First the mark: only it is seen."""
+    """Give up the upload. Neither the object nor its mark on the version remains. First the mark: only it is
+    seen."""
     with services.db.transaction() as session:
         dataset = repository.locked(session, upload.dataset_id)
         version = repository.locked_version(session, upload.version_id)

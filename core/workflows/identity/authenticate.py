@@ -37,7 +37,7 @@ class Authenticator:
         return self._remembered.get(identity.token_hash(token))
 
     def principal(self, services: Services, token: str) -> Principal:
-        """Who calls. Unauthenticated, with one text for every cause; IssuerUnavailable.
+        """Return who calls. Unauthenticated, with one text for every cause; IssuerUnavailable.
 
         What is remembered costs nothing; otherwise a key costs one query, and a token one signature.
         """
@@ -50,7 +50,7 @@ class Authenticator:
         return principal
 
     def forget(self, key_id: str) -> None:
-        """The key's next use is checked in the database, in this process."""
+        """Forget the key. Its next use is checked in the database, in this process."""
         self._remembered.forget(key_id)
 
     def _checked(self, services: Services, token: str) -> tuple[Principal, float | None]:

@@ -38,7 +38,7 @@ def sign_in(services: Services, principal: Principal, *, replacing: str | None =
 
 
 def signed_in(services: Services, token: str | None) -> Principal:
-    """Who is signed in by the token, as its key is now. One query. Raises Unauthenticated."""
+    """Return who is signed in by the token. It is as its key is now. One query. Raises Unauthenticated."""
     if token is None:
         raise Unauthenticated("sign in first")
     with services.db.transaction() as session:
@@ -46,7 +46,7 @@ def signed_in(services: Services, token: str | None) -> Principal:
 
 
 def sign_out(services: Services, token: str) -> None:
-    """The session opens nothing any more. Safe to repeat."""
+    """End the session: it opens nothing any more. Safe to repeat."""
     with services.db.transaction() as session:
         sessions.end(session, token)
 

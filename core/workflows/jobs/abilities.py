@@ -90,7 +90,7 @@ class OfWorkers:
 
 
 def may_run() -> ColumnElement[bool]:
-    """About a job: this process has its method."""
+    """State that this process has the job's method."""
     return abilities_repository.has_method(here())
 
 

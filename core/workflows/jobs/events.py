@@ -53,7 +53,7 @@ class Opening:
 
 
 def open_changes(services: Services, principal: Principal, job_id: str, after: int) -> Opening:
-    """The job's first changes behind the number ``after``. Raises Forbidden, NotFound."""
+    """Load the job's first changes behind the number ``after``. Raises Forbidden, NotFound."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         # The state first: if it is the last one, its change is among those that are read next.
@@ -64,8 +64,8 @@ def open_changes(services: Services, principal: Principal, job_id: str, after: i
 
 
 def changes_behind(services: Services, places: Mapping[str, int]) -> list[Change]:
-    """What has happened to each job since the given number, in order. For those that :func:`open_changes`
-    has let in, in one statement, however many they are."""
+    """List what has happened to each job. It is since the given number, in order. For those that
+    :func:`open_changes` has let in, in one statement, however many they are."""
     with services.db.transaction() as session:
         return [_change(row) for row in repository.events_after(session, places, BATCH)]
 

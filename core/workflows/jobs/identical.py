@@ -60,7 +60,7 @@ def earlier(session: Session, spec: JobSpec, request: JobRequest) -> Twin | None
 
 
 def refuse(session: Session, spec: JobSpec, request: JobRequest) -> None:
-    """Returns while nothing of that content stands; IdenticalRelease where something does.
+    """Check that nothing of that content stands. IdenticalRelease where something does.
 
     Needs the lock of the dataset's account, which every job is added under: nothing comes between this look
     and the job.

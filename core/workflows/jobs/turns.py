@@ -138,7 +138,7 @@ def not_its_turn(passed_over: Collection[str] = ()) -> ColumnElement[bool]:
 
 
 def standing(services: Services, principal: Principal) -> Standing:
-    """How many jobs of the caller's have not ended."""
+    """Count the caller's jobs that have not ended."""
     with services.db.transaction() as session:
         return _standing(session, principal)
 

@@ -133,7 +133,8 @@ def export(services: Services) -> tuple[str, bytes]:
 
 
 def snapshot(session: Session) -> None:
-    """The session reads one moment, whatever commits meanwhile, and writes nothing. Call it first."""
+    """Let the session read one moment. It does whatever commits meanwhile, and writes nothing. Call it
+    first."""
     session.connection(execution_options={"isolation_level": "REPEATABLE READ", "postgresql_readonly": True})
 
 

@@ -112,5 +112,5 @@ def drawn_on(
 
 
 def quota_name(quota: BudgetAccount) -> tuple[str, str]:
-    """Its scope and name: whose quota it is."""
+    """Return the quota's scope and name: whose it is."""
     return quota.scope, quota.scope_name

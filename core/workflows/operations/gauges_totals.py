@@ -73,12 +73,12 @@ class Counts:
         )
 
     def ended(self, state: str) -> int:
-        """How many jobs have ended in the state."""
+        """Count the jobs that have ended in the state."""
         return sum(count for (_, outcome, _), count in self.finished.items() if outcome == state)
 
 
 def cumulative(counts: Counter[tuple[str, int]], method: str) -> list[int]:
-    """How many of the method's are below each bound, and below none."""
+    """Accumulate the method's counts below each bound, and below none."""
     return list(accumulate(counts[method, bucket] for bucket in range(len(BOUNDS) + 1)))
 
 
@@ -95,7 +95,7 @@ class Totals:
         self._until: datetime | None = None
 
     def read(self, session: Session) -> Counts:
-        """All counts at the session's moment. O(rows of the last two hours), the first time O(rows)."""
+        """Read all counts at the session's moment. O(rows of the last two hours), the first time O(rows)."""
         settled, until = self._settled, self._until
         now = session.execute(text("SELECT now()")).scalar_one()
         if until is None or now - until > 2 * SETTLES_AFTER:

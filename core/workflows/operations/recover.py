@@ -81,7 +81,7 @@ def expire_reservations(services: Services) -> int:
 
 
 def publish_committed(services: Services) -> int:
-    """Releases that were charged, and whose worker is gone, can be downloaded. Never charges."""
+    """Publish charged releases of lost workers. They can be downloaded. Never charges."""
     with services.db.transaction() as session:
         ids = leases.lost_ids(session, RELEASES, services.settings.sweep_limit, (JobState.PUBLISHING,))
 
@@ -98,7 +98,7 @@ def recover_direct_uploads(services: Services) -> int:
 
 
 def recover_uploads(services: Services) -> int:
-    """Uploads that stopped sending are forgotten."""
+    """Forget uploads that stopped sending."""
     return ingest.recover_uploads(services, services.settings.sweep_limit)
 
 
@@ -108,7 +108,7 @@ def recover_snapshots(services: Services) -> int:
 
 
 def delete_unnamed_evaluations(services: Services) -> int:
-    """Comparisons whose worker was gone before they were named are deleted."""
+    """Delete comparisons that nothing names. Their worker was gone before they were named."""
     return recover_evaluation_files(services, services.settings.sweep_limit)
 
 
@@ -142,7 +142,7 @@ def _may_publish(services: Services, job_id: str, attempt: str) -> bool:
 
 
 def purge_messages(services: Services) -> int:
-    """Messages that were sent an hour ago are gone."""
+    """Delete messages that were sent an hour ago."""
     with services.db.transaction() as session:
         return outbox.purge_sent(session, KEPT_MESSAGES_SECONDS)
 

@@ -76,7 +76,7 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
 
 
 def advance_evaluation(services: Services, held: EvaluationWork, stage: str, done: int, total: int) -> None:
-    """The curators can see how far the evaluation is. Raises LeaseLost, InvalidInput."""
+    """Record how far the evaluation is, which curators see. Raises LeaseLost, InvalidInput."""
     events.check(stage, done, total)
     with services.db.transaction() as session:
         row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
@@ -108,7 +108,8 @@ def fetch_evaluation(services: Services, held: EvaluationWork, *, graph: Path, r
 
 
 def finish_evaluation(services: Services, held: EvaluationWork, report: Path) -> None:
-    """The curators can read the comparison, sealed by the dataset's key. Raises LeaseLost, InvalidInput."""
+    """Store the comparison, sealed by the dataset's key. The curators can read it. Raises LeaseLost,
+    InvalidInput."""
     size = report.stat().st_size
     if report.is_symlink() or size > MAX_REPORT_BYTES:
         raise InvalidInput("the comparison is larger than a report may be")
@@ -153,7 +154,7 @@ def _delete_unless_named(services: Services, held: EvaluationWork, target: str) 
 
 
 def fail_evaluation(services: Services, held: EvaluationWork) -> None:
-    """The evaluation has failed; the release stands. Raises LeaseLost."""
+    """End the evaluation as failed. The release stands. Raises LeaseLost."""
     with services.db.transaction() as session:
         row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
         _end(services.settings, session, row, EvaluationState.FAILED)

@@ -158,7 +158,7 @@ def record_opening(services: Services, work: JobWork) -> None:
 
 
 def record_read(services: Services, work: JobWork, entry: dict[str, Any]) -> None:
-    """The entry is durable; only then may the operation draw.
+    """Record the read. Only when the entry is durable may the operation draw.
 
     Raises LeaseLost as :func:`record_opening` does: nothing may be read. PrivacyViolation for an entry that
     is none, not the attempt's next one, or one too many.
@@ -192,7 +192,8 @@ def _running(session: Session, work: JobWork) -> Job:
 
 
 def record_event(services: Services, work: JobWork, *, stage: str, done: int, total: int) -> None:
-    """Callers may see that the job came this far. Raises LeaseLost, InvalidInput for a malformed event."""
+    """Record that the job came this far, which callers see. Raises LeaseLost, InvalidInput for a malformed
+    event."""
     with services.db.transaction() as session:
         leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         events.record(
@@ -230,7 +231,7 @@ def protected_type(services: Services, work: JobWork) -> str | None:
 def stage(
     services: Services, work: JobWork, files: Sequence[ReleaseFile], stored: Mapping[str, str] | None = None
 ) -> None:
-    """The bytes wait in the object store, private ones sealed. NotFound if the dataset is erased.
+    """Stage the bytes in the object store, private ones sealed. NotFound if the dataset is erased.
 
     ``stored``: where an object lies already that has a file's bytes, by its digest.
     """
@@ -336,7 +337,7 @@ def fail_job(services: Services, work: JobWork, reason: JobReason) -> None:
 
 
 def cancel_held(services: Services, work: JobWork) -> None:
-    """The job that was requested to stop has stopped. Raises LeaseLost."""
+    """End a job that was requested to stop. Raises LeaseLost."""
     with services.db.transaction() as session:
         job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         settle.cancel(session, services.settings, job, actor=work.worker)

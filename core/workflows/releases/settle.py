@@ -138,7 +138,7 @@ def attempts(settings: Settings, job: Job) -> int:
 
 
 def queue(session: Session, job: Job, pause_seconds: float = 0) -> None:
-    """The job waits for a worker, which is notified after a pause."""
+    """Queue the job for a worker. This is notified after a pause."""
     jobs.requeue(job)
     outbox.ring(session, Topic.RUN, job.id, not_before_seconds=pause_seconds)
 

@@ -69,7 +69,7 @@ def part_key(job_id: str, number: int, sha256: str) -> str:
 
 
 def keep_fitted(services: Services, work: JobWork, out: Path) -> None:
-    """What the fit left is stored, sealed with the dataset's key. NotFound if the dataset is erased."""
+    """Store what the fit left, sealed with the dataset's key. NotFound if the dataset is erased."""
     with services.db.transaction() as session:
         key = vault.content_key(session, work.dataset_id, services.settings.master_key)
     for name in FITTED:
@@ -96,7 +96,8 @@ def end_fit(services: Services, work: JobWork, count: int) -> bool:
 
 
 def fetch_fitted(services: Services, held: JobWork | ShardWork, name: str, folder: Path) -> None:
-    """``folder`` holds one folder of what the fit left. NotFound once the dataset is erased; StorageError."""
+    """Fetch one folder of what the fit left to ``folder``. NotFound once the dataset is erased;
+    StorageError."""
     assert held.fitted_attempt is not None  # of a job that is fitted
     stored = fitted_key(held.job_id, held.fitted_attempt, name)
     with services.db.transaction() as session:
@@ -149,7 +150,7 @@ def record_part(services: Services, work: ShardWork, part: Part) -> None:
 
 
 def keep_part(services: Services, work: ShardWork, part: Part, path: Path) -> None:
-    """The part's bytes are stored, under a key that names them."""
+    """Store the part's bytes under a key that names them."""
     services.store.put(part_key(work.job_id, work.number, part.sha256), _chunks(path))
 
 
@@ -167,7 +168,7 @@ def finish_shard(services: Services, work: ShardWork) -> None:
 
 
 def fail_shard(services: Services, work: ShardWork, reason: JobReason) -> None:
-    """The job has failed, for this shard cannot be sampled. Raises LeaseLost."""
+    """Fail the job of a shard that cannot be sampled. Raises LeaseLost."""
     with services.db.transaction() as session:
         job, _ = _held(session, work)
         settle.fail(session, services.settings, job, reason, actor=work.worker)
@@ -214,7 +215,7 @@ def drawn_parts(services: Services, work: JobWork) -> list[Part]:
 
 
 def stored_parts(work: JobWork, parts: Sequence[Part]) -> dict[str, str]:
-    """Where the bytes of each part lie, by their digest."""
+    """Find where the bytes of each part lie, by digest."""
     return {part.sha256: part_key(work.job_id, number, part.sha256) for number, part in enumerate(parts)}
 
 

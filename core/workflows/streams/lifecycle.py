@@ -147,7 +147,7 @@ def list_streams(
 
 
 def close_stream(services: Services, principal: Principal, stream_id: str) -> Stream:
-    """The stream takes no further snapshot; those that wait are still published. Safe to repeat.
+    """Close the stream to further snapshots. Those that wait are still published. Safe to repeat.
 
     A requester closes its own streams and its team's, a curator any. Raises NotFound and Forbidden.
     """

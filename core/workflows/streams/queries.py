@@ -65,7 +65,7 @@ def step_page(
     cursor: str | None,
     limit: int | None,
 ) -> paging.Paging:
-    """A page of a list of the stream's steps. InvalidInput for a bad cursor, limit or step."""
+    """Make a page of a list of the stream's steps. InvalidInput for a bad cursor, limit or step."""
     if after is not None and not 0 <= after <= service.MAX_STEP:
         raise InvalidInput(f"A stream's steps are numbered from 0 to {service.MAX_STEP}.", field="after")
     return paging.paged(services, principal, name, cursor, limit, stream_id=stream_id, after=after)

@@ -120,7 +120,7 @@ def receive_snapshot(
 
 
 def recover_snapshots(services: Services, limit: int) -> int:
-    """Uploads that were stored but never named are gone; returns how many. Reaper's duty.
+    """Delete uploads that were stored but never named; returns how many. Reaper's duty.
 
     Named they are in the transaction that follows their storing, so a short while later at most.
     """

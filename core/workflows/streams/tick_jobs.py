@@ -20,7 +20,7 @@ from graphveil.amounts import format_epsilon
 
 
 def add_tick(session: Session, principal: Principal, stream: Stream, step: int, number: int) -> Job:
-    """The step's job is queued, its budget reserved until it ends. Raises what the dataset's present policy
+    """Queue the step's job. Its budget is reserved until it ends. Raises what the dataset's present policy
     and the ledger refuse.
 
     ``number``: how often the step was sent anew. The caller holds the stream.

@@ -94,7 +94,8 @@ def list_deliveries(
 
 
 def try_webhook(services: Services, principal: Principal, endpoint_id: str) -> Delivery:
-    """A ``webhook.test`` is sent to the endpoint once, whatever its events. Conflict while it is disabled."""
+    """Send a ``webhook.test`` once. It is sent to the endpoint whatever its events. Conflict while it is
+    disabled."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
         endpoint = service.get(session, tenant=principal.tenant, endpoint_id=endpoint_id)

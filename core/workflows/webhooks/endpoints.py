@@ -128,7 +128,7 @@ def delete_webhook(services: Services, principal: Principal, endpoint_id: str) -
 
 
 def enable_webhook(services: Services, principal: Principal, endpoint_id: str) -> Webhook:
-    """The endpoint is notified again, what waits first. Safe to repeat."""
+    """Enable the endpoint, what waits first. Safe to repeat."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
         endpoint = _locked(session, principal, endpoint_id)
@@ -164,7 +164,7 @@ def secrets_of(settings: Settings, endpoint: WebhookEndpoint) -> list[Secret]:
 
 
 def token_of(settings: Settings, endpoint: WebhookEndpoint) -> str | None:
-    """The catalogue's bearer token. StorageError: another master key."""
+    """Read the catalogue's bearer token. StorageError: another master key."""
     if endpoint.token is None:
         return None
     key = derived_key(settings, CATALOGUE_TOKENS)
@@ -172,7 +172,7 @@ def token_of(settings: Settings, endpoint: WebhookEndpoint) -> str | None:
 
 
 def rules(settings: Settings) -> Rules:
-    """Where webhooks may be sent."""
+    """Return where webhooks may be sent."""
     return Rules(settings.webhook_ports, settings.webhook_private_addresses)
 
 

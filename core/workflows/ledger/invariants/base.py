@@ -66,5 +66,5 @@ class SqlPromise:
 
 
 def found(rows: Sequence[Any], total: int) -> Found:
-    """From rows that begin with tenant, subject, detail."""
+    """Read findings from rows. These begin with tenant, subject, detail."""
     return Found(total, tuple(Finding(row[0] or "", row[1], row[2]) for row in rows))

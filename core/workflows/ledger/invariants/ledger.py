@@ -40,5 +40,5 @@ class OfTheLedger:
 
 
 def ledger_promises() -> tuple[OfTheLedger, ...]:
-    """All of them, in the ledger's order."""
+    """List the ledger's promises, in its order."""
     return tuple(OfTheLedger(invariant) for invariant in INVARIANTS)

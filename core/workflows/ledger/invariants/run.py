@@ -41,7 +41,7 @@ class Outcome:
 
 
 def promises(services: Services) -> tuple[Promise, ...]:
-    """All promises, the ledger's own first."""
+    """List all promises, the ledger's own first."""
     return (
         *ledger_promises(),
         HoldsHaveJobs(),
