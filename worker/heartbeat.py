@@ -8,6 +8,7 @@ here that takes time: a container engine asks every half minute.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from pathlib import Path
@@ -44,7 +45,9 @@ class Heartbeat:
 
 def main() -> int:
     """Say whether the last beat is recent; the exit code."""
-    path = sys.argv[1] if len(sys.argv) > 1 else FILE
+    parser = argparse.ArgumentParser(prog="python -m worker.heartbeat", description=__doc__)
+    parser.add_argument("--file", default=FILE, help="the file that is touched")
+    path = parser.parse_args().file
     age = Heartbeat(path).age_seconds()
     if age is None:
         sys.stderr.write(f"there is no {path}\n")

@@ -43,6 +43,7 @@ MENDS = {
     "schema": _SHAPE,
     "scope": "Name a team or a project.",
     "seed": "Leave the seed out.",
+    "size": "Leave the size out.",
     "spectral": "Leave spectral out.",
     "structures": "Name another method for the relation, or auto.",
     "target": "Name another target, or an epsilon instead.",

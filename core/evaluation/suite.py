@@ -52,7 +52,7 @@ def public_statistics(synthetic: Graph) -> dict[str, Any]:
         "steps_evaluated": len(evaluated_steps(synthetic.schema, PUBLISHED)),
         "metrics": {metric.name: metric.to_json() for metric in scalars},
         "edge_types": [_type_statistics(synthetic, edge_type) for edge_type in synthetic.schema.edge_types],
-        "over_time": lasting,
+        "over_steps": lasting,
         "drawing": draw(synthetic),
     }
 
@@ -90,7 +90,7 @@ def degree_statistics(schema: GraphSchema, found: np.ndarray) -> dict[str, Any]:
                 "degrees": [{"side": "degree", **summary, "bins": bins}],
             }
         ],
-        "over_time": None,
+        "over_steps": None,
         "drawing": None,
     }
 
@@ -163,7 +163,7 @@ def compare(
     if any(of_nodes.values()):
         metrics |= described_of_nodes()
     if whole is not None:
-        followed = OVER_TIME if whole["over_time"] is not None else ()
+        followed = OVER_TIME if whole["over_steps"] is not None else ()
         metrics |= {metric.name: metric.to_json() for metric in (*of_suite(WHOLE, suite), *followed)}
     return {
         "suite": suite.value,

@@ -14,23 +14,24 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from core import errors
 from core.graphs.schema import GraphSchema
-from core.graphs.schema.partable import Part as GraphPart
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.persons import TIMES, require_persons
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
-from core.privacy.entropy import Generator as Rng
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from core.graphs.graph import Graph
+    from core.graphs.schema.partable import Part as GraphPart
     from core.graphs.views.sensitive import SensitiveLinks
     from core.methods._shared.node_values.ends import Ends
+    from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import PrivateParts
 
     Resize = Callable[[Any, Mapping[str, np.ndarray]], "FittedModel"]

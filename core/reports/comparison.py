@@ -112,7 +112,7 @@ class WholeComparison(ReportModel):
     )
     node_types: Annotated[tuple[NodeTypeComparison, ...], Field(max_length=MAX_TYPES)]
     meta_paths: Annotated[tuple[MetaPathShares, ...], Field(max_length=4096)]
-    over_time: ComparisonOverTime | None = Field(
+    over_steps: ComparisonOverTime | None = Field(
         default=None, description="Null without protected relations with time, or in one step."
     )
 

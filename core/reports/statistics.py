@@ -94,7 +94,7 @@ class PublicStatistics(ReportModel):
     steps_evaluated: Count = Field(description="Snapshots read; evenly spaced where the grid is longer.")
     metrics: dict[MetricName, MetricInfo] = Field(description="What every metric named here means.")
     edge_types: Annotated[tuple[EdgeTypeStatistics, ...], Field(max_length=MAX_TYPES)]
-    over_time: StatisticsOverTime | None = Field(
+    over_steps: StatisticsOverTime | None = Field(
         default=None, description="Null without protected relations with time, or in one step."
     )
     drawing: Drawing | None = Field(default=None, description="Where the graph is small enough to draw.")

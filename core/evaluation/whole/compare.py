@@ -80,7 +80,7 @@ def compare_whole(
             {"name": name, "distances": relative.mean_by_name(rows)} for name, rows in typed.items()
         ],
         "meta_paths": paths.listed() if standard else [],
-        "over_time": compared_over_time(original, synthetic, relations, [s for s in steps if s is not None]),
+        "over_steps": compared_over_time(original, synthetic, relations, [s for s in steps if s is not None]),
     }
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 from pydantic import Field
 
 from core.errors import NotAccepted
@@ -20,6 +19,7 @@ from core.graphs.uploads.batches import END_TYPES, Batch, Options, RawGraph, Rea
 from core.graphs.uploads.findings import reject
 
 if TYPE_CHECKING:
+    import numpy as np
     import scipy.sparse as sp
 
     from core.graphs.graph import Graph
@@ -79,6 +79,7 @@ def raw_graph(entries: Entries, request: ReadRequest) -> RawGraph:
 
 
 def _batches(entries: Entries, request: ReadRequest, name: str | None) -> Iterator[Batch]:
+    import numpy as np
     import pyarrow as pa
 
     if "time" in request.required or "type" in request.required:
@@ -128,6 +129,8 @@ def _value_name(request: ReadRequest, entries: Entries) -> str | None:
 
 
 def _numbers(request: ReadRequest, name: str, values: np.ndarray) -> np.ndarray:
+    import numpy as np
+
     if values.dtype.kind not in "iuf":
         message = f"the matrix holds no real numbers, but edges carry {name!r}; write it with its values"
         reject(request.file, message)
@@ -138,6 +141,8 @@ def _numbers(request: ReadRequest, name: str, values: np.ndarray) -> np.ndarray:
 
 def _mirrored(entries: Entries) -> bool:
     """Tell whether every entry that is not zero has one across the diagonal. O(m log m)."""
+    import numpy as np
+
     present = entries.values != 0
     rows, columns = entries.rows[present], entries.columns[present]
     order, turned = np.lexsort((columns, rows)), np.lexsort((rows, columns))
@@ -147,6 +152,8 @@ def _mirrored(entries: Entries) -> bool:
 
 def _symmetric(entries: Entries) -> bool:
     """Tell whether one triangle is empty or both hold the same; the diagonal does not count. O(m log m)."""
+    import numpy as np
+
     parts = []
     for low, high in ((entries.rows, entries.columns), (entries.columns, entries.rows)):
         half = low < high
@@ -165,6 +172,7 @@ def matrix_of(graph: Graph) -> sp.csr_array:
 
     A value of zero is stored too. O(n + m).
     """
+    import numpy as np
     import scipy.sparse as sp
 
     reason = refuses(graph.schema)

@@ -13,14 +13,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from core.errors import NotAccepted
 from core.graphs.formats import _archives
 from core.graphs.schema import GRAPH_ID, STEP, EdgeType, GraphSchema
 from core.graphs.uploads.batches import Part, refuses_names
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from core.graphs.graph import Graph
@@ -84,6 +83,7 @@ def _graph_places(schema: GraphSchema) -> dict[str, int]:
 
 def _node_tables(graph: Graph, codes: dict[str, Any]) -> list[pa.Table]:
     """Make the columns of every node type; ``codes`` learns what its categories are."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -110,6 +110,8 @@ def _node_tables(graph: Graph, codes: dict[str, Any]) -> list[pa.Table]:
 
 def _categories(graph: Graph, kind: str | None = None) -> dict[str, list[str]]:
     """List the values of every category attribute, of one node type or of all: declared, or as found."""
+    import numpy as np
+
     found: dict[str, list[str]] = {}
     for node_type in graph.schema.node_types:
         if kind is None or node_type.name == kind:
@@ -124,6 +126,7 @@ def _categories(graph: Graph, kind: str | None = None) -> dict[str, list[str]]:
 
 
 def _edges_of(graph: Graph, relations: Iterable[EdgeType]) -> Iterator[pa.Table]:
+    import numpy as np
     import pyarrow as pa
 
     from core.graphs.views.value_tables import edges_of
@@ -163,6 +166,7 @@ def _graphs(schema: GraphSchema, codes: dict[str, Any]) -> pa.Table:
 
 def _ids(graph: Graph) -> Iterator[pa.Table]:
     """Say the id of every numbered node."""
+    import numpy as np
     import pyarrow as pa
 
     graph_ids = graph.schema.graph_ids()

@@ -7,8 +7,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
-
 from core.graphs.formats import _matrices
 from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, read_document
 from core.graphs.uploads.findings import reject
@@ -52,6 +50,7 @@ def _entries(request: ReadRequest, data: bytes) -> _matrices.Entries:
 
     By Arrow's reader of delimited text: scipy's own follows a broken number past the end of its memory.
     """
+    import numpy as np
     import pyarrow as pa
     import pyarrow.csv as pacsv
 

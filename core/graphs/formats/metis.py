@@ -8,8 +8,6 @@ from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
-
 from core.errors import NotAccepted
 from core.graphs.formats import _matrices
 from core.graphs.schema import GraphSchema
@@ -18,6 +16,8 @@ from core.graphs.uploads.batches import Part, RawGraph, ReadRequest, columnar, r
 from core.graphs.uploads.findings import reject
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from core.graphs.graph import Graph
 
 name = "metis"
@@ -37,6 +37,7 @@ def read(request: ReadRequest) -> RawGraph:
 
     Every edge stands in the lines of both its ends. What vertices weigh is not read.
     """
+    import numpy as np
     import pyarrow as pa
 
     lines = read_document(request, name).split(b"\n")
@@ -83,6 +84,8 @@ def _require_both(
     request: ReadRequest, source: np.ndarray, target: np.ndarray, promised: int, lines: list[int]
 ) -> None:
     """Refuse edges that stand at one end alone, and another number of them than is promised."""
+    import numpy as np
+
     width = np.int64(max(len(lines), 1))
     alone = np.flatnonzero(~np.isin(source * width + target, target * width + source))
     if len(alone):
@@ -116,6 +119,8 @@ def write(graph: Graph, path: Path) -> None:
     hold."""
     if reason := refuses(graph.schema):
         raise NotAccepted(reason, field="format")
+    import numpy as np
+
     adjacency = _matrices.matrix_of(graph)
     (edges,) = graph.edges.values()
     with path.open("w", encoding="ascii") as file:

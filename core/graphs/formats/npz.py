@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.graphs.formats import _matrices
-from core.graphs.formats._npz_entries import entries_of
 from core.graphs.uploads.batches import Part, RawGraph, ReadRequest
 
 if TYPE_CHECKING:
@@ -23,6 +22,8 @@ refuses = _matrices.refuses
 
 def read(request: ReadRequest) -> RawGraph:
     """Read entries that are not zero as edges. Nodes are numbers from 0; IngestRejected where damaged."""
+    from core.graphs.formats._npz_entries import entries_of
+
     return _matrices.raw_graph(entries_of(request), request)
 
 

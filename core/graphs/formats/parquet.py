@@ -7,8 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
-
 from core.graphs.reading.magic import MARKED, otherwise
 from core.graphs.reading.mapping import LEFT, REPEATED, Columns, Mapping
 from core.graphs.reading.model import Role
@@ -28,6 +26,7 @@ from core.graphs.uploads.batches import (
 from core.graphs.uploads.findings import reject, shown
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -139,6 +138,7 @@ def _rows(
 
 def _row_bytes(request: ReadRequest, table: pa.Table, first_row: int) -> np.ndarray:
     """Count what the texts of each row unpack to. IngestRejected where one is longer than a line may be."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -162,6 +162,8 @@ def _row_bytes(request: ReadRequest, table: pa.Table, first_row: int) -> np.ndar
 
 def _parts(table: pa.Table, lengths: np.ndarray, most_bytes: int) -> Iterator[pa.Table]:
     """Cut the table so that the texts of each part unpack to about ``most_bytes`` at most."""
+    import numpy as np
+
     numbers = (np.cumsum(lengths) - lengths) // most_bytes
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), table.num_rows]
     for begin, end in pairwise(cuts):

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType, Protection
 from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind
-from core.graphs.schema.value_bins import ValueBins, bins_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+
+    from core.graphs.schema.value_bins import ValueBins
 
 OF_A_VECTOR = 8
 """Bins of each number of a vector that declares no cuts."""
@@ -73,6 +73,8 @@ def synthesised_in(schema: GraphSchema, edge_types: Sequence[str]) -> Mapping[st
 
 def node_bins(attribute: Attribute) -> ValueBins:
     """Divide the attribute's values into bins. They are divided as those of an edge are."""
+    from core.graphs.schema.value_bins import bins_of  # which brings numpy: the api plans without it
+
     of_edge, category = EdgeAttributeKind, attribute.kind is AttributeKind.CATEGORY
     alike = EdgeAttribute(
         name="value",
@@ -95,6 +97,7 @@ def _of_a_vector(attribute: Attribute) -> tuple[float, ...]:
 
 def places_of(attribute: Attribute, column: np.ndarray | pa.Array) -> np.ndarray:
     """Find the bin of every node's value. It is a stored column; int64 (n,), -1 where there is none."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 

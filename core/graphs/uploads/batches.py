@@ -25,7 +25,6 @@ from typing import (
     runtime_checkable,
 )
 
-import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from core.errors import InvalidInput
@@ -38,6 +37,7 @@ from core.graphs.uploads.findings import reject, shown
 from core.graphs.uploads.packed import DAMAGED, NotOne, container_of, open_packed
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from core.graphs.graph import Graph
@@ -402,6 +402,8 @@ def _in_utf8(request: ReadRequest, data: bytes) -> bytes:
 
 def columnar(table: pa.Table, first_row: int = 1, bytes_done: int = 0) -> Batch:
     """Make a batch of a format without lines. A finding's line is then the row, counted from 1."""
+    import numpy as np
+
     fields = {name: number for number, name in enumerate(table.column_names, start=1)}
     lines = np.arange(first_row, first_row + table.num_rows)
     return Batch(table, lambda: iter([Careful(table, lines, fields, [])]), bytes_done)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import pyarrow as pa
 
@@ -13,6 +12,9 @@ from core.graphs.schema import RESERVED_ATTRIBUTES
 from core.graphs.schema.edge_attributes import RESERVED
 from core.graphs.schema.names import column_names, renamed
 from core.graphs.uploads.files import VECTOR_SEPARATOR
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 EDGE_IDS = "Ids and keys of edges are not read: they name rows, and say nothing of the ends."
 _EDGE_IDS = frozenset({"id", "key"})

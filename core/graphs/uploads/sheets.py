@@ -7,8 +7,6 @@ import re
 import zipfile
 from pathlib import Path
 
-import numpy as np
-
 WORKBOOK = "xl/workbook.xml"
 """The entry that tells a spreadsheet from other archives."""
 MOST_CELLS = 1 << 24
@@ -25,6 +23,7 @@ def first_sheet(path: Path, most: int) -> bytes:
     Numbers are written as they stand, dates by ISO 8601; rows without a cell are left out.
     """
     import fastexcel
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.csv as pacsv

@@ -28,7 +28,9 @@ def require_counts(params: DCSBMParams) -> None:
                 f"edges in parts are counted, and nothing else is read of them; set {name} to 0", field=name
             )
     if params.geometry:
-        raise NotAccepted("edges in parts are drawn in strips, not in a plane", field="geometry")
+        raise NotAccepted(
+            "edges in parts are drawn in strips, not in a plane; leave geometry out", field="geometry"
+        )
     if params.groups is None or (isinstance(params.groups, int) and params.groups > 1):
         raise NotAccepted(
             "edges in parts tell no labels; set groups to 1, or name a public attribute",

@@ -14,13 +14,15 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from core.errors import InvalidInput
 from core.orders import ORDERS
 from core.privacy.accounting import losses
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO, Event, Pure, parts, pure_nano_epsilon, rdp
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SLACK = 1e-11
 """Relative slack of float sums. Costs are raised by it, comparisons tolerate a tenth of it: paid for."""
@@ -63,6 +65,8 @@ def together(events: Sequence[Event]) -> tuple[int, Counter[Event]]:
 def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:
     """Bound one cell's Rényi divergences. Its pure epsilons are added first, the other events at every
     order."""
+    import numpy as np
+
     pure = sum(pure_nano_epsilon(e) or 0 for e in events)
     rows = [_curve(e, tuple(orders)) for e in events if pure_nano_epsilon(e) is None]
     if pure:
@@ -78,6 +82,8 @@ def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:
 def counted_curve(counts: Mapping[Event, int], orders: tuple[float, ...]) -> np.ndarray:
     """Bound the Rényi divergences of many equal events (DP-SGD's steps). Each distinct one is computed
     once."""
+    import numpy as np
+
     rows = [_curve(event, orders) * count for event, count in counts.items()]
     return np.array([math.fsum(column) for column in zip(*rows, strict=True)])
 

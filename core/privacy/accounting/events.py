@@ -16,11 +16,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import numpy as np
 
 NANO = 10**9
 MAX_NANO_EPSILON = 1_000 * NANO
@@ -282,6 +283,8 @@ def rdp(event: Event, orders: Sequence[float]) -> np.ndarray:
     Branches of Parallel map to their maximum at each order: neighbours differ in one branch only, whichever
     it is. Gaussian and Poisson-sampled Gaussian events are dp-accounting's, the latter at integer orders.
     """
+    import numpy as np
+
     if len(orders) == 0 or not all(math.isfinite(a) and a > 1 for a in orders):
         raise InvalidInput("Rényi orders are finite and greater than 1", field="orders")
     match event:
@@ -329,6 +332,7 @@ def to_dp_event(event: Event) -> Any:
 
 def _accounted(event: Event, orders: Sequence[float], times: int) -> np.ndarray:
     import dp_accounting
+    import numpy as np
     from dp_accounting.rdp import RdpAccountant
 
     relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -345,6 +349,8 @@ def _sampled_gaussian(event: PoissonSampled, orders: Sequence[float]) -> np.ndar
     so the chord bounds it. The integer orders alone are what holds for discrete noise too
     (:mod:`.gradients`).
     """
+    import numpy as np
+
     if event.rate == 1:
         return _accounted(event.event, orders, 1)
     grid = np.asarray(orders, dtype=float)

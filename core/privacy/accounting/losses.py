@@ -36,10 +36,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from core.privacy.accounting.events import NANO, Event, GaussianEvent, PoissonSampled
+
+if TYPE_CHECKING:
+    import numpy as np
 
 FINEST = 2**10
 """Least standard deviation of Gaussian noise in steps of its grid, for a plan that is counted here."""
@@ -180,6 +182,8 @@ class _Step:
 
     def moments(self, tilt: float, width: float) -> tuple[float, float]:
         """Compute the logarithm of E[e^(tilt loss)], and the loss's variance under the law tilted so."""
+        import numpy as np
+
         losses = (self.first + np.arange(len(self.masses))) * width
         top = tilt * losses
         most = float(top[self.masses > 0].max())
@@ -245,6 +249,7 @@ def _transformed(steps: Sequence[_Step], width: float, tilt: float, spread: floa
     sqrt(N) times the L2 norm. Whatever the L1 error e of the tilted law, it changes
     E[(1 - e^(epsilon - loss))+] by at most e M e^(-tilt epsilon), M the moment.
     """
+    import numpy as np
     from scipy.fft import next_fast_len
 
     log_moment = _log_moment(steps, tilt, width)
@@ -309,6 +314,7 @@ def _step(
     most, which is ``width * sigma`` or more. Twice that is added to the mass, and to the share that goes to
     the upper end.
     """
+    import numpy as np
     from scipy.special import ndtr
 
     low, high = _range(rate, sigma, reach, added)

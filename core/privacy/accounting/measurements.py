@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 MOST_VALUES = 2**22
 """Most values of one answer that are kept; their number is public or paid for."""

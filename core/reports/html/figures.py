@@ -147,7 +147,7 @@ def lasting_figures(
     uid: str, statistics: PublicStatistics, whole: WholeComparison | None, metrics: Mapping[str, MetricInfo]
 ) -> list[Figure]:
     """Draw what stays from step to step, with the original if compared."""
-    own, compared = statistics.over_time, None if whole is None else whole.over_time
+    own, compared = statistics.over_steps, None if whole is None else whole.over_steps
     rows = own.rows if own else ()
     figures: list[Figure | None] = []
     for metric in LASTING if own else ():

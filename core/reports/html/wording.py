@@ -33,7 +33,7 @@ UNITS: Mapping[Unit, tuple[str, str]] = {
     ),
 }
 ASSURANCE = {
-    "proven": "The method's privacy proof is complete and its mechanism is audited.",
+    "proven": "The method's privacy proof is complete, and the tests of this software audit its reads.",
     "reviewed": "The method's privacy proof was reviewed.",
     "experimental": "The method's privacy proof was not reviewed yet.",
 }

@@ -36,6 +36,9 @@ def page_of(facts: PackFacts, holds: Mapping[str, str]) -> str:
         "learned": risk_table(public),
         "rarest": risk.RAREST,
         "spent": _spent(facts),
+        "granted": [
+            format_epsilon(each["amounts"].get("epsilon", 0)) for each in facts.governance["grants"] or ()
+        ],
         "reads": reads(public.transcript.by_purpose[:MOST_READS]),
         "more_reads": max(0, len(public.transcript.by_purpose) - MOST_READS),
         "assurance": wording.ASSURANCE.get(public.guarantee.assurance, ""),

@@ -211,10 +211,10 @@ def _over_time(
     statistics: PublicStatistics, comparison: Comparison | None, metrics: Metrics
 ) -> Iterator[Block]:
     whole = None if comparison is None else comparison.whole
-    if whole is not None and whole.over_time is not None:
-        yield from compared(whole.over_time.means, metrics, "From step to step")
-    elif statistics.over_time is not None:
-        rows = [(named(metrics, name), value) for name, value in statistics.over_time.means.items()]
+    if whole is not None and whole.over_steps is not None:
+        yield from compared(whole.over_steps.means, metrics, "From step to step")
+    elif statistics.over_steps is not None:
+        rows = [(named(metrics, name), value) for name, value in statistics.over_steps.means.items()]
         yield Table("From step to step", ("Metric", "Synthetic"), rows, most=99)
 
 

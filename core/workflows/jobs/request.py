@@ -51,7 +51,10 @@ class AskedSize(BaseModel):
         """Compare the requested size with the original's. That is public; InvalidInput beyond what a graph
         may have."""
         if self.nodes > settings.max_nodes:
-            raise InvalidInput(f"A graph has at most {settings.max_nodes} nodes.", field="size.nodes")
+            raise InvalidInput(
+                f"A graph has at most {settings.max_nodes} nodes; ask for as many or fewer.",
+                field="size.nodes",
+            )
         return Size(nodes=self.nodes, of=sum(nodes.values()))
 
 

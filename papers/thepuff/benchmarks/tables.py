@@ -82,7 +82,6 @@ ROWS: dict[str, Row] = {
     "anchored": Row("anchored"),
     "anchored-spectral": Row("anchored", {"spectral": True}, delta=True),
     "anchored-no-evidence": Row("anchored", {"evidence": "none"}),
-    "anchored-no-deconvolution": Row("anchored", {"deconvolve": False}),
     "thepuff": Row("thepuff"),
     "thepuff-utility": Row("thepuff", {"utility": True}, delta=True),
     "thepuff-no-utility": Row("thepuff", {"utility": False}),  # today's default, whatever tomorrow's is

@@ -395,4 +395,4 @@ def test_a_stream_without_a_published_step_has_nothing_to_download(house: Tenant
     report = house.call("GET", f"/streams/{stream}/report")
     assert (report.status_code, report.json()["rows"]) == (200, [])
     assert "none yet" in house.call("GET", f"/streams/{stream}/report.md").text
-    assert "None yet." in house.call("GET", f"/streams/{stream}/report.html").text
+    assert "No step yet." in house.call("GET", f"/streams/{stream}/report.html").text

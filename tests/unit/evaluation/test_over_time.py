@@ -109,7 +109,7 @@ def test_an_empty_graph_and_a_single_step_say_what_is_undefined():
     )
     one = Graph.build(schema, {}, {"edge": EdgeTable(np.array([0]), np.array([1]), np.array([0]))})
     assert compared_over_time(one, one, schema.edge_types, [0]) is None
-    assert suite.public_statistics(one)["over_time"] is None
+    assert suite.public_statistics(one)["over_steps"] is None
 
 
 def test_kept_things_are_those_of_sets():
@@ -152,14 +152,14 @@ def test_kolmogorov_smirnov_of_whole_numbers():
 def test_both_editions_have_them():
     original, synthetic = graph_of(ORIGINAL), graph_of(SYNTHETIC)
     compared_whole = suite.compare(original, synthetic, Suite.QUICK, lambda *_: None)
-    lasting = compared_whole["whole"]["over_time"]
+    lasting = compared_whole["whole"]["over_steps"]
     assert set(lasting["means"]["scalars"]) | set(lasting["means"]["distances"]) == {
         m.name for m in OVER_TIME
     }
     assert {metric.name for metric in OVER_TIME} <= set(compared_whole["metrics"])
     public = suite.public_statistics(synthetic)
-    assert public["over_time"]["means"] == {
+    assert public["over_steps"]["means"] == {
         name: pair["synthetic"] for name, pair in lasting["means"]["scalars"].items()
     }
-    assert [row["scalars"]["timed_edges"] for row in public["over_time"]["rows"]] == [1, 2, 2, 1, 1]
-    assert set(public["over_time"]["means"]) <= set(public["metrics"])
+    assert [row["scalars"]["timed_edges"] for row in public["over_steps"]["rows"]] == [1, 2, 2, 1, 1]
+    assert set(public["over_steps"]["means"]) <= set(public["metrics"])

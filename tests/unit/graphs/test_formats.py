@@ -52,7 +52,7 @@ def test_a_second_format_of_one_name_or_half_a_format_is_refused() -> None:
 
 
 def test_importing_formats_loads_no_heavy_library() -> None:
-    heavy = ["pyarrow", "polars", "scipy", "networkx", "torch", "pandas"]
+    heavy = ["numpy", "pyarrow", "polars", "scipy", "networkx", "torch", "pandas"]
     code = "import sys; from core.graphs import formats; formats.names(); "
     code += f"print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -417,7 +417,7 @@ def test_the_lines_of_the_documentation_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (Path(__file__).parents[3] / page).read_text(encoding="utf-8")
-    (lines,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    lines, *_ = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(lines, names)

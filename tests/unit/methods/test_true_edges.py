@@ -181,6 +181,6 @@ def test_walks_repeat_at_most_the_perturbed_graph():
 def test_nothing_is_said_where_no_bits_are_followed_or_no_guarantee_is_given(method, params):
     schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(name="knows"),))
     generator = registry.get(method)
-    asked = generator.Params(**params)
+    asked = generator.Params.varied(**params)
     plan = generator.plan(asked, PublicFacts(schema, Unit.EDGE, None, 4 * NANO, 0, ("knows",)))
     assert generator.true_shares(asked, plan, schema, {"node": NODES}) == {}

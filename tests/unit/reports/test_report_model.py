@@ -155,8 +155,8 @@ def test_the_names_in_a_report_are_the_suites_names_and_every_one_is_explained()
     assert list(statistics["edge_types"][0]["means"]) == scalars
     lasting = [metric.name for metric in LASTING]
     assert list(statistics["metrics"]) == [*scalars, *lasting]
-    assert list(statistics["over_time"]["means"]) == lasting
-    assert set(comparison["metrics"]) >= set(comparison["whole"]["over_time"]["means"]["distances"])
+    assert list(statistics["over_steps"]["means"]) == lasting
+    assert set(comparison["metrics"]) >= set(comparison["whole"]["over_steps"]["means"]["distances"])
 
 
 def test_both_editions_show_what_stays_from_step_to_step():

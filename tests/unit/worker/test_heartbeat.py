@@ -29,7 +29,7 @@ ENDING = ("migrations", "keys")
 
 def asked(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *CHECK[1:], str(path)], capture_output=True, text=True, check=False
+        [sys.executable, *CHECK[1:], "--file", str(path)], capture_output=True, text=True, check=False
     )
 
 
