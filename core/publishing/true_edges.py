@@ -1,4 +1,5 @@
-"""What a plan and a report say of true edges: how many a release repeats where it follows bits of pairs."""
+"""Expected true edges in a release. A plan and a report say how many a release repeats where it follows bits
+of pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ MOST_RELATIONS = 8
 def true_edge_notices(
     generator: Method, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> tuple[Notice, ...]:
-    """State the expected share of true edges among those released, by relation; nothing for other methods.
+    """State the expected share of true edges. It is that among those released, by relation; nothing for other
+    methods.
 
     A function of the plan and public facts: equal for every graph of these sizes. ``nodes``: the sizes of
     the node universes.

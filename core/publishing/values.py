@@ -1,4 +1,4 @@
-"""What a plan and a report say of what edges and nodes carry, where a method synthesises it."""
+"""What plans and reports say of carried values. It is said where a method synthesises it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def value_notices(
     *,
     snapshot: bool = False,
 ) -> tuple[Notice, ...]:
-    """Say what edges and nodes carry in the release, and what covers a value by itself; often nothing.
+    """Say what the release's edges and nodes carry. It is said what covers a value by itself; often nothing.
 
     A function of the plan, the relations asked for and the public schema. ``snapshot``: the plan is that of
     one step of a live stream, each of which spends the same on values.

@@ -10,6 +10,6 @@ from core.graphs.schema import GraphSchema
 
 
 def declared_schema(session: Session, version: DatasetVersion) -> GraphSchema:
-    """Return the public schema of a version: what was declared with it, or else its dataset's."""
+    """Return the public schema of a version. It is what was declared with it, or else its dataset's."""
     declared = version.graph_schema or datasets.existing(session, version.dataset_id).graph_schema
     return GraphSchema.model_validate(declared)

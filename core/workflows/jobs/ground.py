@@ -1,4 +1,4 @@
-"""What stands of a dataset when requests for it are planned, and what the workers have. No data is read."""
+"""A dataset's state when requests are planned. It has what the workers have, too. No data is read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from core.workflows.jobs.abilities import OfWorkers
 
 @dataclass(frozen=True)
 class Ground:
-    """What stands of a dataset when requests for it are planned, and what the workers have."""
+    """A dataset's state when requests are planned. It has what the workers have, too."""
 
     dataset: Dataset
     version: DatasetVersion
@@ -57,7 +57,8 @@ class Ground:
     def method_of(
         self, name: settling.AskedMethod, parameters: Mapping[str, Any], facts: PublicFacts
     ) -> tuple[Choice | None, Method, BaseModel]:
-        """Return the named method, or what ``auto`` or a map stands for, and its parameters.
+        """Return the requested method and its parameters. It is the named one, or what ``auto`` or a map
+        stands for.
 
         Raises InvalidInput for parameters that are wrong; UnknownMethod; NotAccepted where no method takes
         the request, of those that the dataset's policy allows; WorkerMissing.
@@ -75,7 +76,8 @@ def ground_of(session: Session, principal: Principal, dataset_id: str) -> Ground
 
 
 def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
-    """Return the public size of every node universe: as declared, or as the version's node list has it."""
+    """Return the public size of every node universe. It is as declared, or as the version's node list has
+    it."""
     listed = version.node_counts or {}
     return {kind.name: listed[kind.name] if kind.count is None else kind.count for kind in schema.node_types}
 

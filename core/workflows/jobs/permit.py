@@ -29,7 +29,8 @@ def check_unit(plan: PrivacyPlan, account: BudgetAccount) -> None:
 def check_policy(
     session: Session, dataset: Dataset, spec: JobSpec, *, team: str | None, project: str | None
 ) -> None:
-    """Return while the dataset's present policy allows such a job or stream; see ``policies.check_request``.
+    """Check that the dataset's policy allows the request. It is its present policy, the request a job or
+    stream; see ``policies.check_request``.
 
     Quotas are looked at only where the policy asks for one. Raises KindNotAllowed, PolicyRefused.
     """
