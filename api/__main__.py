@@ -11,7 +11,7 @@ from core.workflows.operations.startup import may_start
 
 
 def main() -> int:
-    """Serve until told to stop, finishing requests under way first; return the exit code.
+    """Serve until SIGTERM, and return the exit code. Requests under way are finished first.
 
     Metrics have their own listener, so that no rule of a public proxy can expose them by mistake.
     """

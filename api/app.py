@@ -78,7 +78,7 @@ RESOURCES = (
 
 
 def create_app(services: Settings | Services) -> FastAPI:
-    """An app over the given services; those that it opened from settings, it closes at shutdown."""
+    """Make an app over the given services. Those that it opened from settings, it closes at shutdown."""
     owned = isinstance(services, Settings)
     opened = open_services(services) if isinstance(services, Settings) else services
     metrics = HttpMetrics()

@@ -24,7 +24,7 @@ ServicesDep = Annotated[Services, Depends(services_of)]
 
 
 def allow(*roles: Role) -> Callable[[Principal], Awaitable[Principal]]:
-    """A dependency: the caller, who holds at least one of the roles."""
+    """Make a dependency on the caller's roles. It is the caller, who holds at least one of them."""
 
     # Not a plain `def`: it waits for nothing, and a thread for it would cost more than it does.
     async def allowed(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
@@ -93,7 +93,8 @@ def say_mapping(
         Query(description="What stands first in dates such as 03/04/2024; ymd: eight digits are a day."),
     ] = None,
 ) -> None:
-    """Declare how a caller says what a delimited file is: what is left out is guessed, and asked in doubt.
+    """Declare how a caller says what a delimited file is. What is left out is guessed, and requested in
+    doubt.
 
     The values are taken as options of the format (:func:`format_options`), like any other.
     """
@@ -104,7 +105,8 @@ MAPPED = [Depends(say_mapping)]
 
 
 def format_options(request: Request, named: Collection[str]) -> dict[str, str | list[str]]:
-    """Collect the query parameters that the route does not name: texts, or a list where one is repeated."""
+    """Collect the unnamed query parameters. The route does not name them: texts, or a list where one is
+    repeated."""
     query = request.query_params
     options: dict[str, str | list[str]] = {}
     for name in query:

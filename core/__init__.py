@@ -1,1 +1,1 @@
-"""Graphveil's core: the nouns of the service, the privacy kernel, generators and evaluation."""
+"""Graphveil's core. It has the nouns of the service, the privacy kernel, generators and evaluation."""

@@ -1,4 +1,4 @@
-"""The command line of ``python -m`` programs that take few arguments or none."""
+"""The command line of ``python -m`` programs. They take few arguments or none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 
 def parser(module: str, text: str | None) -> argparse.ArgumentParser:
-    """Make the parser of ``python -m module``; its help is ``text``, as a rule the module's docstring.
+    """Make the parser of ``python -m module``. Its help is ``text``, as a rule the module's docstring.
 
     ``--help`` prints and exits 0, and what was not added to it is refused with exit code 2: ask it before
     anything is read or opened.

@@ -1,4 +1,5 @@
-"""The errors that the service raises: the tree of :mod:`graphveil.problems`, which its callers have too."""
+"""The errors that the service raises. They are the tree of :mod:`graphveil.problems`, which its callers have
+too."""
 
 from graphveil.problems import (
     AccountBlocked,

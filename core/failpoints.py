@@ -1,4 +1,5 @@
-"""Named places at which a fault test kills or stops this process. Inert unless the settings name one.
+"""Named places for injected faults. A fault test kills or stops this process at them. Inert unless the
+settings name one.
 
 ``GRAPHVEIL_FAILPOINTS=before_charge`` ends the process at that place as ``kill -9`` would;
 ``before_charge:stop`` stops it there as ``kill -STOP`` would, once, until somebody lets it go on.
@@ -41,7 +42,7 @@ _armed: dict[str, str] = {}
 
 
 def arm(names: str) -> None:
-    """Exactly the named places act from now on; an empty text disarms all.
+    """Arm exactly the named places. They act from now on; an empty text disarms all.
 
     InvalidInput: an unknown name, or another action than those above.
     """
@@ -58,7 +59,7 @@ def arm(names: str) -> None:
 
 
 def reach(point: str) -> None:
-    """Nothing happens, unless a fault test armed this place."""
+    """Do nothing, unless a fault test armed this place."""
     action = _armed.get(point)
     if action is None:
         return

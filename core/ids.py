@@ -1,4 +1,5 @@
-"""Identifiers: a readable prefix and 128 bits that sort by time (UUIDv7), drawn from the operating system."""
+"""Identifiers that sort by time. They have a readable prefix and 128 bits (UUIDv7), from the operating
+system."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o,
 
 
 def new_id(prefix: str) -> str:
-    """A fresh id such as ``job_01j9...``: 48 bits of milliseconds, 80 random bits; sorts by time."""
+    """Make a fresh id that sorts by time. It is such as ``job_01j9...``: 48 bits of milliseconds, 80 random
+    bits."""
     value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
     digits = []
     for _ in range(26):

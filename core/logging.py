@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, with ids and stages, never parameters or data."""
+"""Structured logs, one JSON object a line. They have ids and stages, never parameters or data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ SHARED: list[structlog.typing.Processor] = [
 
 
 def configure(*, json_lines: bool = True, level: str = "INFO") -> None:
-    """Logs of this process, its libraries' included, go to stderr: JSON lines, or readable for a terminal."""
+    """Send logs of this process to stderr. Its libraries' are included: JSON lines, or readable for a
+    terminal."""
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if json_lines else structlog.dev.ConsoleRenderer()
     )
@@ -37,6 +38,6 @@ def configure(*, json_lines: bool = True, level: str = "INFO") -> None:
 
 
 def get_logger(name: str) -> structlog.typing.FilteringBoundLogger:
-    """A logger bound to the name of its module."""
+    """Make a logger bound to the name of its module."""
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(logger_name=name)
     return logger

@@ -1,4 +1,4 @@
-"""What the service is meant to reach; operators see the targets beside the figures (docs/monitoring.md)."""
+"""What the service is meant to reach. Operators see the targets with the figures (docs/monitoring.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Rényi orders that the service knows: fixed before any data is read."""
+"""The Rényi orders that the service knows. They are fixed before any data is read."""
 
 ORDERS: tuple[int | float, ...] = (
     *(1.125, 1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32),

@@ -1,4 +1,5 @@
-"""Every setting, read once from ``GRAPHVEIL_*`` environment variables, validated at start, frozen.
+"""Every setting of the service. It is read once from ``GRAPHVEIL_*`` environment variables, validated at
+start, frozen.
 
 Where ``GRAPHVEIL_SECRETS_FOLDER`` names a folder, a file in it that is named as a variable holds its value
 (``graphveil_master_key``), unless the environment sets it too: so that secrets need not stand there.
@@ -484,5 +485,5 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)
 def get_settings() -> Settings:
-    """Return the process's settings; read from the environment at the first call."""
+    """Return the process's settings. They are read from the environment at the first call."""
     return Settings(_secrets_dir=os.environ.get(SECRETS_FOLDER) or None)  # type: ignore[call-arg]

@@ -12,7 +12,8 @@ TREE = Path(__file__).resolve().parents[1]
 
 
 def package_version() -> str:
-    """Return the installed version, or that of the tree it runs from, as in an image; else ``unknown``."""
+    """Return the installed version, or the tree's. The tree is that it runs from, as in an image; else
+    ``unknown``."""
     try:
         return version(NAME)
     except PackageNotFoundError:
@@ -20,12 +21,13 @@ def package_version() -> str:
 
 
 def version_of(tree: Path) -> str:
-    """Read the version in the tree's ``pyproject.toml``; ``unknown`` where it has none."""
+    """Read the version in the tree's ``pyproject.toml``. It is ``unknown`` where it has none."""
     return str(_stated(tree).get("version", "unknown"))
 
 
 def entries(group: str) -> list[EntryPoint]:
-    """Return the entry points of that group: of installed packages, and of the tree that runs uninstalled."""
+    """Return the entry points of that group. They are of installed packages, and of the tree that runs
+    uninstalled."""
     found = list(entry_points(group=group))
     try:
         version(NAME)

@@ -1,1 +1,2 @@
-"""The worker: takes work off the doorbell, runs generators in child processes, publishes what they make."""
+"""The worker. It takes work off the doorbell, runs generators in child processes, publishes what they
+make."""

@@ -1,4 +1,4 @@
-"""A duty that only one process a database does at a time, however many are started for it."""
+"""A duty of one process a database at a time. It is so however many are started for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ log = get_logger(__name__)
 def alone(
     db: Database, lock: int, duty: Callable[[], object], pause_seconds: float, stopping: Stopping
 ) -> None:
-    """Do the duty again and again, while this process holds the advisory lock, until it is to stop."""
+    """Do the duty while this process holds the lock. It does it again and again until it is to stop; the lock
+    is advisory."""
     while not stopping():
         try:
             with db.engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""Celery, as a doorbell: a message carries an id, is acknowledged early, and may come twice or not at all.
+"""Celery, as a doorbell. A message carries an id, is acknowledged early, and may come twice or not at all.
 
 PostgreSQL is the truth: claims decide who works, leases who has stopped, the reaper what is rung again.
 """
@@ -39,7 +39,7 @@ settings = get_settings()
 
 
 def route_by_ability(name: str, *_args: Any, **_given: Any) -> dict[str, Queue] | None:
-    """Route work that not every worker can do to the queue of what it needs."""
+    """Route work to the queue of what it needs. It is work that not every worker can do."""
     _, needing, ability = name.partition(NEEDING)
     return {"queue": queue_of(ability)} if needing else None
 
@@ -99,7 +99,7 @@ _beside: list[subprocess.Popen[bytes]] = []
 
 
 def task_name(topic: str) -> str:
-    """Name the Celery task that a message of the topic is sent to; ValueError for an unknown topic.
+    """Name the Celery task of the topic's messages. ValueError for an unknown topic.
 
     Here and not beside the tasks: whoever only sends loads none of the libraries that do the work.
     """
@@ -107,12 +107,13 @@ def task_name(topic: str) -> str:
 
 
 def task_needing(topic: str, ability: str) -> str:
-    """Name the task of the topic's work that only workers with the ability may do."""
+    """Name the task of work that needs an ability. It is the topic's, and only workers with the ability may
+    do it."""
     return f"{task_name(topic)}{NEEDING}{ability}"
 
 
 def draining() -> bool:
-    """Tell whether this worker was asked to stop."""
+    """Tell whether this worker is to stop."""
     return _drain[0] == 1
 
 

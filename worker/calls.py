@@ -1,4 +1,5 @@
-"""The calls that a confined child may make, by number on x86_64 and on aarch64; None: there is no such call.
+"""The calls that a confined child may make. They are by number on x86_64 and on aarch64; None: there is no
+such call.
 
 Whatever is not here, a call of a later kernel too, is answered as one that the kernel does not know (ENOSYS):
 libraries fall back then, as libc does from ``clone3``, whose flags a filter cannot read. Not here for a
@@ -115,13 +116,14 @@ GPU: Numbers = {"bind": (49, 200), "listen": (50, 201)}
 
 
 def allowed(machine: int, gpu: bool = False) -> set[int]:
-    """Number the calls of a child that are allowed whatever they ask; ``machine``: the column."""
+    """Number the calls that are always allowed. A child may make them whatever they ask; ``machine``: the
+    column."""
     groups = (*GROUPS, GPU) if gpu else GROUPS
     return {number for group in groups for each in group.values() if (number := each[machine]) is not None}
 
 
 def number(name: str, machine: int) -> int:
-    """Number a call that is judged by its arguments, which every machine has."""
+    """Number a call that is judged by its arguments. Every machine has it."""
     found = BY_ARGUMENT[name][machine]
     assert found is not None
     return found

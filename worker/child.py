@@ -1,4 +1,4 @@
-"""One child process: a fork in a session of its own, spoken to over two pipes, killed as a group."""
+"""One child process. It is a fork in a session of its own, spoken to over two pipes, killed as a group."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ SERVER_LOST = 1_000
 
 
 class Child:
-    """A fork that does work of a kind in a folder, as a context: when it is left, nothing of the group runs.
+    """A fork that does work of a kind in a folder. It is a context: when it is left, nothing of the group
+    runs.
 
     The child writes JSON lines to one pipe; each ``meter`` line waits for its answer on the other, whose
     first line says what to do. What it prints goes to a file in its folder, which is deleted with it and read
@@ -105,7 +106,8 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code; None while the child runs, negative when a signal ended it, or SERVER_LOST."""
+        """Return the exit code. None while the child runs, negative when a signal ended it, or
+        SERVER_LOST."""
         try:
             self._listen()
         except warm.ServerLost:
@@ -128,11 +130,11 @@ class Child:
                     self._code = code
 
     def memory_bytes(self) -> int:
-        """Measure what the whole group holds in memory; what it shares with the server is part of it."""
+        """Measure what the whole group holds in memory. What it shares with the server is part of it."""
         return 0 if self.pid is None else group_memory_bytes(self.pid)
 
     def messages(self, timeout_seconds: float) -> Iterator[dict[str, Any]]:
-        """Yield the messages that are there, after waiting for the first at most so long.
+        """Yield the messages that are there. It waits for the first at most so long.
 
         Raises PrivacyViolation for what is no message: nothing that speaks otherwise may read on.
         """

@@ -1,4 +1,4 @@
-"""The frame of a process that does one duty until it is asked to stop."""
+"""The frame of a process with one duty. It does it until it is requested to stop."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ log = get_logger(__name__)
 
 
 class Readings:
-    """Readings that continue each other's counts, until one fails: the database may be another one then."""
+    """Readings that continue each other's counts. They do until one fails: the database may be another one
+    then."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -103,7 +104,7 @@ class _Handler(WSGIRequestHandler):
 
 
 def listen(host: str, port: int, registry: CollectorRegistry) -> ThreadingWSGIServer:
-    """Bind a server of the registry's metrics to its port; it answers once it runs. OSError: port taken."""
+    """Bind a server of the registry's metrics to its port. It answers once it runs. OSError: port taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     server_class: type[ThreadingWSGIServer] = type(
         "Server", (ThreadingWSGIServer,), {"address_family": family}
@@ -112,7 +113,7 @@ def listen(host: str, port: int, registry: CollectorRegistry) -> ThreadingWSGISe
 
 
 def main() -> int:
-    """Serve the metrics until asked to stop; the exit code."""
+    """Serve the metrics until stopped; the exit code."""
     command_line.parser("worker.exporter", __doc__).parse_args()
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)

@@ -1,4 +1,4 @@
-"""Private folders of one attempt each: made for their owner alone, and gone with the attempt."""
+"""Private folders of one attempt each. They are made for their owner only, and gone with the attempt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 
 @contextmanager
 def private_folder(path: Path) -> Iterator[Path]:
-    """Make an empty folder that only this user can enter, and delete it with its content afterwards."""
+    """Make an empty private folder. Only this user can enter it; it is deleted with its content
+    afterwards."""
     os.mkdir(path, 0o700)
     try:
         yield path
@@ -20,7 +21,7 @@ def private_folder(path: Path) -> Iterator[Path]:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write the content to a new file that only this user can read."""
+    """Write the content to a new private file. Only this user can read it."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(content)

@@ -40,7 +40,7 @@ MAX_WORD_BYTES = 64
 
 
 def serve(control: socket.socket) -> None:
-    """Fork a child for each word on the socket; until the worker closes it. One child at a time."""
+    """Fork a child for each word on the socket. It does until the worker closes it. One child at a time."""
     while True:
         word, given, _, _ = socket.recv_fds(control, MAX_WORD_BYTES, DESCRIPTORS)
         if not word:
@@ -111,7 +111,7 @@ def _become_child(control: socket.socket, given: Sequence[int], server: int) -> 
 
 
 def move_in(order: sandbox.Order) -> None:
-    """Let this process live in its folder, see its GPU alone, and be called after its kind of work."""
+    """Let this process live in its folder. It sees its GPU only, and is called after its kind of work."""
     gpu = "" if order.gpu is None else order.gpu.uuid
     os.environ.update(limits.folder_environment(order.folder, gpu))
     tempfile.tempdir = None  # looked up anew

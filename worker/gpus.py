@@ -1,4 +1,4 @@
-"""Records for operators how full the memory of this host's GPUs is; nothing where there are none.
+"""Records the memory of this host's GPUs. It says for operators how full it is; nothing where there are none.
 
 The driver is asked, not torch, which would take GPU memory to answer. A thread of its own asks: a driver that
 hangs must not stop a lease's heartbeat.
@@ -28,7 +28,7 @@ log = get_logger(__name__)
 
 
 def watch(services: Services, every_seconds: float) -> threading.Event | None:
-    """Keep the database told of the memory of this host's GPUs, until the event is set.
+    """Record the memory of this host's GPUs in the database. It does so until the event is set.
 
     None, and nothing happens, where there are none.
     """
@@ -41,7 +41,7 @@ def watch(services: Services, every_seconds: float) -> threading.Event | None:
 
 
 def readings() -> tuple[GpuMemory, ...]:
-    """Read each GPU's memory that the driver shows. One that cannot be asked, as under MIG, is left out."""
+    """Read each GPU's memory that the driver shows. One that cannot be read, as under MIG, is left out."""
     asked = driver()
     if asked is None:
         return ()

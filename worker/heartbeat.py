@@ -1,4 +1,5 @@
-"""``python -m worker.heartbeat``: exit 0 while the process of this container goes on with its duty, else 1.
+"""Probe of the worker: ``python -m worker.heartbeat``. It exits with 0 while the process of this container
+goes on with its duty, else 1.
 
 A process that serves no HTTP touches the file that ``GRAPHVEIL_HEARTBEAT_FILE`` names, each time that its
 loop comes round; the images name ``FILE``, where this looks unless it is told another. Nothing is imported
@@ -19,7 +20,8 @@ EVERY_SECONDS = 10.0
 
 
 class Heartbeat:
-    """A file whose time of change is that of the last beat; none where no file is named."""
+    """A file that the last beat touched. Its time of change is that of the beat; none where no file is
+    named."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path) if path else None
@@ -34,7 +36,7 @@ class Heartbeat:
             sys.stderr.write(f"no heartbeat: {type(error).__name__}\n")
 
     def age_seconds(self) -> float | None:
-        """How long ago the last beat was; None where there was none."""
+        """Compute how long ago the last beat was. None where there was none."""
         try:
             return None if self._path is None else time.time() - self._path.stat().st_mtime
         except FileNotFoundError:

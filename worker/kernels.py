@@ -19,7 +19,7 @@ LOWEST_PRIORITY = 19
 
 
 def main() -> int:
-    """Compile for this machine; the exit code is 0 once every kernel is there."""
+    """Compile the kernels for this machine. The exit code is 0 once every kernel is there."""
     parser = command_line.parser("worker.kernels", __doc__)
     parser.add_argument("parent", type=int, metavar="PARENT", help="the process that starts this one")
     die_with(parser.parse_args().parent)

@@ -1,4 +1,4 @@
-"""A child's view of the files: its own folder, and what programs and libraries are read from.
+"""A child's view of the files. It has its own folder, and what programs and libraries are read from.
 
 The kernel's Landlock, which needs no privileges: a process gives up what it does not name, for itself and all
 that it starts, for good. What is open already stays open. The secrets of the service, the folders of other
@@ -55,13 +55,13 @@ class _Beneath(ctypes.Structure):
 
 
 def version() -> int:
-    """Ask for the version of the kernel's Landlock, from 1; 0 where there is none, or it is off."""
+    """Get the version of the kernel's Landlock. It counts from 1; 0 where there is none, or it is off."""
     return max(0, _call(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(VERSION)))
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a child needs beside the machine's own files.
+    """What a child needs besides the machine's own files.
 
     ``folder`` is its own. ``root`` holds the packages ``core`` and ``worker``. ``kernels`` are compiled
     kernels beside those shipped with the code: read alone, as code is. ``libraries``: folders of shared ones.
@@ -77,7 +77,7 @@ class Surroundings:
 
 
 def confine_to(given: Surroundings) -> bool:
-    """Let this process write below its folder alone, and read that, programs and libraries.
+    """Let this process write below its folder only. It reads that, programs and libraries.
 
     False where the kernel has no Landlock: nothing is refused then. Raises
     OSError where it has one that does not do it, and where a second thread runs, which would stay as it was.
@@ -104,7 +104,7 @@ def confine_to(given: Surroundings) -> bool:
 
 
 def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
-    """List each path that a child may use, and how. Modules are found by listing ``root``; code is read."""
+    """List each path that a child may use, and how. Modules are located by listing ``root``; code is read."""
     root = given.root
     yield given.folder, WRITE
     yield root, READ_DIR

@@ -1,4 +1,4 @@
-"""The lease's heartbeat, on a thread of its own, so that neither a long copy nor a slow child stops it."""
+"""The lease's heartbeat, on a thread of its own. So neither a long copy nor a slow child stops it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = get_logger(__name__)
 
 
 class LeaseHeartbeat:
-    """``lost``: another may own the work by now. ``cancelled``: somebody asked to stop it.
+    """``lost``: another may own the work by now. ``cancelled``: somebody requested to stop it.
 
     ``beat`` extends the lease and tells whether the work was cancelled. A database that does not answer is
     asked again until the lease must have run out.

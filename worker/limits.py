@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def child_environment() -> dict[str, str]:
-    """Build the environment of a fork server, and so of its children.
+    """Build the environment of a fork server. Its children have it too.
 
     An allow-list, so that no address or secret of the service is in it.
     """
@@ -61,7 +61,8 @@ def child_environment() -> dict[str, str]:
 
 
 def folder_environment(folder: Path, gpu: str = "") -> dict[str, str]:
-    """Build what a child's environment has beside: where its own files are, and which GPU it sees, or none.
+    """Build the environment of a child's folder. It says where its own files are, and which GPU it sees, or
+    none.
 
     Products of matrices keep their order of sums only with a workspace of fixed size, which CUDA's library
     reads here.
@@ -71,7 +72,7 @@ def folder_environment(folder: Path, gpu: str = "") -> dict[str, str]:
 
 
 def process_name(kind: str) -> str:
-    """Name the process of a child that does this kind of work."""
+    """Name the process of a child. It does this kind of work."""
     return f"{PROCESS_NAME}{kind}"[:MAX_PROCESS_NAME]
 
 
@@ -80,7 +81,8 @@ def _passed() -> dict[str, str]:
 
 
 def confine(parent: int, folder: Path, devices: Sequence[str] = ()) -> None:
-    """Confine this process: killed with its parent, no core dumps, no sockets, at most OPEN_FILES open files.
+    """Confine this process. It is killed with its parent, has no core dumps, no sockets, at most OPEN_FILES
+    open files.
 
     It makes the calls of :mod:`worker.calls` alone. Where the kernel has Landlock, its files lie in
     ``folder``, are programs, or are ``devices``. First for the OOM killer. Memory is watched from
@@ -111,7 +113,8 @@ def die_with(parent: int) -> None:
 
 
 def group_memory_bytes(group: int) -> int:
-    """Add up the resident memory of a process group, in bytes; 0 when nothing of it is left. O(processes)."""
+    """Add up the resident memory of a process group. It is in bytes; 0 when nothing of it is left.
+    O(processes)."""
     return sum(int(fields[RESIDENT_PAGES]) * PAGE_BYTES for fields in _of_group(group))
 
 

@@ -1,4 +1,5 @@
-"""The GPU that this worker's jobs compute on: found by its driver, held by one worker at a time, watched.
+"""The GPU that this worker's jobs compute on. Its driver names it; it is held by one worker at a time,
+watched.
 
 Two locks say that nobody else has it: a file in the work folder, for workers of one machine that share it,
 and a lease in the database, for all. The lease is also how everybody knows that a worker has a GPU.
@@ -33,7 +34,8 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU, as a child is given it: ``uuid`` as the driver names it, ``files`` by which it is reached."""
+    """One GPU, as a child is given it. ``uuid`` is as the driver names it, ``files`` are those by which it is
+    reached."""
 
     uuid: str
     files: tuple[str, ...]
@@ -87,7 +89,7 @@ def _gone(gpu: Gpu) -> bool:
 
 
 class OwnGpu:
-    """This process's hold on the GPU, kept by a thread from :meth:`begin` until :meth:`let_go`.
+    """This process's hold on the GPU. A thread keeps it from :meth:`begin` until :meth:`let_go`.
 
     ``gpu`` is None while another worker holds it, and for good once it is gone; ``lost`` says the latter, and
     ``when_lost`` is called then, once.
@@ -115,7 +117,7 @@ class OwnGpu:
         threading.Thread(target=self._keep, name="own-gpu", daemon=True).start()
 
     def look(self) -> None:
-        """Renew the lease, or find out why not; nothing once the GPU is gone."""
+        """Renew the lease, or learn why not. It does nothing once the GPU is gone."""
         if self.lost:
             return
         if gone(self._gpu):
@@ -137,7 +139,7 @@ class OwnGpu:
         return self.lost
 
     def lose(self) -> None:
-        """The GPU is gone: this worker claims nothing for it any more."""
+        """Record that the GPU is gone. This worker claims nothing for it any more."""
         if self.lost:
             return
         self._lost.set()
@@ -146,7 +148,7 @@ class OwnGpu:
         self.when_lost()
 
     def let_go(self) -> None:
-        """Let others hold the GPU. What cannot be told the database runs out there."""
+        """Let others hold the GPU. What the database cannot be notified of runs out there."""
         self._stopped.set()
         held, self._held = self._held, False
         try:

@@ -29,7 +29,8 @@ log = get_logger(__name__)
 
 
 def may_work(settings: Settings) -> bool:
-    """Tell whether children can be kept from the network here, and the ledger is whole; the log says why not.
+    """Tell whether the worker may work. Children can be kept from the network here, and the ledger is whole;
+    the log says why not.
 
     Every child confines itself, and ends where it cannot: here that costs no job.
     """
@@ -44,7 +45,8 @@ def may_work(settings: Settings) -> bool:
 
 
 def may_hold_gpu(settings: Settings) -> bool:
-    """Tell whether the GPU is there, torch sees it, and no other worker holds it; the log says why not.
+    """Tell whether the worker may hold the GPU. It is there, torch sees it, and no other worker holds it; the
+    log says why not.
 
     Waits for the end of a lease, which a worker that was killed leaves behind.
     """

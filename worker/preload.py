@@ -1,4 +1,4 @@
-"""What a fork server loads before any job: every library that most jobs use, none that starts to work.
+"""What a fork server loads before any job. It is every library that most jobs use, none that starts to work.
 
 A fork copies one thread. What others hold at that moment, a lock or half-written memory, stays as it is for
 good in the copy, and what one generator would draw next is drawn twice. So nothing here draws, opens a file

@@ -1,4 +1,4 @@
-"""One worker process: its name, its services, and a private folder that no other process touches."""
+"""One worker process. It has its name, its services, and a private folder that no other process touches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class WorkerProcess:
-    """``services.settings.work_folder`` is this process's own, ``own_gpu`` its hold on a GPU, if any."""
+    """One worker process and its resources. ``services.settings.work_folder`` is this process's own,
+    ``own_gpu`` its hold on a GPU, if any."""
 
     name: str
     services: Services
@@ -40,7 +41,7 @@ class WorkerProcess:
 
 @lru_cache(maxsize=1)
 def this_process() -> WorkerProcess:
-    """Open this process at the first call, and return it; call it after any fork."""
+    """Open this process at the first call, and return it. It is to be called after any fork."""
     settings = get_settings()
     spans.start(settings, "worker")
     warm.preload()
@@ -50,7 +51,7 @@ def this_process() -> WorkerProcess:
 
 
 def open_process(settings: Settings) -> WorkerProcess:
-    """Open services and a folder of its own for a process; delete what dead ones of this host left."""
+    """Open services and a folder for a process. What dead ones of this host left is deleted."""
     failpoints.arm(settings.failpoints)
     name = f"{socket.gethostname()[:64]}-{os.getpid()}-{os.urandom(4).hex()}"
     make_private_folder(settings.work_folder)
@@ -90,7 +91,8 @@ def sweep(parent: Path) -> int:
 
 
 def own_folder(parent: Path, name: str) -> Path:
-    """Make a folder, locked before it has a name that sweeps look for; the lock ends with the process."""
+    """Make a locked folder of this process. It is locked before it has a name that sweeps look for; the lock
+    ends with the process."""
     made = parent / f"new-{name}"
     os.mkdir(made, 0o700)
     handle = os.open(made / LOCK, os.O_RDWR | os.O_CREAT, 0o600)

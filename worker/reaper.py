@@ -35,13 +35,14 @@ def reap_once(services: Services) -> dict[str, int]:
 
 
 def run(services: Services, stopping: Stopping) -> None:
-    """Do the duties again and again, while this process holds the lock, until it is asked to stop."""
+    """Do the duties while this process holds the lock. It does them again and again until it is requested to
+    stop."""
     pause = services.settings.reaper_poll_seconds
     alone(services.db, LOCK, lambda: reap_once(services), pause, stopping)
 
 
 def main() -> int:
-    """Reap until asked to stop; the exit code."""
+    """Reap until stopped; the exit code."""
     command_line.parser("worker.reaper", __doc__).parse_args()
     return serve("reaper", run)
 

@@ -38,7 +38,8 @@ log = get_logger(__name__)
 
 
 def relay_once(db: Database, send: Callable[[str, str], None]) -> int:
-    """Send and mark every due message, up to a batch; how many. Nothing is marked if sending fails.
+    """Send and mark every due message. There are as many as a batch at most; returned is how many. Nothing is
+    marked if sending fails.
 
     Several relays may run: each takes rows that the others have not locked.
     """
@@ -94,7 +95,8 @@ def _span_of(message: OutboxMessage, parents: Mapping[str, str]) -> AbstractCont
 
 
 def sender(app: Celery) -> Callable[[str, str], None]:
-    """Make a function that sends one id to one task; kombu's OperationalError where the broker is away."""
+    """Make a function that sends one id to one task. It raises kombu's OperationalError where the broker is
+    away."""
 
     def send(name: str, subject_id: str) -> None:
         app.send_task(name, args=[subject_id], retry=False)
@@ -103,7 +105,7 @@ def sender(app: Celery) -> Callable[[str, str], None]:
 
 
 def run(settings: Settings, app: Celery, stopping: Stopping) -> None:
-    """Relay messages until this process is asked to stop. Lost connections are opened again."""
+    """Relay messages until this process is to stop. Lost connections are opened again."""
     db, send = Database(settings.database_url, pool_size=1), sender(app)
     address = (
         make_url(settings.database_url).set(drivername="postgresql").render_as_string(hide_password=False)
@@ -136,7 +138,7 @@ def _relay_while_connected(
 
 
 def main() -> int:
-    """Relay until asked to stop; the exit code."""
+    """Relay until stopped; the exit code."""
     command_line.parser("worker.relay", __doc__).parse_args()
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)

@@ -1,4 +1,4 @@
-"""What a child does, by kind of work: without credentials or connections, in a folder of its own.
+"""What a child does, by kind of work. It is without credentials or connections, in a folder of its own.
 
 It is a fork of the worker's fork server (:mod:`worker.fork_server`). It reads and writes its folder, and
 speaks to its supervisor over two pipes. Before a release opens its graph,
@@ -31,7 +31,7 @@ PROGRESS_PARTS = 20
 
 @dataclass(frozen=True)
 class GivenGpu:
-    """The one GPU that a child sees, if any: see :class:`worker.own_gpu.Gpu`."""
+    """The one GPU that a child sees, if any. See :class:`worker.own_gpu.Gpu`."""
 
     uuid: str
     files: list[str]
@@ -40,7 +40,7 @@ class GivenGpu:
 
 @dataclass(frozen=True)
 class Order:
-    """What a child is to do: the kind of work, its folder, on which GPU and on how many threads."""
+    """What a child is to do. It has the kind of work, its folder, on which GPU and on how many threads."""
 
     kind: str
     folder: Path
@@ -49,7 +49,7 @@ class Order:
 
 
 class Channel:
-    """The child's end of the pipes; the recorder of its meter, and its progress."""
+    """The child's end of the pipes. It is the recorder of its meter, and its progress."""
 
     def __init__(self, events: int, answers: int) -> None:
         self._events = os.fdopen(events, "wb", buffering=0)
@@ -72,7 +72,7 @@ class Channel:
         self._ask({"type": "meter", "entry": entry.to_json()}, {"recorded": entry.sequence})
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """Tell when a stage begins, ends, or reaches another twentieth of its steps.
+        """Report the progress of a stage. It begins, ends, or reaches another twentieth of its steps.
 
         Chosen by counts alone: messages timed by a clock would reveal how long single steps took, and so
         private data.
@@ -96,7 +96,7 @@ class Channel:
 
 
 def release(folder: Path, channel: Channel) -> None:
-    """Write the release bundle of ``folder/spec.json`` and ``folder/graph`` to ``folder/out``."""
+    """Write the release bundle to ``folder/out``. It is that of ``folder/spec.json`` and ``folder/graph``."""
     from core.publishing.release import run_release
     from core.publishing.spec import ReleaseTask
 
@@ -113,7 +113,8 @@ def release(folder: Path, channel: Channel) -> None:
 
 
 def sample(folder: Path, channel: Channel) -> None:
-    """Write the release bundle of ``folder/spec.json``, drawn from ``folder/source``, to ``folder/out``."""
+    """Write the release bundle of a further sample. It is that of ``folder/spec.json``, sampled from
+    ``folder/source``, to ``folder/out``."""
     from core.publishing.sample import run_sample
     from core.publishing.spec import ReleaseTask
 
@@ -122,7 +123,8 @@ def sample(folder: Path, channel: Channel) -> None:
 
 
 def fit(folder: Path, channel: Channel) -> None:
-    """Fit the graph in parts in ``folder/graph`` as ``folder/spec.json`` says; to ``folder/out``."""
+    """Fit the graph in parts in ``folder/graph``. ``folder/spec.json`` says how; it goes to
+    ``folder/out``."""
     from core.publishing.sharded import run_fit
     from core.publishing.spec import ReleaseTask
 
@@ -137,7 +139,8 @@ def fit(folder: Path, channel: Channel) -> None:
 
 
 def shard(folder: Path, channel: Channel) -> None:
-    """Draw the shard of ``folder/spec.json`` from ``folder/law``; ``result.json`` tells of the part."""
+    """Sample the shard of ``folder/spec.json``. It comes from ``folder/law``; ``result.json`` describes the
+    part."""
     from core.publishing.sharded import run_shard
 
     spec = json.loads((folder / "spec.json").read_bytes())
@@ -152,7 +155,7 @@ def shard(folder: Path, channel: Channel) -> None:
 
 
 def join(folder: Path, channel: Channel) -> None:
-    """Complete the release bundle in ``folder/out``, whose parts are there, as ``folder/spec.json`` says."""
+    """Complete the release bundle in ``folder/out``. Its parts are there, as ``folder/spec.json`` says."""
     from core.publishing.sharded import run_join
     from core.publishing.spec import ReleaseTask
 
@@ -176,7 +179,8 @@ def evaluate(folder: Path, channel: Channel) -> None:
 
 
 def audit(folder: Path, channel: Channel) -> None:
-    """Write the result of the audit that ``folder/spec.json`` describes to ``folder/out/audit.json``."""
+    """Run the audit, and write its result. ``folder/spec.json`` describes it; the result goes to
+    ``folder/out/audit.json``."""
     from core.privacy.accounting.audited import AuditSpec
     from core.publishing.audit import run_audit
 
@@ -185,7 +189,8 @@ def audit(folder: Path, channel: Channel) -> None:
 
 
 def ingest(folder: Path, channel: Channel) -> None:
-    """``folder/graph`` holds the canonical graph of the upload that ``folder/spec.json`` describes.
+    """Make the upload's canonical graph. ``folder/graph`` holds it; ``folder/spec.json`` describes the
+    upload.
 
     ``folder/result.json`` says how it went: ``{"report": ...}``, or ``{"findings": [...], "message": ...}``.
     """
@@ -219,7 +224,8 @@ def ingest(folder: Path, channel: Channel) -> None:
 
 
 def snapshot(folder: Path, channel: Channel) -> None:
-    """``folder/snapshot`` holds schema and edges of the snapshot that ``folder/snapshot.json`` describes.
+    """Make the snapshot canonical. ``folder/snapshot`` holds schema and edges of what
+    ``folder/snapshot.json`` describes.
 
     ``folder/graph`` holds its universe. ``folder/result.json`` says how it went: ``{"report": {}}``, or
     ``{"findings": [...], "message": ...}``.
@@ -247,7 +253,8 @@ def snapshot(folder: Path, channel: Channel) -> None:
 
 
 def links(folder: Path, channel: Channel) -> None:
-    """``folder/out`` holds the checked list of ``folder/upload``, whose graph is ``folder/graph``.
+    """Check the list of sensitive links. ``folder/out`` holds the checked list of ``folder/upload``, whose
+    graph is ``folder/graph``.
 
     ``folder/result.json`` says how it went: ``{"report": {relation: links}}``, or findings and a message.
     """
@@ -287,7 +294,8 @@ KINDS: dict[str, Callable[[Path, Channel], None]] = {
 
 
 def work(order: Order, channel: Channel) -> int:
-    """Do the work; the exit code: 0 when it is done; the reason otherwise, and no word more outside."""
+    """Do the work, and return the exit code. It is 0 when it is done; the reason otherwise, and no word more
+    outside."""
     try:
         if order.gpu is not None:
             from core.learning import devices

@@ -1,4 +1,5 @@
-"""What a child may ask of the kernel: a filter, which a process and all that it starts keep for good.
+"""What a child may request of the kernel. It is a filter, which a process and all that it starts keep for
+good.
 
 A list of what is allowed (:mod:`worker.calls`); all else is unknown to the child. A generator's child shares
 the address of its worker, so that no rule of a network can part the two: it opens no socket of any kind, and
@@ -39,7 +40,7 @@ Rule = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Machine:
-    """How a kernel's calls are told from those of others: ``column`` is that of their numbers."""
+    """How a kernel's calls are distinguished. ``column`` is that of their numbers."""
 
     column: int
     audit: int
@@ -66,7 +67,8 @@ class _Rule(ctypes.Structure):
 
 
 def confine(*, gpu: bool) -> None:
-    """Allow this process's threads, and all that it starts, the calls of the list alone.
+    """Allow this process only the calls of the list. Its threads and all that it starts are allowed no
+    others, too.
 
     A call that is not on it is unknown (ENOSYS); sockets are refused (EACCES). ``gpu``: CUDA's driver, too,
     has to start. Cannot be undone. Raises OSError where the machine is not known or its kernel cannot filter;

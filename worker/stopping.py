@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, as a question that a loop can ask and a wait that they end.
+"""SIGTERM and SIGINT as a question. A loop can ask it, and they end a wait.
 
 Every duty's loop asks, so that asking is its heartbeat too (:mod:`worker.heartbeat`).
 """
@@ -15,7 +15,7 @@ from worker import heartbeat
 
 
 class Stopping:
-    """Calling it tells whether this process was asked to stop. Made in the main thread."""
+    """Calling it tells whether this process is to stop. Made in the main thread."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -28,7 +28,8 @@ class Stopping:
         return self._asked.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait; True as soon as this process is asked to stop, False when the time is over."""
+        """Wait until the process is to stop. True as soon as it is requested to, False when the time is
+        over."""
         until = time.monotonic() + seconds
         while True:
             self._heart.beat()

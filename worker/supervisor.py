@@ -1,4 +1,4 @@
-"""Watches one child: hands its messages on, and ends it when its time, memory or lease is over."""
+"""Watches one child. It hands its messages on, and ends it when its time, memory or lease is over."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def unseen(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Orders:
-    """What to do with a child's messages, and when it is to stop.
+    """What to do with a child's messages. It says when the child is to stop, too.
 
     ``opening`` makes durable that the graph is about to be opened, ``record`` a metered read, or raise;
     ``draining`` tells that this worker is to stop.
@@ -93,7 +93,8 @@ def supervise(
     orders: Orders,
     own_gpu: OwnGpu | None = None,
 ) -> Ending:
-    """Run a child until it has ended, by itself or not, and nothing of it runs any more; how it ended.
+    """Run a child until it has ended. It ended by itself or not, and nothing of it runs any more; returned is
+    how it ended.
 
     ``own_gpu``: the worker's, where the child is to compute on it. LOST is also the end of a child whose GPU
     the driver says is gone: this process asks it, and nothing that the child says or does counts as that.

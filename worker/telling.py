@@ -1,4 +1,5 @@
-"""Tells the service, from a thread, what this process can do: requests for what nobody can are refused."""
+"""Reports what this process can do. It does to the service, from a thread: requests for what nobody can are
+refused."""
 
 from __future__ import annotations
 

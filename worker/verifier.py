@@ -29,7 +29,7 @@ log = get_logger(__name__)
 
 
 def verify_once(services: Services) -> bool:
-    """Check every promise, then export the heads where they are due; whether all promises hold."""
+    """Check every promise, and export due heads. Returned is whether all promises hold."""
     outcomes = run_checks(services)
     broken = [outcome.name for outcome in outcomes if not outcome.kept]
     log.info("verified", checked=len(outcomes), broken=broken)
@@ -77,7 +77,7 @@ def _export(services: Services) -> int:
 
 
 def main() -> int:
-    """Verify until asked to stop, or as the options say; the exit code."""
+    """Verify until requested to stop. Options may say otherwise; returned is the exit code."""
     parser = command_line.parser("worker.verifier", __doc__)
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--once", action="store_true", help="check once; exit 1 where anything is broken")

@@ -1,4 +1,4 @@
-"""The worker's end of its fork server: started when it is needed, replaced when it has died."""
+"""The worker's end of its fork server. It is started when it is needed, replaced when it has died."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class ForkServer:
         return self._process.pid
 
     def fileno(self) -> int:
-        """Descriptor that can be read once there is something to be heard."""
+        """Return a descriptor of the server's messages. It can be read once there is something to be
+        heard."""
         return self._control.fileno()
 
     def runs(self) -> bool:
@@ -79,7 +80,7 @@ class ForkServer:
             raise ServerLost("the fork server takes no word") from error
 
     def heard(self) -> Iterator[dict[str, Any]]:
-        """Yield what it has told so far. ServerLost once it is gone."""
+        """Yield what it has sent so far. ServerLost once it is gone."""
         while True:
             try:
                 message = self._control.recv(MAX_MESSAGE_BYTES)
@@ -121,7 +122,8 @@ _own = threading.local()
 
 
 def preload() -> None:
-    """Start this thread's server with the libraries of jobs loaded, now and whenever it is replaced."""
+    """Start this thread's server with libraries loaded. They are those of jobs, loaded now and whenever it is
+    replaced."""
     _own.preload = True
     server()
 

@@ -49,7 +49,7 @@ class Deliverer:
         return deliveries.take_due(self._services, self._worker, limit)
 
     def deliver(self, sending: Sending) -> None:
-        """Send the delivery and record what came of it, or leave it to be sent once its lease is over."""
+        """Send the delivery, and record what came of it. It may be left to be sent once its lease is over."""
         try:
             if sending.push is None:
                 outcome = self._send("POST", sending.url, sending.body, sending.headers)
@@ -80,7 +80,7 @@ class Deliverer:
 
 
 def run(services: Services, stopping: Stopping) -> None:
-    """Send deliveries until this process is asked to stop; those under way are finished."""
+    """Send deliveries until requested to stop. This process finishes those under way."""
     settings = services.settings
     deliverer = Deliverer(services)
     running: set[Future[None]] = set()
@@ -102,7 +102,7 @@ def run(services: Services, stopping: Stopping) -> None:
 
 
 def main() -> int:
-    """Deliver until asked to stop; the exit code."""
+    """Deliver until stopped; the exit code."""
     command_line.parser("worker.webhooks", __doc__).parse_args()
     failpoints.arm(get_settings().failpoints)
     return serve("webhooks", run)

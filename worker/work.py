@@ -1,4 +1,4 @@
-"""One piece of work, by topic: what a message, or :mod:`worker.run_one`, asks this process to look at."""
+"""One piece of work, by topic. A message, or :mod:`worker.run_one`, has this process look at it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KINDS: dict[Topic, WorkKind[Any]] = {
 
 
 def take(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draining) -> bool:
-    """Do the work as far as this process can; False if it was not free, or this worker is stopping."""
+    """Do the work as far as this process can. False if it was not free, or this worker is stopping."""
     if topic not in KINDS:
         raise InvalidInput(f"there is no topic {topic!r}", field="topic")
     if draining():
@@ -61,7 +61,7 @@ def take_turn(
     gpu_only: bool = False,
     ability: str | None = None,
 ) -> bool:
-    """Take the work whose turn it is, as :func:`take` does; False if there is none that is free.
+    """Take the work whose turn it is. It does as :func:`take`; False if there is none that is free.
 
     Of jobs that only a worker with a GPU may take (``gpu_only``), of work that needs the ``ability``, or of
     what any worker may take.

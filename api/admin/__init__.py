@@ -1,1 +1,1 @@
-"""Commands for the service's host: API keys, and the proof of the ledger."""
+"""Commands for the service's host. They are for API keys, and the proof of the ledger."""

@@ -1,4 +1,5 @@
-"""API keys, from the service host: ``python -m api.admin.keys create --tenant T --name N --role curator``.
+"""Manage API keys from the service host. ``python -m api.admin.keys create --tenant T --name N --role
+curator`` makes one.
 
 Works on the settings' database. A token is shown once, on standard output, and stored as a hash only.
 """

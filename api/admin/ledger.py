@@ -1,4 +1,4 @@
-"""The ledger, verified from the service host: ``python -m api.admin.ledger verify``.
+"""Verify the ledger from the service host. ``python -m api.admin.ledger verify`` does it.
 
 Reads the settings' database and object store, and changes nothing. The exit code is 0 when everything is
 whole, 1 when it is not, 2 when the question cannot be used, 3 when database or storage cannot be reached.

@@ -1,1 +1,1 @@
-"""The console: pages for people over the same workflows as the API's routes."""
+"""The console's pages for people. They stand over the same workflows as the API's routes."""

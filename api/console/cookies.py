@@ -21,7 +21,7 @@ SIGN_IN_SECONDS = 600
 
 
 def secure(request: Request) -> bool:
-    """Tell whether the browser speaks TLS, with the service or with the proxy before it."""
+    """Tell whether the browser speaks TLS. It does with the service or with the proxy before it."""
     public: str = request.app.state.services.settings.public_url
     return request.url.scheme == "https" or public.startswith("https://")
 
@@ -32,7 +32,8 @@ def get(request: Request, kind: Kind) -> str | None:
 
 
 def put(request: Request, response: Response, kind: Kind, value: str) -> None:
-    """Have the browser keep the value: unseen by scripts, for this host alone, over TLS where there is any.
+    """Have the browser keep the value. It is unseen by scripts, for this host only, over TLS where there is
+    any.
 
     Lax, not Strict: a link from a mail or from the issuer leads to the page it names. Forms of other sites
     are refused by their token.
@@ -56,17 +57,18 @@ def drop(request: Request, response: Response, kind: Kind) -> None:
 
 
 def fresh_secret() -> str:
-    """256 random bits, for a visitor who has not signed in."""
+    """Make 256 random bits for a visitor without a session."""
     return secrets.token_urlsafe(32)
 
 
 def csrf_of(secret: str) -> str:
-    """Return the token of the forms that belong to a cookie: it follows from it, and does not lead to it."""
+    """Return the token of a cookie's forms. It follows from the cookie, and does not lead to it."""
     return hmac.digest(secret.encode(), b"graphveil console form v1", hashlib.sha256).hex()
 
 
 def check_form(request: Request, secret: str | None, sent: str | None) -> None:
-    """Returns when the form came from a page of the same cookie, and from no other site. FormRefused."""
+    """Check that the form came from our page. It is a page of the same cookie, and of no other site.
+    FormRefused."""
     site = request.headers.get("sec-fetch-site", "same-origin")
     same = secret is not None and hmac.compare_digest(csrf_of(secret).encode(), (sent or "").encode())
     if not same or site not in ("same-origin", "none"):

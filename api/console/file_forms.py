@@ -1,4 +1,4 @@
-"""Forms with a file, read as they come: it is never held whole, and lies nowhere in the clear."""
+"""Forms with a file, read as they come. The file is never held whole, and lies nowhere in the clear."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class _Reading:
 def split(
     content_type: str, chunks: Iterable[bytes], admit: Callable[[str | None], None]
 ) -> tuple[dict[str, str], Iterator[bytes]]:
-    """Return the fields before the file, and the file's bytes as they come. Memory: one chunk.
+    """Return the fields before the file. The file's bytes come with them as they arrive. Memory: one chunk.
 
     The token of the form comes first: ``admit`` is told it, or None where something else does, before any
     more is read, and raises what refuses the form. Raises InvalidInput for what is no form, one without a

@@ -1,4 +1,4 @@
-"""What a form holds: fields of an HTML form, within the limits of other bodies."""
+"""What a form holds. It has the fields of an HTML form, within the limits of other bodies."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _parsed(content_type: str, body: bytes) -> Form:
 
 
 async def form_of(request: Request) -> Form:
-    """Return the form that was read, and whose token was checked, before the route was asked."""
+    """Return the form that was read. Its token was checked before the route ran."""
     form: Form = request.state.form
     return form
 
@@ -61,7 +61,7 @@ FormDep = Annotated[Form, Depends(form_of)]
 
 
 def mistaken(error: ValidationError) -> InvalidInput:
-    """Turn a model's refusal of a form into ours: each field with what is wrong and how to mend it."""
+    """Turn a model's refusal of a form into ours. Each field comes with what is wrong and how to mend it."""
     found = field_errors(error.errors())
     return InvalidInput(
         "; ".join(each.message for each in found), errors=[each.model_dump() for each in found]

@@ -1,4 +1,4 @@
-"""Pages of the console: rendered, framed, and sent with what a browser may do on them."""
+"""Pages of the console. They are rendered, framed, and sent with what a browser may do on them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CURATOR, REQUESTER, AUDITOR, OPERATOR = Role.CURATOR, Role.REQUESTER, Role.AUDIT
 
 @dataclass(frozen=True)
 class Place:
-    """A page that every other leads to, for those who hold one of the roles."""
+    """A page that every other leads to. It is for those who hold one of the roles."""
 
     path: str
     name: str
@@ -61,7 +61,7 @@ PLACES = (
 def page(
     request: Request, template: str, content: Mapping[str, Any] | None = None, *, status: int = 200
 ) -> HTMLResponse:
-    """Answer with a page of the console; every text in it is escaped."""
+    """Answer with a page of the console. Every text in it is escaped."""
     principal: Principal | None = getattr(request.state, "principal", None)
     secret = getattr(request.state, "secret", None)
     done = request.query_params.get("done", "")
@@ -79,7 +79,7 @@ def page(
 
 
 def problem_page(request: Request, answer: JSONResponse) -> HTMLResponse:
-    """Show a problem as a page: the same facts as the API tells, under the same status."""
+    """Show a problem as a page. It has the same facts as the API's, under the same status."""
     found = json.loads(bytes(answer.body))
     shown = page(request, "problem.html", {"found": found}, status=answer.status_code)
     for name in ("Retry-After", "Connection"):
@@ -90,7 +90,7 @@ def problem_page(request: Request, answer: JSONResponse) -> HTMLResponse:
 
 
 def told(request: Request, error: Exception) -> dict[str, Any]:
-    """Return the problem of an error, to be shown beside the form that met it. Others are raised again."""
+    """Return the problem of an error. It is shown with the form that met it. Others are raised again."""
     answer = problems.answer_to(request, error)
     if answer is None or answer.status_code >= 500:
         raise error
@@ -101,7 +101,7 @@ def told(request: Request, error: Exception) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The console's templates, over those of the report."""
+    """Make the environment of the console's templates. They stand over those of the report."""
     made = environment_of(TEMPLATES)
     made.globals |= {"t": text, "worded": worded, "asset": static.address, "bar_of": pictures.bar_of}
     made.filters |= {
@@ -114,7 +114,7 @@ def environment() -> Environment:
 
 
 def moment(value: datetime | str | None) -> Markup:
-    """Write a time in UTC, exact for machines, to the minute for people; a dash where there is none."""
+    """Write a time in UTC. It is exact for machines, to the minute for people; a dash where there is none."""
     if value is None:
         return Markup('<span class="none">–</span>')
     at = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -132,7 +132,7 @@ def ago(seconds: float | None) -> str:
 
 
 def said_of_columns(mapping: str) -> str:
-    """Write which columns an answer names, as the table beside it calls them."""
+    """Write which columns an answer names. The table next to it calls them so."""
     return ", ".join(
         text("reading.named", role=text(f"reading.role_{'left' if role == LEFT else role}"), column=column)
         for role, column in columns_of(mapping)
@@ -140,7 +140,7 @@ def said_of_columns(mapping: str) -> str:
 
 
 def short(identifier: str) -> str:
-    """Write an id so that a line holds it: its prefix and its last six characters."""
+    """Write an id so that a line holds it. It has its prefix and its last six characters."""
     prefix, _, rest = identifier.partition("_")
     return f"{prefix}…{rest[-6:]}" if rest else identifier
 

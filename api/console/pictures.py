@@ -1,4 +1,5 @@
-"""Pictures that only the console draws: a schema as a graph, a budget over time, the windows of a stream."""
+"""Pictures that only the console draws. They are a schema as a graph, a budget over time, the windows of a
+stream."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ SPENDS, RETURNS = frozenset({"charge", "forfeit", "adjust"}), frozenset({"releas
 
 
 def type_graph(schema: Mapping[str, Any]) -> Markup | None:
-    """Draw node types as marks and relations as lines between them; None for a schema too large to be read.
+    """Draw node types and the relations between them. These are marks and lines; None for a schema too large
+    to be read.
 
     A public fact drawn: nothing of the data is in it.
     """
@@ -85,7 +87,7 @@ def _relation(plot: Plot, edge: Mapping[str, Any], at: Mapping[str, tuple[float,
 
 
 def spent_over_time(entries: Sequence[Entry], budget: Budget) -> Markup | None:
-    """Draw what the account's charges came to, entry by entry, up to what it holds now.
+    """Draw what the account's charges came to. The line goes entry by entry, up to what it holds now.
 
     Only where charges add up, under the basic filter without windows: None for other accounts, and before two
     entries.
@@ -119,7 +121,7 @@ def spent_over_time(entries: Sequence[Entry], budget: Budget) -> Markup | None:
 
 
 def bar_of(budget: Budget, description: str) -> Markup:
-    """Draw how much of a budget is charged and reserved, as one bar."""
+    """Draw how much of a budget is used. As one bar it shows what is charged and reserved."""
     plot = Plot(height=14, left=0, right=0)
     whole, charged = budget.capacity.nano_epsilon, budget.charged.nano_epsilon
     held = (charged, charged + budget.reserved.nano_epsilon)

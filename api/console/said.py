@@ -1,4 +1,4 @@
-"""What the form over a reading says of a file, as the one mapping."""
+"""What a form says of a file. It is the one mapping that the form over a reading makes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT_NAMES = frozenset({"value", "attribute"})
 
 
 def said_in(form: Form, reading: Reading) -> Mapping:
-    """Read what the form says of the file: its questions' answers count more than its table."""
+    """Read what the form says of the file. Its questions' answers count more than its table."""
     said = {name: form[name] for name in DIALECT if form.get(name)}
     roles = {each.place: form.get(f"role-{each.place}", _role(each)) for each in reading.columns}
     if unsaid := [place for place, role in roles.items() if not role]:
@@ -48,7 +48,8 @@ def said_in(form: Form, reading: Reading) -> Mapping:
 
 
 def asked_columns(reading: Reading) -> frozenset[int]:
-    """Find the columns whose role is asked: the last one that such a question's answer names."""
+    """Find the columns with an open question of role. It is the last one that such a question's answer
+    names."""
     asked = (each for each in reading.questions if each.about == ROLE)
     return frozenset(_pairs(each.answers[0].mapping["columns"], reading)[-1][1] for each in asked)
 

@@ -1,4 +1,4 @@
-"""Who is at a page: a session's cookie takes the place of the header that the API's callers send."""
+"""Who is at a page. A session's cookie takes the place of the header that the API's callers send."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Uploading(Signed):
 
 
 def know(request: Request) -> None:
-    """``state.principal`` is who is signed in, ``state.secret`` what the cookie says. The request is counted
-    as one of the session's key. Raises Unauthenticated, RateLimited.
+    """Identify who is signed in. ``state.principal`` is that, ``state.secret`` what the cookie says. The
+    request is counted as one of the session's key. Raises Unauthenticated, RateLimited.
 
     A cookie that opens nothing is an attempt of its address; after many of those, only sessions that this
     process has seen open are looked up.
@@ -95,7 +95,7 @@ def know(request: Request) -> None:
 
 
 def count(request: Request, principal: Principal) -> None:
-    """The request is one of the principal's in this minute. Raises RateLimited."""
+    """Count the request against the principal's minute. Raises RateLimited."""
     limits: Limits = request.app.state.limits
     route = getattr(request.scope.get("route"), "path", "")
     try:
@@ -109,7 +109,7 @@ def count(request: Request, principal: Principal) -> None:
 
 
 def to_sign_in(request: Request) -> Response:
-    """Lead to the sign-in, and from there back to the page; a form is not sent again."""
+    """Redirect to the sign-in, and back to the page. A form is not sent again."""
     target = SIGN_IN
     if request.method == "GET" and "HX-Request" not in request.headers:
         query = f"?{request.url.query}" if request.url.query else ""
@@ -127,7 +127,8 @@ def see(path: str) -> RedirectResponse:
 
 
 def own_path(asked: str | None) -> str:
-    """Return the path if it is one of the console, with nothing that leads elsewhere; else the overview's."""
+    """Return the path if it is the console's own. It has nothing that leads elsewhere; else it is the
+    overview's."""
     if not asked or not asked.isprintable() or "\\" in asked or "%2e" in asked.lower():
         return HOME
     if len(quote(asked, safe="")) > MAX_PATH_BYTES:

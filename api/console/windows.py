@@ -1,4 +1,5 @@
-"""What the windows of a stream hold, one by one: those that are over, and those that are to come."""
+"""What the windows of a stream hold. They come one by one: those that are over, and those that are to
+come."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def windows_of(
     own: Mapping[int, int],
     steps_shown: range,
 ) -> list[Window]:
-    """Add up what every window holds that ends at one of ``steps_shown``.
+    """Add up what every window holds. Windows are those that end at one of ``steps_shown``.
 
     ``untimed``: what is charged and reserved without a time, which counts in every window. ``own``: what the
     stream's own steps have cost. A step to come is reckoned at the most that a step of it costs, and all of a
@@ -76,7 +77,7 @@ def windows_of(
 
 
 def untimed_of(budget: Budget) -> tuple[int, int]:
-    """Return what the account has charged and reserved without a time, in nano-epsilon.
+    """Return what the account has spent without a time. It is charged and reserved, in nano-epsilon.
 
     ``budget`` tells the steps of its fullest window: what that window holds beyond them has no step.
     """
@@ -103,7 +104,7 @@ def strip(
     own: Mapping[int, int],
     steps_shown: range,
 ) -> Strip:
-    """Draw the windows beside each other, as high as what they hold, under the line of what they may."""
+    """Draw the windows side by side. They are as high as what they hold, under the line of what they may."""
     first, last = steps_shown[0], steps_shown[-1]
     found = windows_of(stream, budget, untimed, own, steps_shown)
     capacity = budget.capacity.nano_epsilon

@@ -1,1 +1,1 @@
-"""How a request is taken and answered: who calls, limits, bodies, problems, streamed answers."""
+"""How a request is taken and answered. Here are who calls, limits, bodies, problems, streamed answers."""

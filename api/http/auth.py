@@ -1,4 +1,4 @@
-"""``Authorization: Bearer ...``: the credentials of a request, and who they say is calling."""
+"""Credentials of a request. They are ``Authorization: Bearer ...``, and say who is calling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _scheme = HTTPBearer(
 
 
 async def authenticate(request: Request) -> None:
-    """``state.principal`` is who calls, ``state.rate_limit`` how its key stands. Nothing but headers is read.
+    """Identify the caller. ``state.principal`` is who calls, ``state.rate_limit`` how its key stands. Nothing
+    but headers is read.
 
     Raises Unauthenticated, IssuerUnavailable, RateLimited. An address that came too often without credentials
     that hold is not listened to for a while, except with a key that was checked a moment ago.
@@ -38,7 +39,7 @@ async def authenticate(request: Request) -> None:
 async def principal_of(
     request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]
 ) -> Principal:
-    """Who calls, as it was found before the body was read. Fails on a route that does not ask first."""
+    """Return who calls, as it was checked before the body. Fails on a route that does not ask first."""
     principal: Principal = request.state.principal
     return principal
 

@@ -1,4 +1,4 @@
-"""Bodies of requests, read within limits of size, time, rate and depth.
+"""Bodies of requests. They are read within limits of size, time, rate and depth.
 
 Who calls is known by then (``api.http.auth``). What no route takes is never read.
 """
@@ -24,7 +24,7 @@ _ALIKE = bytes.maketrans(b"{}", b"[]")
 
 
 async def held(request: Request, settings: Settings) -> Request:
-    """Hold the request until its body has come whole, and is not nested too deep to be parsed.
+    """Hold the request until its body has come whole. It is not nested too deep to be parsed.
 
     Raises PayloadTooLarge, RequestTimeout, InvalidInput, ClientDisconnect. Memory is bounded by the limit.
     """
@@ -34,7 +34,7 @@ async def held(request: Request, settings: Settings) -> Request:
 
 
 async def whole(request: Request, settings: Settings, most_bytes: int | None = None) -> bytes:
-    """Read the request's body to its end, of ``most_bytes`` where that is less than any JSON may have.
+    """Read the request's body to its end. It has ``most_bytes`` where that is less than any JSON may have.
 
     Raises PayloadTooLarge, RequestTimeout, ClientDisconnect.
     """
@@ -52,13 +52,14 @@ async def whole(request: Request, settings: Settings, most_bytes: int | None = N
 
 
 def announced_bytes(headers: Headers) -> int | None:
-    """Read the length that the caller announced; None where there is none, or none that a file can have."""
+    """Read the length that the caller announced. None where there is none, or none that a file can have."""
     length = headers.get("content-length", "")
     return int(length) if _LENGTH.fullmatch(length) else None
 
 
 def check_depth(body: bytes, limit: int) -> None:
-    """Returns when the JSON text has at most ``limit`` lists and objects inside each other.
+    """Check that the JSON text nests few levels. It has at most ``limit`` lists and objects inside each
+    other.
 
     Raises InvalidInput, for another encoding than UTF-8 too: the brackets are looked for as its bytes. A text
     that is no JSON may pass; the parser says so. Time: ``limit`` passes over the brackets, one over the rest.
@@ -79,7 +80,7 @@ def check_depth(body: bytes, limit: int) -> None:
 
 
 def paced(receive: Receive, *, pause_seconds: float, bytes_per_second: int) -> Receive:
-    """A receive channel for a body of any length, whose sender may neither pause nor drip.
+    """Make a receive channel for a body of any length. Its sender may neither pause nor drip.
 
     RequestTimeout after ``pause_seconds`` without a piece, or once as long was spent waiting for pieces that
     were fewer than ``bytes_per_second`` together. How long the reader takes between them does not count.

@@ -1,4 +1,4 @@
-"""Answers with an ETag, and 304 where the caller has them already."""
+"""Answers with an ETag. They are 304 where the caller has them already."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def as_json(
     status_code: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Serialise the answer where the route runs: no further thread is needed."""
+    """Serialise the answer where the route runs. No further thread is needed."""
     return Response(_body(answer), status_code, headers, media_type=JSON)
 
 
 def tagged(
     request: Request, answer: BaseModel, *, retry_after_seconds: int | None = None, status_code: int = 200
 ) -> Response:
-    """Answer with a strong ETag of the bytes; 304 when the caller holds them."""
+    """Answer with a strong ETag of the bytes. It is 304 when the caller holds them."""
     pause = {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)}
     return tagged_bytes(request, _body(answer), JSON, pause, status_code)
 
@@ -44,7 +44,7 @@ def tagged_bytes(
     headers: Mapping[str, str] | None = None,
     status_code: int = 200,
 ) -> Response:
-    """Answer with the bytes and their strong ETag; 304 when the caller holds them."""
+    """Answer with the bytes and their strong ETag. It is 304 when the caller holds them."""
     tag = tag_of(body)
     shown = {"ETag": tag, "Cache-Control": REVALIDATE, **(headers or {})}
     if holds(request, tag):
@@ -53,12 +53,12 @@ def tagged_bytes(
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
-    """304 with the headers that the full answer would have."""
+    """Answer 304 with the headers of the full answer."""
     return Response(status_code=304, headers=dict(headers))
 
 
 def holds(request: Request, etag: str) -> bool:
-    """Tell whether ``If-None-Match`` names the tag, by weak comparison (RFC 9110, 13.1.2)."""
+    """Tell whether ``If-None-Match`` names the tag. It goes by weak comparison (RFC 9110, 13.1.2)."""
     sent = request.headers.get("if-none-match", "")
     return any(tag.strip().removeprefix("W/") in (etag, "*") for tag in sent.split(","))
 
@@ -70,7 +70,7 @@ def fresh(answer: BaseModel) -> Response:
 
 
 def matches(sent: str | None, answer: BaseModel) -> bool:
-    """Tell whether ``If-Match`` names the answer as it is now, by strong comparison (RFC 9110, 13.1.1).
+    """Tell whether ``If-Match`` names the current answer. It goes by strong comparison (RFC 9110, 13.1.1).
 
     IfMatchMissing where the caller names nothing: a change must say what it changes.
     """

@@ -1,4 +1,4 @@
-"""Server-sent events of jobs: many waiting callers, one look at the database for all of them.
+"""Server-sent events of jobs. Many callers wait, with one look at the database for all of them.
 
 A stream that waits holds neither a thread nor a connection of the database. One task of the process asks for
 what all of them wait for, in one short transaction, while there is anybody who waits.
@@ -33,7 +33,8 @@ log = structlog.get_logger(component="api.events")
 
 @dataclass(eq=False)
 class Waiting:
-    """One stream that waits for what happens to its job behind ``place``; None in its queue ends it."""
+    """One stream that waits for its job. It waits for what happens behind ``place``; None in its queue ends
+    it."""
 
     job_id: str
     place: int
@@ -41,7 +42,7 @@ class Waiting:
 
 
 class EventStreams:
-    """The streams of one process. Used from its event loop alone, so that nothing needs a lock."""
+    """The streams of one process. Only its event loop uses it, so that nothing needs a lock."""
 
     def __init__(self, settings: Settings, fetch: Fetch) -> None:
         self.settings = settings

@@ -1,4 +1,5 @@
-"""How much one caller may ask in a minute: counted in Redis, for all processes of the service together.
+"""How many requests one caller has in a minute. They are counted in Redis, for all processes of the service
+together.
 
 Redis is a convenience here, never a condition: while it does not answer, each process counts for itself, and
 no request fails or waits for it.
@@ -53,7 +54,8 @@ def headers_of(standing: RateLimit) -> dict[str, str]:
 
 
 class Limits:
-    """The limits of one app: per key, per key for requests that make jobs, and per address for refusals.
+    """The limits of one app. They are per key, per key for requests that make jobs, and per address for
+    refusals.
 
     A moving window: no minute, wherever it begins, sees more than the limit. One or two round trips to Redis
     a request. Opens no connection before its first use. Safe to share between threads.
@@ -68,7 +70,8 @@ class Limits:
         self._stated: dict[str, tuple[float, RateLimit]] = {}
 
     def take(self, key_id: str, method: str, route: str) -> RateLimit | None:
-        """Count the request against its key; return how the key stands now, or None where there is no limit.
+        """Count the request against its key. Returned is how the key stands now, or None where there is no
+        limit.
 
         Raises RateLimited; a refused request does not count.
         """
@@ -80,26 +83,28 @@ class Limits:
         return self._standing(self._requests, key_id)
 
     def standing(self, key_id: str) -> tuple[RateLimit | None, RateLimit | None]:
-        """How the key stands with all requests, and with those that make jobs; None: no limit."""
+        """Return how the key stands. It does with all requests, and with those that make jobs; None: no
+        limit."""
         return (
             None if self._requests is None else self._counter.standing(self._requests, "requests", key_id),
             None if self._jobs is None else self._counter.standing(self._jobs, "jobs", key_id),
         )
 
     def check_attempts(self, client: str) -> None:
-        """Returns while few credentials of the address were refused; raises RateLimited otherwise."""
+        """Check that few credentials of the address were refused. It raises RateLimited otherwise."""
         if self._attempts is not None:
             standing = self._counter.standing(self._attempts, "attempts", network_of(client))
             if standing.remaining <= 0:
                 raise _refusal(self._attempts, standing)
 
     def refused_attempt(self, client: str) -> None:
-        """A credential of that address was refused; it counts."""
+        """Count a refused credential against its address."""
         if self._attempts is not None:
             self._counter.hit(self._attempts, "attempts", network_of(client))
 
     def attempt(self, client: str) -> None:
-        """An address tries to sign in; it counts before anything of it is read, whatever comes of it.
+        """Count an address's attempt to sign in. It counts before anything of it is read, whatever comes of
+        it.
 
         Raises RateLimited.
         """
@@ -107,7 +112,7 @@ class Limits:
             self._hit(self._attempts, "attempts", network_of(client))
 
     def open(self, client: str) -> None:
-        """An address asks for what needs no key. Raises RateLimited. Waits for nobody."""
+        """Count a request that needs no key against its address. Raises RateLimited. Waits for nobody."""
         self._open.take(network_of(client))
 
     def _hit(self, item: RateLimitItem, kind: str, key_id: str) -> None:
@@ -221,7 +226,7 @@ class _Counter:
 
 
 def network_of(client: str) -> str:
-    """Name one client's network: an IPv4 address, or the /64 that one IPv6 host has for itself."""
+    """Name one client's network. It is an IPv4 address, or the /64 that one IPv6 host has for itself."""
     try:
         address = ipaddress.ip_address(client)
     except ValueError:
@@ -234,7 +239,7 @@ def network_of(client: str) -> str:
 
 
 def client_of(request: Request) -> str:
-    """Name the address that the request came from, as the trusted proxies tell it."""
+    """Name the address that the request came from. The trusted proxies tell it."""
     return request.client.host if request.client else ""
 
 

@@ -1,4 +1,4 @@
-"""How to mend a field: what the refusal says of it, or what the field would accept."""
+"""How to mend a field. The refusal says it, or what the field would accept."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ LAST_WORD = "Change the value as the message says."
 
 
 def mend_of(field: str, message: str) -> str:
-    """Say how to mend it: what the message says after its semicolon, else what the field would accept."""
+    """Say how to mend the field. It is what the message says after its semicolon, else what the field would
+    accept."""
     _, semicolon, said = message.rpartition("; ")
     if semicolon:
         return f"{said[:1].upper()}{said[1:].rstrip('.')}."

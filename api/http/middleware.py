@@ -37,7 +37,8 @@ class AnswerBroken(Exception):
 
 
 class Boundary:
-    """Every request has an id, one log line, one observation, the security headers, and an answer.
+    """Serves every request within bounds. It has an id, one log line, one observation, the security headers,
+    and an answer.
 
     The log names the route's template, never the address or the body: both may carry parameters. An id that
     the caller sends is kept when it looks like one. No other origin may read an answer: there is no CORS.

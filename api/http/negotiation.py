@@ -1,4 +1,4 @@
-"""Which of the offered media types a caller likes best (RFC 9110, 12.5.1)."""
+"""Which offered media type a caller likes best. It is as in RFC 9110, 12.5.1."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 
 def preferred(accept: str, offered: Sequence[str]) -> str:
-    """Choose the offered type with the highest weight, the first of equals or where none is acceptable."""
+    """Choose the offered type with the highest weight. It is the first of equals, or where none is
+    acceptable."""
     ranges = [_parsed(part) for part in accept.split(",") if part.strip()]
     if not ranges:
         return offered[0]

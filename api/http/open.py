@@ -1,4 +1,4 @@
-"""Routes that need no key: each request is counted against its address before anything is done for it."""
+"""Routes that need no key. Each request is counted against its address before anything is done for it."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def counted(handler: Handler) -> Handler:
 
 
 def count(request: Request) -> None:
-    """The request is one of its address in this minute. Raises RateLimited."""
+    """Count the request against its address's minute. Raises RateLimited."""
     limits: Limits = request.app.state.limits
     limits.open(client_of(request))

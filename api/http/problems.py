@@ -1,4 +1,4 @@
-"""The one table from errors to RFC 9457 problems, and the handlers that apply it.
+"""The one table from errors to RFC 9457 problems. The handlers that apply it stand here, too.
 
 Only members that a row's model declares are rendered: what a workflow attaches by mistake stays inside.
 Server errors carry no detail, only the request's id.
@@ -258,14 +258,15 @@ def rows() -> dict[str, Row]:
 
 
 def row_of(error: Exception) -> Row:
-    """Find the row of the error's class or of its nearest ancestor, else the internal error's."""
+    """Find the row of the error's class. It is that of its nearest ancestor otherwise, else the internal
+    error's."""
     return next((TABLE[kind] for kind in type(error).__mro__ if kind in TABLE), INTERNAL)
 
 
 def render(
     row: Row, request_id: str, *, detail: str | None = None, members: dict[str, Any] | None = None
 ) -> Problem:
-    """Render the problem as its model allows it; members that do not fit their declared type are left out."""
+    """Render the problem as its model allows it. Members that do not fit their declared type are left out."""
     standard = {
         "type": row.type,
         "title": row.title,
@@ -302,7 +303,7 @@ class _Answer(JSONResponse):
 
 
 def response(row: Row, request_id: str, **content: Any) -> JSONResponse:
-    """Make an HTTP response of the problem, with the headers that its status asks for."""
+    """Make an HTTP response of the problem. It has the headers that its status needs."""
     problem = render(row, request_id, **content)
     headers = {"Cache-Control": "no-store"}
     if row.status == 401:
@@ -335,14 +336,14 @@ def request_id_of(request: Request) -> str:
 
 
 def log_failure(event: str, error: BaseException) -> None:
-    """Log the failure by class and innermost frames; its message may quote values, and stays out."""
+    """Log the failure by class and innermost frames. Its message may quote values, and stays out."""
     frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
     lines = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
     log.error(event, error=type(error).__qualname__, frames=lines)
 
 
 def answer_to(request: Request, error: Exception) -> JSONResponse | None:
-    """Make the response to an error of any kind that callers are told of; None for one that nobody foresaw.
+    """Make the response to an error of any kind. Callers learn of it; None for one that nobody foresaw.
 
     What the service is to blame for is logged.
     """

@@ -1,4 +1,4 @@
-"""A part of a file: one range of bytes of a download that broke off (RFC 9110, section 14)."""
+"""A part of a file. It is one range of bytes of a download that broke off (RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def answer(
     media_type: str,
     headers: Mapping[str, str],
 ) -> StreamingResponse:
-    """Stream a file of that size, or the part of it that is asked for; RangeNotSatisfiable."""
+    """Stream a file of that size, or a part of it. The part is the one requested; RangeNotSatisfiable."""
     told = {**headers, "ETag": etag, "Accept-Ranges": "bytes", "Content-Length": str(size)}
     part = asked_range(request, size, etag)
     if part is None:
@@ -33,7 +33,8 @@ def answer(
 
 
 def asked_range(request: Request, size: int, etag: str) -> tuple[int, int] | None:
-    """Return the first byte that is asked for and the one behind the last; None where the whole file is.
+    """Return the requested range of bytes. It has its first byte and the one behind the last; None where the
+    whole file is.
 
     Whole is also the answer to several ranges, to other units, and where ``If-Range`` names another file.
     Raises RangeNotSatisfiable where the file ends before the range begins.
@@ -54,7 +55,7 @@ def asked_range(request: Request, size: int, etag: str) -> tuple[int, int] | Non
 
 
 def cut(chunks: Iterator[bytes], begin: int, end: int) -> Iterator[bytes]:
-    """Yield the bytes from ``begin`` up to ``end``; what lies before is read, and checked, and left out."""
+    """Yield the bytes from ``begin`` up to ``end``. What lies before is read, and checked, and left out."""
     place = 0
     for chunk in chunks:
         piece = chunk[max(0, begin - place) : end - place]

@@ -1,4 +1,5 @@
-"""Bodies in pieces: from an async request to a thread that reads it, and from a store to an answer."""
+"""Bodies in pieces. They go from an async request to a thread that reads it, and from a store to an
+answer."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ async def feed(
     *,
     form: bool = False,
 ) -> Result:
-    """Run ``consume`` in a thread over the request's body; return what it returns.
+    """Run ``consume`` in a thread over the request's body. Returned is what it returns.
 
     Memory stays at about one hop: the thread asks for the next piece when it has done with the last, and
     the connection is not read before. A caller who leaves makes the iterator raise ClientDisconnect, one who
@@ -56,7 +57,7 @@ async def feed(
 
 
 class UploadSlots:
-    """The turns of one app's uploads, so that other routes keep their threads and tenants each other's turns.
+    """The turns of one app's uploads. By them other routes keep their threads and tenants each other's turns.
 
     Used from the event loop alone.
     """
@@ -102,7 +103,7 @@ async def _turn(semaphore: asyncio.Semaphore, ends: float, refusal: GraphveilErr
 
 
 def opened(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Read the first chunk now, so that a store that fails does so before the answer begins."""
+    """Read the first chunk now. So a store that fails does so before the answer begins."""
     first = next(chunks, b"")
 
     def rest() -> Iterator[bytes]:

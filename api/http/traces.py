@@ -1,4 +1,4 @@
-"""A span for every request: what the access log says of it, and nothing else."""
+"""A span for every request. It has what the access log says of it, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_THE_FRAMEWORKS_OWN = TelemetryConfig(
 
 
 def of_request(scope: Scope) -> AbstractContextManager[None]:
-    """Open the request's span, the first of a trace of ours; :func:`tell` says what became of it.
+    """Open the request's span. It is the first of a trace of ours; :func:`tell` says what became of it.
 
     A ``traceparent`` of the caller's is referred to, if there is exactly one and it is one. It is no parent:
     neither its trace nor its flags decide what is recorded here. ``tracestate`` and ``baggage`` are not read.
@@ -32,7 +32,7 @@ def of_request(scope: Scope) -> AbstractContextManager[None]:
 
 
 def tell(scope: Scope, method: str | None, route: str | None, status: int) -> None:
-    """Give the request's span a known method, the route's template and the status; 5xx is an error.
+    """Name the request's span. It gets a known method, the route's template and the status; 5xx is an error.
 
     A method that is not known is none of the span's name; a request that met no route has none.
     """

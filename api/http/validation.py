@@ -15,7 +15,8 @@ _PLACES = frozenset({"body", "query", "path", "header"})
 
 
 def field_errors(findings: Iterable[Mapping[str, Any]]) -> list[FieldError]:
-    """One entry for each field, at most ``MAX_ERRORS``, with a dotted path and how to mend it.
+    """List one entry for each field at fault. There are at most ``MAX_ERRORS``, with a dotted path and how to
+    mend it.
 
     A value that fits none of several types is one error: Pydantic names a finding for each, below the field.
     """

@@ -1,4 +1,4 @@
-"""Audits: asked for, watched, read."""
+"""Audits: requested, watched, read."""
 
 from __future__ import annotations
 

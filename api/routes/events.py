@@ -1,4 +1,4 @@
-"""What happens to a job: as a list, or as it happens."""
+"""What happens to a job. It comes as a list, or as it happens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What whoever answers for a release asks for: its evidence, and the keys that answer for evidence."""
+"""Evidence for whoever answers for a release. It comes with the keys that answer for evidence."""
 
 from __future__ import annotations
 

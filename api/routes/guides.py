@@ -1,4 +1,5 @@
-"""What the service is, where its documentation stands, and the documentation itself. Open to everybody."""
+"""What the service is, and its documentation. Here is where that stands, and the documentation itself. Open
+to everybody."""
 
 from __future__ import annotations
 

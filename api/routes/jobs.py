@@ -1,4 +1,4 @@
-"""Jobs: asked for, watched, cancelled."""
+"""Jobs: requested, watched, cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked for."""
+"""What can be requested."""
 
 from __future__ import annotations
 

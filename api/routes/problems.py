@@ -1,4 +1,4 @@
-"""The documentation page of each problem type, at the address that the problem's ``type`` names."""
+"""The documentation page of each problem type. It is at the address that the problem's ``type`` names."""
 
 from __future__ import annotations
 

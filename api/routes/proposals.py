@@ -27,7 +27,7 @@ _DECIDED = openapi.refusals(
 
 
 def address_of(request: Request, proposal_id: str) -> str:
-    """Where the proposal is, under the prefix that the request came by."""
+    """Return the proposal's address. It is under the prefix that the request came by."""
     return f"{request.url.path.partition('/datasets/')[0]}/proposals/{proposal_id}"
 
 

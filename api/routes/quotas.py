@@ -1,4 +1,4 @@
-"""Quotas, grants and adjustments: what changes an account beside its jobs."""
+"""Quotas, grants and adjustments: what changes an account besides its jobs."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _markdown(request: Request, found: Edition, headers: Mapping[str, str] | Non
 
 
 def unfinished(found: Edition) -> Literal["pending", "failed", "erased"] | None:
-    """Why a curator's report has no curator part; None where it has one, and for other callers."""
+    """Say why a curator's report has no curator part. None where it has one, and for other callers."""
     return None if found.comparison == "done" else found.comparison
 
 

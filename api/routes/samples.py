@@ -1,4 +1,4 @@
-"""Further samples of published jobs, drawn from their fitted models at no charge."""
+"""Further samples of published jobs. They come from their fitted models at no charge."""
 
 from __future__ import annotations
 

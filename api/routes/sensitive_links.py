@@ -1,4 +1,5 @@
-"""Which links of a dataset are sensitive: named, counted and withdrawn by its curators, shown to nobody."""
+"""Which links of a dataset are sensitive. They are named, counted and withdrawn by its curators, shown to
+nobody."""
 
 from __future__ import annotations
 

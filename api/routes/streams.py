@@ -1,4 +1,4 @@
-"""Live streams: opened, fed with snapshots, read, taken home as one file."""
+"""Live streams over HTTP. They are opened, fed with snapshots, read, taken home as one file."""
 
 from __future__ import annotations
 

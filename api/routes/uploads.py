@@ -1,4 +1,4 @@
-"""How a graph comes in: as a stream that is never held whole, or in parts straight into the bucket."""
+"""How a graph comes in. It is as a stream that is never held whole, or in parts straight into the bucket."""
 
 from __future__ import annotations
 

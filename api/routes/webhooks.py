@@ -1,4 +1,4 @@
-"""Webhooks: where a tenant is told what happens, and what was sent there."""
+"""Webhooks of a tenant. They say where it is notified of what happens, and what was sent there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent to put a file straight into the bucket, or to have a kept one read again."""
+"""What is sent for an upload. It puts a file straight into the bucket, or has a kept one read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON report as it is served: the document of a release, and how far its comparison has come."""
+"""The JSON report as it is served. It is the document of a release, and how far its comparison has come."""
 
 from __future__ import annotations
 

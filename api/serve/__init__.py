@@ -1,1 +1,1 @@
-"""The processes that serve: sockets, connections, the internal port, its probes and metrics."""
+"""The processes that serve. They have sockets, connections, the internal port, its probes and metrics."""

@@ -1,4 +1,5 @@
-"""How many connections there are, how long one may dawdle, and what it is told when it takes too much.
+"""How many connections there are, and for how long. One may dawdle so long; here is what it reads when it
+takes too much.
 
 Uvicorn times the pause between two requests, not the arrival of one: a client that sends a byte a minute
 would hold its connection for ever. Bodies are timed where they are read, in ``api.http.bodies``.
@@ -27,7 +28,7 @@ KEEP_ALIVE_SECONDS = 5
 
 
 def limits(settings: Settings) -> dict[str, Any]:
-    """Uvicorn's options that bound what connections may take. Its logs name no request."""
+    """Return Uvicorn's options that bound connections. Its logs name no request."""
     return {
         "http": protocol(settings),
         "ws": "none",
@@ -58,7 +59,7 @@ class StrictLines(ReceiveBuffer):
 
 
 def protocol(settings: Settings) -> type[H11Protocol]:
-    """Uvicorn's HTTP/1.1, whose connections are counted, and end when they dawdle.
+    """Make Uvicorn's HTTP/1.1 with limits. Its connections are counted, and end when they dawdle.
 
     Together they are ``max_connections``, those of one address ``max_address_connections``, but for trusted
     proxies, which come for many. One more is told so and closed. Those that came through the machine itself,

@@ -1,4 +1,5 @@
-"""The internal port: what the processes counted, and probes that callers cannot keep from being answered.
+"""The internal port. It has what the processes counted, and probes that callers cannot keep from being
+answered.
 
 A probe goes through to every process that serves, by a socket of each in a private folder: one that hangs is
 noticed. No limit of connections holds there, and nobody else comes that way.
@@ -27,7 +28,7 @@ SECONDS = 4.0  # longer than the checks of readiness take, shorter than a probe 
 def listen(
     host: str, port: int, registry: CollectorRegistry, doors: Callable[[], Iterable[Path]]
 ) -> Callable[[], None]:
-    """``/metrics``, ``/healthz`` and ``/readyz`` are served; returns the call that ends it.
+    """Serve ``/metrics``, ``/healthz`` and ``/readyz``. Returned is the call that ends it.
 
     Raises OSError when the port is taken. ``doors`` are the sockets of the processes that should serve.
     """
@@ -49,7 +50,7 @@ def listen(
 
 
 def door(folder: Path, place: int) -> tuple[socket.socket, Path]:
-    """A listening socket for the process of that place, and where it lies."""
+    """Open a listening socket for a process. It is for the process of that place; where it lies comes too."""
     path = folder / f"process-{place}"
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))

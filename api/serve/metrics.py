@@ -1,4 +1,5 @@
-"""What the service counts about HTTP, by route template; served on the internal port only."""
+"""What the service counts about HTTP. It counts by route template, and is served on the internal port
+only."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ class HttpMetrics:
     def observe(
         self, route: str, method: str, status: int, seconds: float, problem: str | None = None
     ) -> None:
-        """One request is counted, and the problem that it was answered with, if any."""
+        """Count one request. The problem that it was answered with counts too, if any."""
         method = method if method in METHODS else "other"
         self._requests.labels(route, method, str(status)).inc()
         self._durations.labels(route, method).observe(seconds)

@@ -1,4 +1,4 @@
-"""Several processes behind one address: each has a listening socket of its own; their counts are added up.
+"""Several processes behind one address. Each has a listening socket of its own; their counts are added up.
 
 Python runs one thread at a time, so that a process serves with one core. The parent holds the sockets and
 serves nobody: when a process ends, its queue waits for the one that takes its place.
@@ -40,7 +40,8 @@ log = structlog.get_logger(component="api.processes")
 
 
 def supervise(settings: Settings) -> None:
-    """``settings.api_processes`` processes serve, until this one is told to stop; then they drain.
+    """Run ``settings.api_processes`` serving processes. They serve until this one is stopped; then they
+    drain.
 
     ``/metrics`` adds up what all of them counted, the ended ones included. Raises OSError when the address
     is taken.
@@ -73,7 +74,8 @@ def supervise(settings: Settings) -> None:
 
 
 def listening(settings: Settings) -> list[socket.socket]:
-    """A listening socket for each process, all on the settings' address; connections spread over them.
+    """Open a listening socket for each process. All are on the settings' address; connections spread over
+    them.
 
     OSError when somebody else listens there: sockets that share an address would take his connections.
     """
@@ -94,7 +96,8 @@ def listening(settings: Settings) -> list[socket.socket]:
 
 
 def merged(folder: Path, pids: Callable[[], Iterable[int]]) -> CollectorRegistry:
-    """Merge what all processes counted under the folder with the memory and CPU of each that runs."""
+    """Merge what all processes counted. It lies under the folder; the memory and CPU of each that runs come
+    too."""
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=str(folder))
     PlatformCollector(registry=registry)

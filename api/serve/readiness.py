@@ -1,4 +1,4 @@
-"""The checks behind ``/readyz``: each tries the real thing once, with a short time limit."""
+"""The checks behind ``/readyz``. Each tries the real thing once, with a short time limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = structlog.get_logger(component="api.readiness")
 
 
 def check(services: Services) -> Readiness:
-    """Run every check; a failure is logged by the class of its error only."""
+    """Run every check. A failure is logged by the class of its error only."""
     checks: dict[str, Callable[[Services], bool]] = {
         "database": _database,
         "migrations": _migrations,

@@ -27,7 +27,8 @@ class Server(uvicorn.Server):
 
 
 def serve(settings: Settings, listeners: list[socket.socket], drain_seconds: int) -> None:
-    """Answer what comes in at the listeners until SIGTERM; requests under way are finished first."""
+    """Answer what comes in until SIGTERM. It comes in at the listeners; requests under way are finished
+    first."""
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
     config = uvicorn.Config(
         create_app(settings), timeout_graceful_shutdown=drain_seconds, **connections.limits(settings)

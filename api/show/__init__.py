@@ -1,1 +1,2 @@
-"""From what workflows return to what callers see: views, pages, reports of streams, the OpenAPI document."""
+"""From what workflows return to what callers see. There are views, pages, reports of streams, the OpenAPI
+document."""

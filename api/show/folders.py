@@ -1,4 +1,5 @@
-"""Folders of files that a browser loads: the parts of the interactive reference, and the built handbook."""
+"""Folders of files that a browser loads. They are the parts of the interactive reference, and the built
+handbook."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class Folder(StaticFiles):
         scope: Scope,
         status_code: int = 200,
     ) -> Response:
-        """The file, or that it has not changed."""
+        """Answer with the file, or that it has not changed."""
         answer = super().file_response(full_path, stat_result, scope, status_code)
         answer.headers["Content-Security-Policy"] = POLICY
         answer.headers["Cache-Control"] = f"public, max-age={HOUR}"

@@ -43,7 +43,8 @@ TAGS = [
 
 
 class Description:
-    """The document as it is sent: made once, when it is first asked for. Safe to share between threads."""
+    """The OpenAPI document as it is sent. It is made once, when it is first requested. Safe to share between
+    threads."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
@@ -60,7 +61,7 @@ class Description:
 
 
 def operation_id(route: APIRoute) -> str:
-    """Name the operation as its route is called, unless the route says ``operation_id``."""
+    """Name the operation as its route is called. The route may say ``operation_id`` instead."""
     return route.name
 
 
@@ -68,7 +69,7 @@ REPLAYED = "Idempotency-Replayed"
 
 
 def queued(description: str, made: str) -> dict[int | str, dict[str, Any]]:
-    """The documented 202 of a route that makes something, once for each Idempotency-Key."""
+    """Document the 202 of a route that queues. It makes something, once for each Idempotency-Key."""
     headers = {
         "Location": {"schema": {"type": "string"}, "description": f"The {made}."},
         "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds before a poll."},
@@ -85,7 +86,8 @@ SOME_BYTES = {"application/octet-stream": {"schema": {"type": "string", "format"
 
 
 def refusals(*kinds: type[Exception] | Row) -> dict[int | str, dict[str, Any]]:
-    """The documented refusals of a route, one entry for each status; several of one status share it."""
+    """Document the refusals of a route. There is one entry for each status; several of one status share
+    it."""
     rows = [kind if isinstance(kind, Row) else problems.TABLE[kind] for kind in kinds]
     documented: dict[int | str, dict[str, Any]] = {}
     for status in sorted({row.status for row in rows}):

@@ -1,4 +1,4 @@
-"""The documentation as the api serves it: Markdown pages whose links lead to each other."""
+"""The documentation as the api serves it. It has Markdown pages whose links lead to each other."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ HEADERS = {"Content-Security-Policy": POLICY}
 
 @cache
 def addresses() -> dict[Path, str]:
-    """The address of every page that is served, by its file."""
+    """List the address of every page that is served. It goes by its file."""
     guides = (*DOCS.glob("*.md"), *DOCS.glob("generators/*.md"))
     found = {file: f"/docs/{file.relative_to(DOCS).with_suffix('')}" for file in sorted(guides)}
     return found | {file: f"/problems/{file.stem}" for file in sorted(PROBLEMS.glob("*.md"))}
 
 
 def page(file: Path) -> HTMLResponse:
-    """The page of a Markdown file that :func:`addresses` names."""
+    """Make the page of a Markdown file that :func:`addresses` names."""
     return HTMLResponse(_rendered(file), headers=HEADERS)
 
 
 def framed(title: str, body: str) -> HTMLResponse:
-    """A page with that body, which is HTML."""
+    """Frame a page with that body, which is HTML."""
     return HTMLResponse(_frame(title, body), headers=HEADERS)
 
 
 def title_of(file: Path) -> str:
-    """The first heading of a page, without its marks."""
+    """Read the first heading of a page, without its marks."""
     return file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ").replace("`", "")
 
 

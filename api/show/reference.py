@@ -1,4 +1,5 @@
-"""The API's description as a page to try it on: Swagger UI over ``/openapi.json``, all of it from here."""
+"""The API's description as a page to try it on. It is Swagger UI over ``/openapi.json``, all of it from
+here."""
 
 from __future__ import annotations
 
@@ -27,10 +28,10 @@ PAGE = (
 
 
 def page() -> HTMLResponse:
-    """The page, which loads its parts from this service."""
+    """Write the page, which loads its parts from this service."""
     return HTMLResponse(PAGE, headers={"Content-Security-Policy": POLICY})
 
 
 def script() -> Response:
-    """What starts the page."""
+    """Write the script that starts the page."""
     return Response(START, media_type="text/javascript")

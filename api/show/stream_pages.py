@@ -1,4 +1,5 @@
-"""A stream's report, as HTML and as Markdown: the promise and the fullest window first, then each step."""
+"""A stream's report, as HTML and as Markdown. The promise and the fullest window come first, then each
+step."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def render(report: StreamReport) -> str:
 
 
 def markdown(report: StreamReport) -> str:
-    """One page of the report as GitHub-flavoured Markdown, with a line feed at its end. Deterministic."""
+    """Write one page of the report as Markdown. It is GitHub-flavoured, with a line feed at its end.
+    Deterministic."""
     lines = [f"# Stream report: {escape(report.dataset_name)}, by {escape(report.method)}", ""]
     lines += [CURATOR_BANNER if _compared(report) else PUBLIC_BANNER, "", *written(sections_of(report))]
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -57,7 +59,7 @@ def _compared(report: StreamReport) -> bool:
 
 
 def sections_of(report: StreamReport) -> Iterator[Section]:
-    """Write one page of the report's steps; for curators where a row has a comparison."""
+    """Write one page of the report's steps. It is for curators where a row has a comparison."""
     yield Section("summary", "At a glance", [*_summary(report)])
     uncovered = Group([Items(report.not_covered)], "", "What it does not cover")
     yield Section("guarantee", "The guarantee", [Paragraph(report.statement, style="quote"), uncovered])

@@ -1,1 +1,1 @@
-"""Audits that callers ask for: leased work without a dataset and without a budget."""
+"""Audits that callers request. They are leased work without a dataset and without a budget."""

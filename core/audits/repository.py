@@ -12,7 +12,7 @@ from core.audits.models import OPEN, Audit, AuditState
 
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
-    """No other transaction asks for an audit of this tenant's until this one ends."""
+    """Lock the tenant's audits until the transaction ends. No other transaction requests one until then."""
     session.execute(
         text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"audit/{tenant}"}
     )
@@ -37,7 +37,7 @@ def count_open(session: Session, *, tenant: str) -> int:
 def page(
     session: Session, *, tenant: str, before: tuple[datetime, str] | None, limit: int
 ) -> Sequence[Audit]:
-    """Audits of a tenant, newest first, older than the pair (created_at, id)."""
+    """List audits of a tenant, newest first. They are older than the pair (created_at, id)."""
     query = (
         select(Audit)
         .where(Audit.tenant == tenant)

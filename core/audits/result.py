@@ -1,4 +1,4 @@
-"""What an audit found, as it is stored and shown: checked when a child process hands it over."""
+"""The result of an audit, as stored and shown. It is checked when a child process hands it over."""
 
 from __future__ import annotations
 

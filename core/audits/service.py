@@ -16,7 +16,7 @@ MAX_STEPS = 2**53
 
 
 def get(session: Session, *, tenant: str, audit_id: str) -> Audit:
-    """Return the tenant's audit; NotFound when there is none, or when it is another tenant's."""
+    """Return the tenant's audit. NotFound when there is none, or when it is another tenant's."""
     audit = repository.by_id(session, audit_id)
     if audit is None or audit.tenant != tenant:
         raise NotFound("There is no such audit.", id=audit_id)
@@ -24,7 +24,7 @@ def get(session: Session, *, tenant: str, audit_id: str) -> Audit:
 
 
 def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Audit | None:
-    """Find the audit that this key made earlier, or None; IdempotencyKeyReused for other content."""
+    """Find the audit that this key made earlier. None without one; IdempotencyKeyReused for other content."""
     audit = repository.by_key(session, tenant=tenant, key=key)
     if audit is not None and audit.payload_hash != digest:
         raise IdempotencyKeyReused(
@@ -34,25 +34,25 @@ def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Audit | 
 
 
 def started(audit: Audit) -> None:
-    """Nothing of an earlier attempt's progress is left."""
+    """Delete the progress of an earlier attempt."""
     audit.stage, audit.done, audit.total = None, 0, 0
 
 
 def advanced(audit: Audit, *, stage: str, done: int, total: int) -> None:
-    """How far the audit is. InvalidInput for a stage that is no plain name, or counts out of range."""
+    """Record how far the audit is. InvalidInput for a stage that is no plain name, or counts out of range."""
     if not STAGE.fullmatch(stage) or not 0 <= done <= total <= MAX_STEPS:
         raise InvalidInput("Progress is a stage of lower-case letters and two counts.", field="stage")
     audit.stage, audit.done, audit.total = stage, done, total
 
 
 def finished(session: Session, audit: Audit, result: AuditResult) -> None:
-    """The audit has a result."""
+    """End the audit with a result."""
     audit.state, audit.result = AuditState.DONE, result.model_dump(mode="json")
     _end(session, audit)
 
 
 def failed(session: Session, audit: Audit, reason: AuditReason) -> None:
-    """The audit has ended without a result."""
+    """End the audit without a result."""
     audit.state, audit.reason = AuditState.FAILED, reason
     _end(session, audit)
 

@@ -1,1 +1,1 @@
-"""What the verifier found when it last looked at each invariant."""
+"""What the verifier reported when it last read each invariant."""

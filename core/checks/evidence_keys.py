@@ -1,4 +1,5 @@
-"""The key that signs evidence packs: made from the one that signs heads, and certified by it for some days.
+"""The key that signs evidence packs. It is made from the one that signs heads, and certified by it for some
+days.
 
 Whoever hands packs out (the api) holds the made key alone: from it nobody finds the other, and its word ends
 with its certificate.
@@ -21,7 +22,7 @@ VALID_DAYS = 90
 
 
 def seed_of(head_seed: str) -> str:
-    """Make the seed of the key for packs, hex: HMAC-SHA-256 of its purpose under the heads' seed."""
+    """Make the seed of the key for packs, hex. It is HMAC-SHA-256 of its purpose under the heads' seed."""
     signed_heads.signing_key(head_seed)  # InvalidInput for what is no seed
     return hmac.digest(bytes.fromhex(head_seed), PURPOSE, hashlib.sha256).hex()
 
@@ -32,7 +33,7 @@ def public_key_of(seed: str) -> str:
 
 
 def certified(issuer: Ed25519PrivateKey, public_key: str, today: date) -> Certificate:
-    """Give the issuer's word for the key: from today on, for ``VALID_DAYS`` days."""
+    """Give the issuer's word for the key. It holds from today on, for ``VALID_DAYS`` days."""
     bare = Certificate(
         issuer=signed_heads.key_text(issuer.public_key()),
         public_key=public_key,

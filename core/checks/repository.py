@@ -16,7 +16,7 @@ from core.checks.models import InvariantCheck
 def record(
     session: Session, invariant: str, *, seconds: float, violations: int, findings: Sequence[dict[str, Any]]
 ) -> None:
-    """This is the invariant's last check, at PostgreSQL's time; ``failing_since`` stays while it fails."""
+    """Record the invariant's last check, at PostgreSQL's time. ``failing_since`` stays while it fails."""
     now = func.statement_timestamp()  # one moment, however often the statement names it
     values = {
         "checked_at": now,
@@ -40,7 +40,7 @@ def record(
 
 
 def all_checks(session: Session) -> tuple[dict[str, InvariantCheck], datetime]:
-    """Load the last check of each invariant by its name, and PostgreSQL's time."""
+    """Load the last check of each invariant by name. PostgreSQL's time comes too."""
     rows = session.scalars(select(InvariantCheck), execution_options={"populate_existing": True})
     checks = {row.invariant: row for row in rows}
     return checks, session.execute(select(func.clock_timestamp())).scalar_one()

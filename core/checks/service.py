@@ -27,7 +27,8 @@ def record(
 def results(
     session: Session, promises: Sequence[tuple[str, str]], poll_seconds: float, tenant: str
 ) -> list[PromiseHealth]:
-    """Report the last check of each promise (name, sentence), in that order, and the tenant's findings.
+    """Report the last check of each promise. They are (name, sentence), in that order; the tenant's findings
+    come too.
 
     Neither checks of other promises nor findings of other tenants are told.
     """

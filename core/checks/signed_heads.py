@@ -1,4 +1,4 @@
-"""The ledger's heads as a signed document: which accounts there were, and how far each had come.
+"""The ledger's heads as a signed document. It says which accounts there were, and how far each had come.
 
 Ed25519 (RFC 8032) over the canonical JSON of everything but the signature. A document names the digest of the
 one before it, so that a kept one vouches for all that came earlier.
@@ -23,7 +23,8 @@ SEED_BYTES = KEY_BYTES = 32
 
 @dataclass(frozen=True)
 class Head:
-    """One account: how many entries it had, the hash of the last one (hex), and its capacity."""
+    """One account's head. It has how many entries there were, the hash of the last one (hex), and its
+    capacity."""
 
     account_id: str
     sequence: int
@@ -56,17 +57,17 @@ def signing_key(seed: str) -> Ed25519PrivateKey:
 
 
 def public_key(text: str) -> Ed25519PublicKey:
-    """A public key from hex. InvalidInput unless it has 32 bytes."""
+    """Read a public key from hex. InvalidInput unless it has 32 bytes."""
     return Ed25519PublicKey.from_public_bytes(_bytes(text, KEY_BYTES, "head_public_keys"))
 
 
 def key_text(key: Ed25519PublicKey) -> str:
-    """A public key in hex."""
+    """Write a public key in hex."""
     return key.public_bytes_raw().hex()
 
 
 def key_id(key: Ed25519PublicKey) -> str:
-    """A short name of a public key: the first 16 hex digits of its SHA-256."""
+    """Return a short name of a public key. It is the first 16 hex digits of its SHA-256."""
     return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:16]
 
 
@@ -80,7 +81,7 @@ def signed(
 
 
 def opened(document: bytes, trusted: Mapping[str, Ed25519PublicKey]) -> Heads:
-    """Read a document that one of the trusted keys (by id) has signed; InvalidInput otherwise."""
+    """Read a signed document. One of the trusted keys (by id) has signed it; InvalidInput otherwise."""
     try:
         plain = json.loads(document)
         signature = bytes.fromhex(plain.pop("signature"))

@@ -1,4 +1,4 @@
-"""Which account a content draws on: its first one, whatever name it is uploaded under.
+"""Which account a content draws on. It is its first one, whatever name it is uploaded under.
 
 Otherwise a curator could upload one graph twice and spend its budget twice. The fingerprint that recognises a
 content is keyed: it cannot be computed, so not guessed, outside the service.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Terms:
-    """What two accounts must share before one dataset can move between them."""
+    """What two accounts must share. Only then can one dataset move between them."""
 
     account_id: str
     domain: str
@@ -25,17 +25,19 @@ class Terms:
 
 
 def keyed_fingerprint(key: bytes, *, tenant: str, content: str) -> str:
-    """Compute the tenant's fingerprint of a content (HMAC-SHA256, hex) from its canonical digest."""
+    """Compute the tenant's fingerprint of a content. It is HMAC-SHA256, hex, from its canonical digest."""
     return hmac.new(key, f"{tenant}\0{content}".encode(), hashlib.sha256).hexdigest()
 
 
 def child_key(key: bytes) -> bytes:
-    """Derive the key under which a child process digests a canonical graph; it says nothing about ``key``."""
+    """Derive the key of a child's digest. A child process digests a canonical graph under it; it says nothing
+    about ``key``."""
     return hmac.new(key, b"graphveil canonical graph digest", hashlib.sha256).digest()
 
 
 def refusal(dataset: Terms, owner: Terms, *, settled: bool) -> str | None:
-    """Why the dataset cannot draw on the account that owns its new content; None where it does, or can.
+    """Say why the dataset cannot draw on the content's account. That owns its new content; None where it
+    does, or can.
 
     ``settled``: the dataset already has a ready version, so its account is settled for good.
     """

@@ -1,4 +1,4 @@
-"""A dataset, its immutable versions, and the uploaded parts of each version."""
+"""A dataset and its immutable versions. The uploaded parts of each version stand here, too."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ class Dataset(CreatedAt, Base):
 
     @property
     def shown_state(self) -> str:
-        """The state as its callers see it: ``proposed`` while a schema waits for its curator's word."""
+        """The state as its callers see it. It is ``proposed`` while a schema waits for its curator's word."""
         waits = self.state == DatasetState.REGISTERED and self.proposed_schema is not None
         return "proposed" if waits else self.state
 
     @property
     def retry_after_seconds(self) -> int | None:
-        """When another look is worth while; None once nothing changes by itself."""
+        """Seconds until another look is worth while. None once nothing changes by itself."""
         return RETRY_AFTER_SECONDS.get(self.shown_state)
 
 

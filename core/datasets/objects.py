@@ -9,17 +9,19 @@ def prefix(dataset_id: str) -> str:
 
 
 def upload_key(dataset_id: str, version_id: str, token: str) -> str:
-    """One uploaded file; the token makes it the upload's own, so that a failed one deletes only itself."""
+    """Name one uploaded file. The token makes it the upload's own, so that a failed one deletes only
+    itself."""
     return f"{prefix(dataset_id)}/{version_id}/upload-{token}"
 
 
 def arrival_key(dataset_id: str, version_id: str, token: str) -> str:
-    """One file as its sender put it into the bucket: not yet sealed, which the worker does first."""
+    """Name one file as its sender left it. It is in the bucket, not yet sealed, which the worker does
+    first."""
     return f"{prefix(dataset_id)}/{version_id}/arrival-{token}"
 
 
 def arrived(object_key: str) -> str | None:
-    """Read the token of a file that is not yet sealed; None for any other object."""
+    """Read the token of a file that is not yet sealed. None for any other object."""
     kind, _, token = object_key.rsplit("/", 1)[-1].partition("-")
     return token if kind == "arrival" else None
 
@@ -30,12 +32,12 @@ def graph_key(dataset_id: str, version_id: str, attempt: int) -> str:
 
 
 def nodes_key(dataset_id: str, version_id: str, attempt: int) -> str:
-    """Name the node list that one attempt read off the edges, when none was uploaded."""
+    """Name the node list of one attempt. It read it off the edges, when none was uploaded."""
     return f"{prefix(dataset_id)}/{version_id}/nodes-{attempt}"
 
 
 def links_upload_key(dataset_id: str, list_id: str) -> str:
-    """A list of sensitive links as it was uploaded."""
+    """Name a list of sensitive links as it was uploaded."""
     return f"{prefix(dataset_id)}/sensitive/{list_id}/upload"
 
 
@@ -45,10 +47,11 @@ def links_key(dataset_id: str, list_id: str, attempt: int) -> str:
 
 
 def snapshot_key(dataset_id: str, stream_id: str, step: int, number: int) -> str:
-    """Name the canonical form of one snapshot of a live stream; ``number`` counts its resendings."""
+    """Name the canonical form of one snapshot. It is one of a live stream; ``number`` counts its
+    resendings."""
     return f"{prefix(dataset_id)}/streams/{stream_id}/{step}-{number}"
 
 
 def derived(object_key: str) -> bool:
-    """Tell whether the object is a node list that was read off the edges."""
+    """Tell whether the object is a derived node list. It was read off the edges."""
     return object_key.rsplit("/", 1)[-1].startswith("nodes-")

@@ -34,7 +34,7 @@ def find(session: Session, tenant: str, dataset_id: str) -> Dataset | None:
 
 
 def of_ids(session: Session, tenant: str, dataset_ids: Collection[str]) -> Sequence[Dataset]:
-    """Load those of the tenant's datasets that have these ids, in no order."""
+    """Load the tenant's datasets that have these ids. They come in no order."""
     return session.scalars(select(Dataset).where(Dataset.id.in_(dataset_ids), Dataset.tenant == tenant)).all()
 
 
@@ -44,12 +44,13 @@ def existing(session: Session, dataset_id: str) -> Dataset:
 
 
 def locked(session: Session, dataset_id: str) -> Dataset | None:
-    """Lock the row until the transaction ends, and load it as it is now. Always before a version's lock."""
+    """Lock the row until the transaction ends. It is loaded as it is now. Always before a version's lock."""
     return session.get(Dataset, dataset_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def share_locked(session: Session, dataset_id: str) -> Dataset | None:
-    """Lock the dataset against changes until this transaction ends; others may lock it so too."""
+    """Lock the dataset against changes. The lock lasts until this transaction ends; others may lock it so
+    too."""
     return session.get(Dataset, dataset_id, with_for_update={"read": True}, populate_existing=True)
 
 
@@ -69,7 +70,8 @@ def policy(session: Session, dataset_id: str, number: int) -> DatasetPolicy | No
 
 
 def to_mend(session: Session, tenant: str, limit: int) -> Sequence[Dataset]:
-    """Datasets that wait for a curator, newest first: their schema is proposed, or their upload rejected."""
+    """List datasets that wait for a curator, newest first. Their schema is proposed, or their upload
+    rejected."""
     proposed = (Dataset.state == DatasetState.REGISTERED) & Dataset.proposed_schema.is_not(None)
     waits = proposed | (Dataset.state == DatasetState.REJECTED)
     query = select(Dataset).where(Dataset.tenant == tenant, waits).order_by(Dataset.id.desc()).limit(limit)
@@ -77,7 +79,7 @@ def to_mend(session: Session, tenant: str, limit: int) -> Sequence[Dataset]:
 
 
 def page(session: Session, tenant: str, *, before: str | None, limit: int) -> Sequence[Dataset]:
-    """Datasets of a tenant, newest first, older than the id ``before``."""
+    """List datasets of a tenant, newest first. They are older than the id ``before``."""
     query = select(Dataset).where(Dataset.tenant == tenant).order_by(Dataset.id.desc()).limit(limit)
     if before is not None:
         query = query.where(Dataset.id < before)
@@ -94,7 +96,7 @@ def existing_version(session: Session, version_id: str) -> DatasetVersion:
 
 
 def locked_version(session: Session, version_id: str) -> DatasetVersion | None:
-    """Lock the version until the transaction ends, and load it as it is now."""
+    """Lock the version until the transaction ends. It is loaded as it is now."""
     return session.get(DatasetVersion, version_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
@@ -113,7 +115,7 @@ def in_state(session: Session, dataset_id: str, *states: VersionState) -> Sequen
 
 
 def next_number(session: Session, dataset_id: str) -> int:
-    """One more than the highest version number; the dataset's lock keeps it free."""
+    """Compute the next version number. It is one more than the highest; the dataset's lock keeps it free."""
     highest = select(func.coalesce(func.max(DatasetVersion.number), 0))
     return session.execute(highest.where(DatasetVersion.dataset_id == dataset_id)).scalar_one() + 1
 
@@ -145,7 +147,7 @@ def delete_parts(
 
 
 def upload_live(session: Session, version_id: str) -> bool:
-    """Tell whether an upload of the version holds its token, by PostgreSQL's clock."""
+    """Tell whether an upload of the version is live. It holds its token, by PostgreSQL's clock."""
     query = select(DatasetVersion.id).where(
         DatasetVersion.id == version_id,
         DatasetVersion.upload_token.is_not(None),
@@ -155,7 +157,7 @@ def upload_live(session: Session, version_id: str) -> bool:
 
 
 def extend_upload(session: Session, version_id: str, *, token: str, seconds: float) -> bool:
-    """Extend the token, if it still holds, to that long at least; tell whether it does."""
+    """Extend the token, if it still holds. It lasts that long at least; returned is whether it does."""
     statement = (
         update(DatasetVersion)
         .where(DatasetVersion.id == version_id, DatasetVersion.upload_token == token)
@@ -170,7 +172,7 @@ def extend_upload(session: Session, version_id: str, *, token: str, seconds: flo
 
 
 def stale_uploads(session: Session, limit: int) -> Sequence[tuple[str, str, str]]:
-    """(dataset id, version id, token) of uploads that stopped sending."""
+    """List uploads that stopped sending. They are (dataset id, version id, token)."""
     query = (
         select(DatasetVersion.dataset_id, DatasetVersion.id, DatasetVersion.upload_token)
         .where(DatasetVersion.upload_expires_at < func.now(), DatasetVersion.upload_token.is_not(None))
@@ -180,7 +182,7 @@ def stale_uploads(session: Session, limit: int) -> Sequence[tuple[str, str, str]
 
 
 def direct_upload(session: Session, dataset_id: str, token: str | None = None) -> DirectUpload | None:
-    """Find the dataset's newest direct upload, or the one of that token."""
+    """Find the dataset's direct upload. It is its newest, or the one of that token."""
     query = select(DirectUpload).where(DirectUpload.dataset_id == dataset_id)
     if token is not None:
         query = query.where(DirectUpload.token == token)
@@ -193,7 +195,8 @@ def direct_upload_of(session: Session, token: str) -> DirectUpload | None:
 
 
 def dead_direct_uploads(session: Session, limit: int) -> Sequence[DirectUpload]:
-    """Direct uploads whose version no longer waits for them, and whose file, unsealed, is no part."""
+    """List direct uploads that are over. Their version no longer waits for them, and their file, unsealed, is
+    no part."""
     waiting = select(DatasetVersion.upload_token).where(
         DatasetVersion.upload_token.is_not(None), DatasetVersion.upload_expires_at >= func.now()
     )
@@ -212,13 +215,13 @@ def versions_in(state: VersionState) -> Select[str, str, datetime]:
 
 
 def lock_of_version(session: Session, version_id: str) -> Dataset | None:
-    """Locks the version's dataset for this transaction."""
+    """Lock the version's dataset for this transaction."""
     found = version(session, version_id)
     return None if found is None else locked(session, found.dataset_id)
 
 
 def account_of_content(session: Session, *, tenant: str, fingerprint: str, account_id: str) -> str:
-    """Claim the content for good; return the account that claimed it first, else the given one.
+    """Claim the content for good. Returned is the account that claimed it first, else the given one.
 
     Two transactions that claim the same content at once see the same answer: the second waits for the first.
     """

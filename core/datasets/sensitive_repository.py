@@ -12,7 +12,7 @@ from core.datasets.models import Dataset, ListState, SensitiveList
 
 
 def of_version(session: Session, version_id: str, *states: ListState) -> Sequence[SensitiveList]:
-    """Load the version's lists in any of the states, or all where none is named; newest first."""
+    """Load the version's lists, newest first. They are in any of the states, or all where none is named."""
     query = select(SensitiveList).where(SensitiveList.version_id == version_id)
     if states:
         query = query.where(SensitiveList.state.in_(states))
@@ -31,12 +31,12 @@ def by_id(session: Session, list_id: str) -> SensitiveList | None:
 
 
 def in_use(session: Session, version_id: str) -> SensitiveList | None:
-    """Find the list that a job on the version would hide; None where none is ready."""
+    """Find the list that a job would hide. It is one on the version; None where none is ready."""
     return next(iter(of_version(session, version_id, ListState.READY)), None)
 
 
 def delete(session: Session, rows: Sequence[SensitiveList]) -> list[str]:
-    """Delete the rows; return the keys of the objects that nothing names any more."""
+    """Delete the rows. Returned are the keys of the objects that nothing names any more."""
     keys = [row.object_key for row in rows if row.object_key is not None]
     for row in rows:
         session.delete(row)

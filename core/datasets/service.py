@@ -1,4 +1,4 @@
-"""What may happen to a dataset and its versions, and what becomes of them. No SQL, no commit.
+"""What may happen to a dataset and its versions. Here is too what becomes of them. No SQL, no commit.
 
 Once a dataset has a ready version it stays ready: a further version changes nothing for its users until that
 version is ready itself.
@@ -39,7 +39,8 @@ class Event(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """For each state in which an event may happen, the state that follows."""
+    """A step of a state machine. For each state in which an event may happen it has the state that
+    follows."""
 
     dataset: Mapping[D, D]
     version: Mapping[V, V]
@@ -68,7 +69,8 @@ STEPS: dict[Event, Step] = {
 
 
 def apply(event: Event, dataset: Dataset, version: DatasetVersion | None = None) -> None:
-    """Dataset and version are in the states that follow the event; InvalidTransition changes neither."""
+    """Apply the event to dataset and version. They are in the states that follow it; InvalidTransition
+    changes neither."""
     step = STEPS[event]
     after = step.dataset.get(D(dataset.state))
     if after is None:
@@ -86,7 +88,7 @@ def apply(event: Event, dataset: Dataset, version: DatasetVersion | None = None)
 
 
 def get(session: Session, tenant: str, dataset_id: str) -> Dataset:
-    """Return the tenant's dataset; NotFound where there is none or it is another tenant's."""
+    """Return the tenant's dataset. NotFound where there is none or it is another tenant's."""
     dataset = repository.find(session, tenant, dataset_id)
     if dataset is None:
         raise NotFound("no such dataset", id=dataset_id)
@@ -94,7 +96,7 @@ def get(session: Session, tenant: str, dataset_id: str) -> Dataset:
 
 
 def lock(session: Session, tenant: str, dataset_id: str) -> Dataset:
-    """Lock the tenant's dataset until the transaction ends; NotFound as in :func:`get`."""
+    """Lock the tenant's dataset until the transaction ends. NotFound as in :func:`get`."""
     get(session, tenant, dataset_id)
     dataset = repository.locked(session, dataset_id)
     if dataset is None:
@@ -103,7 +105,8 @@ def lock(session: Session, tenant: str, dataset_id: str) -> Dataset:
 
 
 def version_to_upload(session: Session, dataset: Dataset) -> DatasetVersion:
-    """Find the version that takes the next part: one that waits for parts, else a new one. Dataset locked.
+    """Find the version that takes the next part. It is one that waits for parts, else a new one. Dataset
+    locked.
 
     Conflict while another upload is under way or a complete upload waits for its validation.
     """
@@ -126,7 +129,7 @@ def version_to_upload(session: Session, dataset: Dataset) -> DatasetVersion:
 
 
 def abandon_upload(session: Session, dataset: Dataset, version: DatasetVersion) -> None:
-    """Restore the version as it was before the upload: gone where it holds no part. Dataset locked."""
+    """Restore the version as it was before the upload. It is gone where it holds no part. Dataset locked."""
     version.upload_token = version.upload_expires_at = None
     if repository.parts(session, [version.id]):
         return
@@ -146,7 +149,7 @@ def close(session: Session, version: DatasetVersion) -> None:
 
 
 def archive(session: Session, dataset: Dataset) -> None:
-    """Archive the dataset; its versions name no content, digest or finding, and nobody holds them."""
+    """Archive the dataset. Its versions name no content, digest or finding, and nobody holds them."""
     for version in repository.versions(session, [dataset.id]):
         version.state = STEPS[Event.ARCHIVED].version[V(version.state)]
         _erase(session, version)

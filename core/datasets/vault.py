@@ -1,4 +1,5 @@
-"""Content keys: one per dataset, wrapped by the master key, destroyed to erase a content for good."""
+"""Content keys, one per dataset. They are wrapped by the master key, destroyed to erase a content for
+good."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ KEY_BYTES = 32
 
 
 def secret_bytes(secret: SecretStr, name: str) -> bytes:
-    """Read the 32 bytes that a setting holds as hex; InvalidInput naming the variable where it does not."""
+    """Read the 32 bytes that a setting holds as hex. InvalidInput naming the variable where it does not."""
     try:
         key = bytes.fromhex(secret.get_secret_value())
     except ValueError:
@@ -34,14 +35,14 @@ def check_master_key(master_key: SecretStr) -> bytes:
 
 
 def create_key(session: Session, dataset_id: str, master_key: SecretStr) -> None:
-    """Give the dataset a fresh content key, stored wrapped (AES key wrap, RFC 3394)."""
+    """Give the dataset a fresh content key. It is stored wrapped (AES key wrap, RFC 3394)."""
     wrapped = aes_key_wrap(check_master_key(master_key), os.urandom(KEY_BYTES))
     session.add(DatasetKey(dataset_id=dataset_id, wrapped_key=wrapped))
     session.flush()
 
 
 def content_key(session: Session, dataset_id: str, master_key: SecretStr) -> bytes:
-    """Unwrap the dataset's content key; NotFound once destroyed, StorageError under another master key."""
+    """Unwrap the dataset's content key. NotFound once destroyed, StorageError under another master key."""
     row = session.get(DatasetKey, dataset_id)
     if row is None:
         raise NotFound("the dataset's content has been erased")
@@ -58,5 +59,5 @@ def has_key(session: Session, dataset_id: str) -> bool:
 
 
 def destroy_key(session: Session, dataset_id: str) -> None:
-    """Nothing that was sealed under the dataset's key can be read again once this commits."""
+    """Destroy the dataset's key. Nothing that was sealed under it can be read again once this commits."""
     session.execute(delete(DatasetKey).where(DatasetKey.dataset_id == dataset_id))

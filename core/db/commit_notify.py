@@ -1,4 +1,4 @@
-"""Notifies listeners of commits: after them, and once for however many come together.
+"""Notifies listeners of commits. It does so after them, and once for however many come together.
 
 A NOTIFY inside a transaction takes a lock of the whole server and keeps it until the commit is on the disk:
 commits then reach the disk one at a time. Sent after the commit, on a connection of its own, it keeps nobody
@@ -57,7 +57,8 @@ class CommitNotifier:
         self._sender: _Sender | None = None
 
     def notify(self, channel: str) -> None:
-        """Notify listeners on the channel soon, at the first call at once. Never waits, never fails."""
+        """Notify listeners on the channel soon. At the first call it does at once. Never waits, never
+        fails."""
         try:
             with _STARTING:
                 sender = self._sender

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def configuration(url: str) -> Config:
-    """Configure Alembic for the database at ``url``; the address never enters a file."""
+    """Configure Alembic for the database at ``url``. The address never enters a file."""
     config = Config(ROOT / "alembic.ini")
     config.set_main_option("script_location", str(ROOT / "migrations"))
     config.attributes["url"] = url

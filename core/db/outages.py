@@ -1,4 +1,4 @@
-"""Which of the database's errors mean that it could not be reached."""
+"""Errors that say the database could not be reached. They are some of the database's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ AWAY = ("08", "57P", "53300")
 
 
 def unreachable(error: BaseException) -> bool:
-    """Tell whether the database was away, whatever was asked of it.
+    """Tell whether the database was away, whatever was requested of it.
 
     A statement that it refused, was asked to cancel or gave up waiting for a lock is none: such an end can
     follow from what was asked.

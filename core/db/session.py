@@ -47,7 +47,7 @@ class BriefCursor(psycopg.Cursor[Any]):
 
     @property
     def description(self) -> list[Any] | None:
-        """Columns as PEP 249 has them: seven items for each; None for a statement without rows."""
+        """Columns as PEP 249 has them. They are seven items for each; None for a statement without rows."""
         result = self.pgresult
         if result is None or not result.nfields:
             return None
@@ -58,7 +58,7 @@ class BriefCursor(psycopg.Cursor[Any]):
 
 
 def make_engine(url: str, *, pool_size: int = POOL_SIZE) -> Engine:
-    """Make a pool of at most ``pool_size`` connections, which stay open; they are checked before each use."""
+    """Make a pool of at most ``pool_size`` connections. They stay open, and are checked before each use."""
     given = make_url(url).query
     # Parameters stay out of errors: they would carry digests and sizes into logs.
     engine = create_engine(
@@ -84,7 +84,8 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """Open a session whose work is committed as a whole at the end, or rolled back on any error.
+        """Open a session that commits at its end. Its work is committed as a whole, or rolled back on any
+        error.
 
         After the commit the channels of :func:`notify_at_commit` are notified.
         """
@@ -101,7 +102,8 @@ class Database:
 
 
 def notify_at_commit(session: Session, channel: str) -> None:
-    """Notify listeners on the channel once this transaction has committed, and never if it does not."""
+    """Notify listeners on the channel upon commit. It happens once this transaction has committed, and never
+    if it does not."""
     session.info.setdefault(_NOTIFIED, set()).add(channel)
 
 

@@ -1,4 +1,5 @@
-"""One immutable columnar graph: typed nodes, typed edges, optional integer steps, optional values of edges.
+"""One immutable columnar graph. It has typed nodes, typed edges, optional integer steps, optional values of
+edges.
 
 A graph is canonical by construction: ends are indices into their node type's universe, undirected edges
 between nodes of one type are stored once with ``source <= target``, each (source, target, step) stands once,
@@ -36,8 +37,9 @@ class Graph:
 
     @property
     def weights(self) -> Mapping[str, np.ndarray]:
-        """One float32 in (0, 1] for each edge of a relation, in the edges' order, where a method publishes
-        them; of no graph that was uploaded, whose ``weight``, if any, is declared.
+        """Published weights of a relation's edges. There is one float32 in (0, 1] for each edge, in the
+        edges' order, where a method publishes them; none of a graph that was uploaded: its ``weight``, if
+        any, is declared.
         """
         held = {name: table.values for name, table in self.edges.items()}
         return {
@@ -104,15 +106,15 @@ class Graph:
         return replace(self, edges=MappingProxyType(edges))
 
     def equals(self, other: Graph) -> bool:
-        """Tell whether schema, nodes (ids, attributes, their order) and edges (with their values) are the
-        same; O(n + m).
+        """Tell whether two graphs are the same. Compared are schema, nodes (ids, attributes, their order) and
+        edges (with their values); O(n + m).
         """
         return (
             self.schema == other.schema and _same(self.nodes, other.nodes) and _same(self.edges, other.edges)
         )
 
     def cell(self, edge_type: str, step: int | None) -> Cell:
-        """Cut out the edges of one type in one step; O(log m), no copy."""
+        """Cut out the edges of one type in one step. O(log m), no copy."""
         declared = self.schema.edge_type(edge_type)
         table = self.edges[edge_type]
         if declared.temporal != (step is not None):

@@ -1,4 +1,4 @@
-"""Principals of keys and tokens that were checked a moment ago, so that a busy caller costs no query."""
+"""Principals of recently checked keys and tokens. A busy caller costs no query."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from core.identity.service import Principal
 
 
 class PrincipalCache:
-    """Remembers a principal for ``seconds``, by the hash of the token; never the token.
+    """Remembers a principal for ``seconds``. It is known by the hash of the token; never the token.
 
     A revoked key is forgotten at once where it was revoked, and within ``seconds`` in other processes.
     Nothing is remembered past its expiry, nor is a token that was refused.

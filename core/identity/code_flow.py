@@ -1,4 +1,5 @@
-"""Signing in at an OpenID Connect issuer: the code flow with PKCE, as far as the console takes part in it.
+"""Signing in at an OpenID Connect issuer. It is the code flow with PKCE, as far as the console takes part in
+it.
 
 Sources: OpenID Connect Core 1.0, section 3.1; RFC 7636 (PKCE); RFC 9700 (best current practice).
 """
@@ -38,7 +39,7 @@ class Attempt:
 
     @classmethod
     def fresh(cls) -> Attempt:
-        """A new one, from the operating system's randomness."""
+        """Make a new attempt from the operating system's randomness."""
         return cls(*(secrets.token_urlsafe(32) for _ in range(3)))
 
     @property

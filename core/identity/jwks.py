@@ -1,4 +1,4 @@
-"""The signing keys of an OpenID Connect issuer: discovered, cached, fetched again when they must be.
+"""The signing keys of an OpenID Connect issuer. They are discovered, cached, fetched again when they must be.
 
 PyJWT's ``PyJWKClient`` cannot take its place: known keys wait there for a fetch under way and are lost when a
 fetch fails after their time, failed fetches are repeated at every call, and an answer may have any size.
@@ -65,7 +65,7 @@ class SigningKeys:
         self._waiting = threading.BoundedSemaphore(MAX_WAITERS)
 
     def find(self, key_id: str, algorithm: str) -> PyJWK | None:
-        """Find the key, or None when the issuer has none of that id for that algorithm.
+        """Find the key by id and algorithm. None when the issuer has none of them.
 
         Raises IssuerUnavailable when the issuer's keys cannot be had.
         """
@@ -139,7 +139,8 @@ def read_document(
     form: Mapping[str, str] | None = None,
     credentials: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Read a JSON object from the issuer, whole, in time, and not over the limit; no redirect is followed.
+    """Read a JSON object from the issuer. It is read whole, in time, and not over the limit; no redirect is
+    followed.
 
     With ``form`` it is asked by POST, under HTTP Basic ``credentials`` if there are any. Raises ValueError,
     httpx.HTTPError, httpx.InvalidURL.
@@ -172,7 +173,7 @@ def read_document(
 
 
 def public_keys(document: Mapping[str, Any], algorithms: Iterable[str]) -> Table:
-    """Load the signing keys of a JWK set that fit the algorithms; any other key is left out.
+    """Load the fitting signing keys of a JWK set. They fit the algorithms; any other key is left out.
 
     A key belongs to the algorithms of its own type and curve alone, and to the one that it names, if any: so
     no token can have its signature checked by other means than its key is for.
@@ -190,7 +191,8 @@ def public_keys(document: Mapping[str, Any], algorithms: Iterable[str]) -> Table
 
 
 def is_secure(address: str) -> bool:
-    """Tell whether the address is https, or http on this machine, and names a host and no password."""
+    """Tell whether the address is secure. It is https, or http on this machine, and names a host and no
+    password."""
     try:
         parts = urlsplit(address)
         host, user = parts.hostname, parts.username

@@ -1,4 +1,4 @@
-"""API keys and sessions of the console: hashed at rest, shown once, revocable, expiring."""
+"""API keys and sessions of the console. They are hashed at rest, shown once, revocable, expiring."""
 
 from __future__ import annotations
 

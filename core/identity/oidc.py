@@ -1,4 +1,4 @@
-"""Bearer tokens of an OpenID Connect issuer: a signed JWT becomes a principal, or is refused.
+"""Bearer tokens of an OpenID Connect issuer. A signed JWT becomes a principal, or is refused.
 
 Sources: RFC 7519 (JWT), RFC 8725 (best current practice), RFC 9068 (access tokens).
 """
@@ -39,7 +39,8 @@ class Issuer:
         self._decoder = jwt.PyJWT({"require": list(REQUIRED)})
 
     def principal(self, token: str) -> Principal:
-        """Check that the token was signed for this service and is in force; return who it says is calling.
+        """Check that the token is in force. It was signed for this service; returned is who it says is
+        calling.
 
         Roles that are unknown are left out; a token without any of ours is a caller who may do nothing.
         Raises Unauthenticated, with one text for every cause; IssuerUnavailable: it cannot be checked now.
@@ -51,7 +52,7 @@ class Issuer:
             raise Unauthenticated(REFUSED) from None
 
     def signed_in(self, id_token: str, access_token: str, nonce: str) -> Principal:
-        """Check both tokens that a code was given for; return who signed in.
+        """Check both tokens that a code was given for. Returned is who signed in.
 
         The ID token must be for the console's client and name ``nonce``. Where that client is the service's
         audience too, it also says who somebody is; otherwise the access token does, as it would to the API,
@@ -127,7 +128,7 @@ class Issuer:
 
 
 def at_hash(algorithm: str, access_token: str) -> bytes:
-    """Hash an access token as an ID token names it: the left half, in base64url.
+    """Hash an access token as an ID token names it. It is the left half, in base64url.
 
     Source: OpenID Connect Core 1.0, section 3.1.3.6. The hash is that of the signature; EdDSA's is SHA-512
     (Ed25519).
@@ -139,13 +140,15 @@ def at_hash(algorithm: str, access_token: str) -> bytes:
 
 
 def key_id_of(issuer: str, subject: str) -> str:
-    """Return one id for all tokens of a subject, such as ``oidc:2f0c...``: 160 bits, and no name in them."""
+    """Return one id for all tokens of a subject. It is such as ``oidc:2f0c...``: 160 bits, and no name in
+    them."""
     whole = json.dumps([issuer, subject]).encode()
     return KEY_ID_PREFIX + hashlib.sha256(whole).hexdigest()[:40]
 
 
 def claim(claims: Mapping[str, Any], name: str) -> Any:
-    """Return the claim of that name or, where there is none, at that dotted path (``realm_access.roles``)."""
+    """Return the claim of that name. Where there is none, it is that at the dotted path
+    (``realm_access.roles``)."""
     if name in claims:
         return claims[name]
     found: Any = claims

@@ -14,15 +14,15 @@ _EXPIRED = func.coalesce(ApiKey.expires_at <= func.now(), False)
 
 
 def add(session: Session, key: ApiKey) -> None:
-    """Store the key, and load the database's times of creation and expiry."""
+    """Store the key, and load its times. They are the database's times of creation and expiry."""
     session.add(key)
     session.flush()
     session.refresh(key, ["created_at", "expires_at"])
 
 
 def usable(session: Session, key_hash: bytes) -> Row[*tuple[Any, ...]] | None:
-    """Load the key of that hash, unless it is revoked or, by PostgreSQL's clock, expired. One look-up in an
-    index.
+    """Load the key of that hash, if it is usable. It is unless it is revoked or, by PostgreSQL's clock,
+    expired. One look-up in an index.
 
     Columns: id, tenant, name, person, team, roles, expires_at; ``left``: seconds until it expires, or None.
     """
@@ -36,7 +36,7 @@ def usable(session: Session, key_hash: bytes) -> Row[*tuple[Any, ...]] | None:
 def of_tenant(
     session: Session, tenant: str, *, before: tuple[datetime, str] | None = None, limit: int | None = None
 ) -> list[tuple[ApiKey, bool]]:
-    """Load keys of a tenant, newest first, each with whether it has expired."""
+    """Load keys of a tenant, newest first. With each comes whether it has expired."""
     statement = select(ApiKey, _EXPIRED).where(ApiKey.tenant == tenant)
     if before is not None:
         statement = statement.where(tuple_(ApiKey.created_at, ApiKey.id) < before)
@@ -45,14 +45,15 @@ def of_tenant(
 
 
 def get(session: Session, tenant: str, key_id: str) -> tuple[ApiKey, bool] | None:
-    """Load the tenant's key of that id, with whether it has expired."""
+    """Load the tenant's key of that id. With it comes whether it has expired."""
     statement = select(ApiKey, _EXPIRED).where(ApiKey.id == key_id, ApiKey.tenant == tenant)
     found = session.execute(statement).one_or_none()
     return None if found is None else (found[0], found[1])
 
 
 def revoke(session: Session, tenant: str, key_id: str) -> datetime | None:
-    """Revoke the key and return when it was revoked (now, or before); None when the tenant has no such."""
+    """Revoke the key, and return when it was revoked. It is now, or before; None when the tenant has no
+    such."""
     statement = (
         update(ApiKey)
         .where(ApiKey.id == key_id, ApiKey.tenant == tenant)

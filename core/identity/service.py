@@ -32,7 +32,7 @@ _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 
 @dataclass(frozen=True)
 class Principal:
-    """Who calls: one key or token of one tenant, whose it is, and what it may do there.
+    """Who calls. It is one key or token of one tenant, says who owns it, and what it may do there.
 
     ``person`` tells a first from a second person; two principals without one count as the same.
     """
@@ -57,7 +57,7 @@ def create_key(
     team: str | None = None,
     created_by: str | None = None,
 ) -> tuple[ApiKey, str]:
-    """Store a new key as its SHA-256, and return it with its token, 256 random bits, this once.
+    """Store a new key as its SHA-256, and return it. Its token, 256 random bits, comes with it, this once.
 
     ``person``: whose it is, the key's name by default. ``lifetime`` counts by PostgreSQL's clock; None: it
     never expires.
@@ -91,7 +91,7 @@ def create_key(
 
 
 def lifetime_of(settings: Settings, days: int | None) -> timedelta:
-    """Return the life of a key that is asked for with ``days``, or the settings' default.
+    """Return the life of a requested key. It is requested with ``days``, or has the settings' default.
 
     Raises InvalidInput when the settings allow no key to live as long.
     """
@@ -102,12 +102,12 @@ def lifetime_of(settings: Settings, days: int | None) -> timedelta:
 
 
 def authenticate(session: Session, token: str) -> Principal:
-    """Return the principal of a live key; Unauthenticated, with one text for every cause, otherwise."""
+    """Return the principal of a live key, or refuse. Unauthenticated has one text for every cause."""
     return look_up(session, token)[0]
 
 
 def look_up(session: Session, token: str) -> tuple[Principal, float | None]:
-    """Return the principal of a live key, and the seconds until it expires (None: never). Else
+    """Return the principal of a live key. The seconds until it expires come too (None: never). Else
     Unauthenticated.
 
     The look-up is by the hash of 256 random bits: how long it takes says nothing about any stored token.
@@ -121,7 +121,7 @@ def look_up(session: Session, token: str) -> tuple[Principal, float | None]:
 
 
 def revoke_key(session: Session, tenant: str, key_id: str) -> None:
-    """Revoke the key from the commit on; where it is remembered, within ``key_cache_seconds``.
+    """Revoke the key from the commit on. Where it is remembered, it is within ``key_cache_seconds``.
 
     Safe to repeat. NotFound when the tenant has no such key.
     """
@@ -152,8 +152,8 @@ def require(principal: Principal, *roles: Role) -> None:
 
 
 def require_own(principal: Principal, *, person: str, team: str | None) -> None:
-    """Raise Forbidden unless what is to be stopped is the principal's own or its team's, or the principal is
-    a curator.
+    """Check that the principal may stop something. Raises Forbidden unless that is the principal's own or its
+    team's, or the principal is a curator.
 
     Curators answer for the tenant's data and its budget; a requester for what its own team has asked for.
     """
@@ -171,18 +171,18 @@ def is_key(token: str) -> bool:
 
 
 def token_hash(token: str) -> bytes:
-    """Compute the SHA-256 of the token as it is sent: all that is ever kept of it."""
+    """Compute the SHA-256 of the token as it is sent. It is all that is ever kept of it."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def check_slug(value: str, field: str) -> None:
-    """Raise InvalidInput unless the value may name a tenant or a team."""
+    """Check that the value may name a tenant or a team. InvalidInput otherwise."""
     if not _SLUG.fullmatch(value):
         raise InvalidInput(f"a {field} is 1 to 64 lower-case letters, digits and inner hyphens", field=field)
 
 
 def check_name(value: str, field: str) -> None:
-    """Raise InvalidInput unless the value may name a key or a person.
+    """Check that the value may name a key or a person. InvalidInput otherwise.
 
     Spaces around a name and characters that cannot be seen are refused: they would make two persons of one.
     """

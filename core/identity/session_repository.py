@@ -25,7 +25,8 @@ def add(session: Session, row: ConsoleSession) -> None:
 
 
 def live(session: Session, token_hash: bytes, idle_seconds: int) -> Row[*tuple[Any, ...]] | None:
-    """Load the session of that hash, unless it has ended, stood idle, or its key opens nothing any more.
+    """Load the live session of that hash. None where it has ended, stood idle, or its key opens nothing any
+    more.
 
     One look-up in an index, by PostgreSQL's clock. Columns: id, tenant, key_id, name, person, team, roles,
     which are the key's own as it is now; ``unseen``: seconds since it was last noted as seen.
@@ -58,12 +59,12 @@ def live(session: Session, token_hash: bytes, idle_seconds: int) -> Row[*tuple[A
 
 
 def seen(session: Session, session_id: str) -> None:
-    """The session was used now."""
+    """Record that the session was used now."""
     session.execute(update(ConsoleSession).where(ConsoleSession.id == session_id).values(seen_at=func.now()))
 
 
 def end(session: Session, token_hash: bytes) -> None:
-    """The session of that hash opens nothing any more."""
+    """End the session of that hash."""
     session.execute(delete(ConsoleSession).where(ConsoleSession.token_hash == token_hash))
 
 
@@ -74,7 +75,8 @@ def end_one(session: Session, tenant: str, session_id: str) -> bool:
 
 
 def forget(session: Session, key_id: str, most: int) -> None:
-    """Of the key's sessions only the ``most`` newest stay; those whose time is over are gone, whosever."""
+    """Delete all but the newest sessions of the key. Only the ``most`` newest stay; those of any key that are
+    over are gone."""
     newest = (
         select(ConsoleSession.id)
         .where(ConsoleSession.key_id == key_id)

@@ -1,4 +1,4 @@
-"""Sessions of the console: a cookie of 256 random bits stands for a key, or for a subject of the issuer."""
+"""Sessions of the console. A cookie of 256 random bits stands for a key, or for a subject of the issuer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from graphveil.models.identity import OpenSession
 
 
 def begin(session: Session, settings: Settings, principal: Principal) -> str:
-    """Open a session of the principal; return its token, this once: 256 random bits, stored as their SHA-256.
+    """Open a session of the principal. Returned is its token, this once: 256 random bits, stored as their
+    SHA-256.
 
     Its end is fixed now; a principal that expires sooner takes its session along. The principal's oldest
     sessions beyond ``max_sessions`` end.
@@ -42,7 +43,7 @@ def begin(session: Session, settings: Settings, principal: Principal) -> str:
 
 
 def look_up(session: Session, settings: Settings, token: str) -> Principal:
-    """Return who is signed in by the token; note that the session was used, once a minute at most.
+    """Return who is signed in by the token. That the session was used is noted once a minute at most.
 
     Raises Unauthenticated, with one text for every cause: ended, idle for too long, its key revoked or
     expired, unknown. ``expires_at`` is the session's.
@@ -57,12 +58,12 @@ def look_up(session: Session, settings: Settings, token: str) -> Principal:
 
 
 def end(session: Session, token: str) -> None:
-    """The token opens nothing any more. Safe to repeat."""
+    """End the session of the token. Safe to repeat."""
     repository.end(session, token_hash(token))
 
 
 def end_one(session: Session, tenant: str, session_id: str) -> None:
-    """The tenant's session of that id has ended. NotFound where it has none."""
+    """End the tenant's session of that id. NotFound where it has none."""
     if not repository.end_one(session, tenant, session_id):
         raise NotFound("There is no such session.", id=session_id)
 
@@ -75,7 +76,7 @@ def list_open(
     before: tuple[datetime, str] | None = None,
     limit: int | None = None,
 ) -> list[OpenSession]:
-    """List the tenant's sessions that have not ended, newest first; never a token."""
+    """List the tenant's sessions, newest first. They have not ended; a token is never listed."""
     rows = repository.of_tenant(session, tenant, settings.session_idle_seconds, before=before, limit=limit)
     return [
         OpenSession(

@@ -1,4 +1,4 @@
-"""Progress that a caller may see: a stage from a plain vocabulary of names, and two step counts.
+"""Progress that a caller may see. It is a stage from a plain vocabulary of names, and two step counts.
 
 Stages are numbered together with the states that the job comes to, which a trigger of the database records.
 """
@@ -17,7 +17,7 @@ MAX_STEPS = 2**53
 
 
 def record(session: Session, job_id: str, *, stage: str, done: int, total: int, limit: int) -> bool:
-    """Record the job's next event; False, and nothing recorded, once the job has ``limit`` stages.
+    """Record the job's next event. False, and nothing recorded, once the job has ``limit`` stages.
 
     The caller holds the job's row.
     Raises what :func:`check` does.
@@ -31,7 +31,7 @@ def record(session: Session, job_id: str, *, stage: str, done: int, total: int, 
 
 
 def check(stage: str, done: int, total: int) -> None:
-    """Refuse a stage that is no plain name (InvalidInput): digits or free text could carry data."""
+    """Refuse a stage that is no plain name. InvalidInput: digits or free text could carry data."""
     if not STAGE.fullmatch(stage):
         raise InvalidInput("A stage is a name of lower-case letters.", field="stage")
     if not 0 <= done <= MAX_STEPS or not 0 <= total <= MAX_STEPS:

@@ -1,4 +1,4 @@
-"""One key, one job: a repeated request finds the job that the first one made, for good."""
+"""One key, one job. A repeated request gets the job that the first one made, for good."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_KEY_CHARACTERS = 255
 
 
 def checked_key(key: str | None) -> str:
-    """Return the key, if it is one: 1 to 255 visible ASCII characters."""
+    """Return the key, if it is one. It is with 1 to 255 visible ASCII characters."""
     if not key:
         raise IdempotencyKeyMissing("Send an Idempotency-Key header: any unique text, such as a UUID.")
     if len(key) > MAX_KEY_CHARACTERS or not all("!" <= character <= "~" for character in key):
@@ -31,7 +31,7 @@ def checked_key(key: str | None) -> str:
 
 
 def payload_hash(payload: dict[str, Any]) -> str:
-    """SHA-256 (hex) of the payload as canonical JSON: keys sorted, no spaces."""
+    """Hash the payload as canonical JSON. It is SHA-256 (hex): keys are sorted, no spaces."""
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -39,7 +39,8 @@ def payload_hash(payload: dict[str, Any]) -> str:
 def once(
     db: Database, *, tenant: str, key: str, digest: str, make: Callable[[Session], Job]
 ) -> tuple[Job, bool]:
-    """Return the job that this key made earlier, and True; or else the one that ``make`` adds, and False.
+    """Return the job that this key made earlier, or make it. With the first comes True; with the one that
+    ``make`` adds, False.
 
     A repeat is answered whatever has become of the dataset since. Of two calls at a time the unique key of
     the jobs lets one through. The other is refused, there or before that, where budget or content are the
@@ -59,7 +60,8 @@ def once(
 
 
 def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Job | None:
-    """Find the job that this key made earlier, or None; IdempotencyKeyReused if made from other content."""
+    """Find the job that this key made earlier. None without one; IdempotencyKeyReused if made from other
+    content."""
     job = repository.by_key(session, tenant=tenant, key=key)
     if job is not None and job.payload_hash != digest:
         raise IdempotencyKeyReused(

@@ -165,7 +165,8 @@ class Job(CreatedAt, Leased, Base):
 
     @property
     def reserved(self) -> int:
-        """What it reserved, over all dimensions of its account; 0 where it holds nothing."""
+        """The amount that the job reserved. It is over all dimensions of its account; 0 where it holds
+        nothing."""
         return sum(self.spec["amounts"].values())
 
 

@@ -1,4 +1,4 @@
-"""What ending without a release does to a job's budget, as callers are told."""
+"""The budget of a job that ended without a release. This is what callers read of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SPENT = BudgetOutcome(
 
 
 def budget_outcome(job: Job) -> BudgetOutcome | None:
-    """Say what becomes of the budget of a job that failed, was stopped or refused; None otherwise.
+    """Say what becomes of a stopped job's budget. It failed, was stopped or refused; None otherwise.
 
     It follows from whether the graph had been opened when the job was asked to stop: after that it is not.
     A failure that returns the budget has one text, whether content or infrastructure was to blame.

@@ -67,16 +67,17 @@ _SEEN = (
 
 
 def identical(session: Session, dataset_id: str, content_hash: str) -> tuple[str, str] | None:
-    """Find the dataset's job of that content, its id and state: a published one if any, else the newest
-    under way. Nothing else of it is read: nearly every submission finds none, and columns cost time."""
+    """Find the dataset's job of that content. Returned are its id and state: a published one if any, else the
+    newest under way. Nothing else of it is read: nearly every submission finds none, and columns cost
+    time."""
     sought = {"dataset_id": dataset_id, "content_hash": content_hash}
     found = session.execute(_IDENTICAL, sought).one_or_none()
     return None if found is None else (found.id, found.state)
 
 
 def add(session: Session, job: Job) -> None:
-    """The new job is written, and knows what the database gave it. It is no part of the session: the unit of
-    work would cost as much as the statement, on the way of every submission.
+    """Add the new job. It is written, and knows what the database gave it. It is no part of the session: the
+    unit of work would cost as much as the statement, on the way of every submission.
     """
     given = session.execute(_ADD, {name: getattr(job, name) for name in _ADDED}).one()
     for name in _GIVEN:
@@ -90,8 +91,8 @@ def by_key(session: Session, *, tenant: str, key: str) -> Job | None:
 def seen(
     session: Session, job_id: str, beside: ColumnElement[bool]
 ) -> tuple[Job, Evaluation | None, bool] | None:
-    """Load the job, its evaluation, if there is any, and ``beside``, a column of the caller's about the job.
-    One round trip."""
+    """Load the job and its evaluation, if there is any. With them comes ``beside``, a column of the caller's
+    about the job. One round trip."""
     row = session.execute(_SEEN.add_columns(beside), {"job_id": job_id}).one_or_none()
     return None if row is None else (row[0], row[1], bool(row[2]))
 
@@ -111,7 +112,7 @@ def by_ids(session: Session, job_ids: Collection[str]) -> dict[str, Job]:
 
 
 def locked(session: Session, job_id: str) -> Job | None:
-    """Lock the row until the transaction ends, and load it as it is now."""
+    """Lock the row until the transaction ends. It is loaded as it is now."""
     return session.get(Job, job_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
@@ -124,7 +125,7 @@ def page(
     before: tuple[datetime, str] | None,
     limit: int,
 ) -> Sequence[Job]:
-    """Jobs of a tenant, newest first, older than the pair (created_at, id)."""
+    """List jobs of a tenant, newest first. They are older than the pair (created_at, id)."""
     query = (
         select(Job).where(Job.tenant == tenant).order_by(Job.created_at.desc(), Job.id.desc()).limit(limit)
     )
@@ -138,7 +139,7 @@ def page(
 
 
 def locked_of_dataset(session: Session, dataset_id: str, states: Collection[JobState]) -> Sequence[Job]:
-    """Lock the dataset's jobs in the states until the transaction ends, and load them."""
+    """Lock and load the dataset's jobs in the states. The lock lasts until the transaction ends."""
     query = (
         select(Job)
         .where(Job.dataset_id == dataset_id, Job.state.in_(states))
@@ -150,7 +151,8 @@ def locked_of_dataset(session: Session, dataset_id: str, states: Collection[JobS
 
 
 def overdue_cancels(session: Session, after_seconds: float, limit: int) -> Sequence[str]:
-    """Jobs that were asked to stop longer ago than the given time and still have not."""
+    """List jobs that are overdue to stop. They were requested to longer ago than the given time and still
+    have not."""
     query = (
         select(Job.id)
         .where(
@@ -163,7 +165,8 @@ def overdue_cancels(session: Session, after_seconds: float, limit: int) -> Seque
 
 
 def unguarded_ids(session: Session, limit: int, *, but: ColumnElement[bool]) -> Sequence[str]:
-    """Jobs that opened their graph without a guarantee, without those of which ``but`` is true."""
+    """List jobs with unguarded graphs. They opened their graph without a guarantee; those of which ``but`` is
+    true are left out."""
     query = select(Job.id).where(text(UNGUARDED), ~but).order_by(Job.id)
     return session.scalars(query.limit(limit)).all()
 
@@ -174,7 +177,8 @@ def database_now(session: Session) -> datetime:
 
 
 def waiting_for_gpu(session: Session, waited_seconds: float, limit: int) -> Sequence[str]:
-    """Jobs that only a worker with a GPU may claim, and that were queued so long ago; the longest first.
+    """List jobs that wait for a GPU, the longest first. Only a worker with one may claim them; they were
+    queued so long ago.
 
     A job that is tried again waits since it was queued again.
     """
@@ -189,7 +193,7 @@ def waiting_for_gpu(session: Session, waited_seconds: float, limit: int) -> Sequ
 
 
 def queued_but(session: Session, methods: Collection[str], limit: int) -> Sequence[str]:
-    """Jobs that wait for a worker, by none of these methods; the oldest first."""
+    """List waiting jobs by other methods, oldest first. They wait for a worker, by none of these methods."""
     query = select(Job.id).where(Job.state == JobState.QUEUED, Job.method.not_in(methods))
     return session.scalars(query.order_by(Job.created_at, Job.id).limit(limit)).all()
 
@@ -207,7 +211,7 @@ def add_read(session: Session, job_id: str, *, attempt: int, sequence: int, entr
 
 
 def next_read(session: Session, job_id: str, *, attempt: int) -> int:
-    """Compute the sequence number of the next entry of the attempt's transcript."""
+    """Compute the transcript's next sequence number. It is that of the attempt's next entry."""
     last = select(func.max(MeteredRead.sequence)).where(
         MeteredRead.job_id == job_id, MeteredRead.attempt == attempt
     )
@@ -226,13 +230,14 @@ def reads(session: Session, job_id: str, *, attempt: int) -> list[dict[str, Any]
 
 
 def published_reads(session: Session, job_id: str) -> list[dict[str, Any]]:
-    """Load the transcript of a published job: that of the attempt that published it, or fitted its model."""
+    """Load the transcript of a published job. It is that of the attempt that published it, or fitted its
+    model."""
     job = existing(session, job_id)
     return reads(session, job_id, attempt=job.fitted_attempt or job.attempt)
 
 
 def count_events(session: Session, job_id: str) -> tuple[int, int]:
-    """How many events the job has, which is the newest one's number, and how many of them are stages."""
+    """Count the job's events and stages. The number of events is the newest one's number."""
     counts = select(func.coalesce(func.max(JobEvent.sequence), 0), func.count(JobEvent.stage))
     events, stages = session.execute(counts.where(JobEvent.job_id == job_id)).one()
     return events, stages
@@ -243,7 +248,7 @@ def add_event(session: Session, job_id: str, *, sequence: int, stage: str, done:
 
 
 def steps_after(session: Session, job_id: str, after: int, limit: int) -> Sequence[JobEvent]:
-    """Load the job's stages that follow ``after``, in order, without its states."""
+    """Load the job's stages that follow ``after``. They are in order, without its states."""
     query = (
         select(JobEvent)
         .where(JobEvent.job_id == job_id, JobEvent.sequence > after, JobEvent.stage.is_not(None))
@@ -254,7 +259,7 @@ def steps_after(session: Session, job_id: str, after: int, limit: int) -> Sequen
 
 
 def events_after(session: Session, places: Mapping[str, int], limit: int) -> Sequence[JobEvent]:
-    """Stages and states of several jobs, those that follow each job's place, in order: ``limit`` of each."""
+    """List stages and states of several jobs. They follow each job's place, in order: ``limit`` of each."""
     watched = select(
         func.unnest(cast(list(places), ARRAY(String))).label("job_id"),
         func.unnest(cast(list(places.values()), ARRAY(Integer))).label("place"),
@@ -314,7 +319,8 @@ def evaluations_in(state: EvaluationState) -> Select[str, str, datetime]:
 
 
 def unswept_evaluations(session: Session, limit: int) -> Sequence[str]:
-    """Those that are over, and whose lost attempts' files are to be looked for by now; oldest first."""
+    """List evaluations to sweep, oldest first. They are over, and their lost attempts' files are to be looked
+    for by now."""
     over = (EvaluationState.DONE, EvaluationState.FAILED)
     query = (
         select(Evaluation.id)
@@ -326,13 +332,13 @@ def unswept_evaluations(session: Session, limit: int) -> Sequence[str]:
 
 
 def traceparents(session: Session, job_ids: Collection[str]) -> dict[str, str]:
-    """Load the traceparents that submissions left with their jobs, by job id."""
+    """Load the traceparents of jobs, by job id. Submissions left them with their jobs."""
     asked = select(Job.id, Job.traceparent).where(Job.id.in_(job_ids), Job.traceparent.is_not(None))
     return {job_id: str(traceparent) for job_id, traceparent in session.execute(asked)}
 
 
 def gpu_only(session: Session, job_ids: Collection[str]) -> set[str]:
-    """Find those of the jobs that only a worker with a GPU may claim. No query where there are none."""
+    """Find the jobs that need a GPU. Only a worker with one may claim them. No query where there are none."""
     if not job_ids:
         return set()
     return set(session.scalars(select(Job.id).where(Job.id.in_(job_ids), Job.gpu_only)))

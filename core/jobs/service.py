@@ -11,7 +11,7 @@ from core.jobs.models import Evaluation, Job, JobReason, JobState
 
 
 def get(session: Session, *, tenant: str, job_id: str) -> Job:
-    """Return the tenant's job; NotFound when there is none, or when it is another tenant's."""
+    """Return the tenant's job. NotFound when there is none, or when it is another tenant's."""
     job = repository.by_id(session, job_id)
     if job is None or job.tenant != tenant:
         raise NotFound("There is no such job.", id=job_id)
@@ -21,7 +21,7 @@ def get(session: Session, *, tenant: str, job_id: str) -> Job:
 def seen(
     session: Session, *, tenant: str, job_id: str, beside: ColumnElement[bool]
 ) -> tuple[Job, Evaluation | None, bool]:
-    """As :func:`get`, with the job's evaluation, if there is any, and ``beside``."""
+    """Do as :func:`get`, with the job's evaluation. It comes if there is any, and so does ``beside``."""
     found = repository.seen(session, job_id, beside)
     if found is None or found[0].tenant != tenant:
         raise NotFound("There is no such job.", id=job_id)
@@ -29,7 +29,7 @@ def seen(
 
 
 def get_locked(session: Session, *, tenant: str, job_id: str) -> Job:
-    """As :func:`get`, and no other transaction changes the job until this one ends."""
+    """Do as :func:`get`, and lock the job. No other transaction changes it until this one ends."""
     get(session, tenant=tenant, job_id=job_id)
     job = repository.locked(session, job_id)
     if job is None:
@@ -38,74 +38,77 @@ def get_locked(session: Session, *, tenant: str, job_id: str) -> Job:
 
 
 def started(session: Session, job: Job) -> None:
-    """The job knows when its first attempt began; :func:`core.work.leases.claim` has moved its state."""
+    """Note when the job's first attempt began. :func:`core.work.leases.claim` has moved its state."""
     if job.started_at is None:
         job.started_at = repository.database_now(session)
 
 
 def opened(session: Session, job: Job) -> None:
-    """From now on, the graph opened or a metered read recorded, no failure of the job returns its budget."""
+    """Note that no failure returns the job's budget. From now on, the graph was opened or a metered read
+    recorded."""
     if job.first_read_at is None:
         job.first_read_at = repository.database_now(session)
 
 
 def ask_to_stop(session: Session, job: Job, reason: JobReason) -> None:
-    """A running job is cancelling: its worker will stop it, or the reaper after a time."""
+    """Request a running job to stop. It is cancelling: its worker will stop it, or the reaper after a
+    time."""
     _move(job, JobState.CANCELLING)
     job.reason = reason
     job.cancel_requested_at = repository.database_now(session)
 
 
 def fitted(job: Job, shards: int) -> None:
-    """The job's model is there, and nobody holds the job until its shards are drawn."""
+    """Note that the job's model is there. Nobody holds the job until its shards are sampled."""
     job.fitted_attempt, job.shards = job.attempt, shards
     job.let_go()
 
 
 def requeue(job: Job) -> None:
-    """The job waits for another worker; the attempt number stays, so that the old holder's updates fail."""
+    """Let the job wait for another worker. The attempt number stays, so that the old holder's updates
+    fail."""
     _move(job, JobState.QUEUED)
     job.let_go()
 
 
 def reserve_anew(job: Job, reservation_id: str) -> None:
-    """The job draws on a new reservation, under which the graph was not opened yet."""
+    """Give the job a new reservation. The graph was not opened under it yet."""
     job.reservation_id = reservation_id
     job.first_read_at = None
 
 
 def approved(session: Session, job: Job, *, decided_by: str, person: str, reason: str) -> None:
-    """The job waits for a worker: a second person approved it. InvalidTransition unless it awaits that."""
+    """Let the job wait for a worker. A second person approved it. InvalidTransition unless it awaits that."""
     _decide(session, job, JobState.QUEUED, decided_by, person, reason)
 
 
 def rejected(session: Session, job: Job, *, decided_by: str, person: str, reason: str) -> None:
-    """The job has ended because a second person refused it. InvalidTransition unless it awaits approval."""
+    """End the job because a second person refused it. InvalidTransition unless it awaits approval."""
     _decide(session, job, JobState.REJECTED, decided_by, person, reason)
     job.reason = JobReason.REJECTED_BY_CURATOR
     _finish(session, job)
 
 
 def committed(job: Job) -> None:
-    """The charge stands; only the copying of staged bytes is left."""
+    """Note that the charge stands. Only the copying of staged bytes is left."""
     _move(job, JobState.PUBLISHING)
 
 
 def published(session: Session, job: Job) -> None:
-    """The release can be downloaded."""
+    """Publish the job: its release can be downloaded."""
     _move(job, JobState.PUBLISHED)
     _finish(session, job)
 
 
 def failed(session: Session, job: Job, reason: JobReason) -> None:
-    """The job has ended without a release."""
+    """End the job without a release."""
     _move(job, JobState.FAILED)
     job.reason = reason
     _finish(session, job)
 
 
 def cancelled(session: Session, job: Job, reason: JobReason | None = None) -> None:
-    """The job has ended because somebody asked; ``reason`` defaults to the one given with the request."""
+    """End the job by request. ``reason`` defaults to the one given with the request."""
     _move(job, JobState.CANCELLED)
     job.reason = reason or job.reason or JobReason.CANCELLED_BY_CALLER
     _finish(session, job)

@@ -1,4 +1,5 @@
-"""The SQL of shards: made when a job's model is there, drawn one by one, gone when the job ends."""
+"""The SQL of shards. They are made when a job's model is there, sampled one by one, gone when the job
+ends."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def job_of(subject_id: str) -> str:
 
 
 def add(session: Session, job_id: str, count: int, *, attempts: int) -> list[str]:
-    """The job has so many shards, all of which wait, each to be tried so often; their ids."""
+    """Add so many shards to the job. All of them wait, each to be tried so often; returned are their ids."""
     rows = [
         Shard(id=shard_id(job_id, number), job_id=job_id, number=number, attempt_limit=attempts)
         for number in range(count)
@@ -39,13 +40,13 @@ def of_job(session: Session, job_id: str) -> Sequence[Shard]:
 
 
 def undrawn(session: Session, job_id: str) -> int:
-    """How many of the job's shards are not drawn yet."""
+    """Count the job's shards that are not sampled yet."""
     query = select(func.count()).where(Shard.job_id == job_id, Shard.state != ShardState.DRAWN)
     return session.execute(query).scalar_one()
 
 
 def drawn(session: Session, job_ids: Collection[str]) -> dict[str, int]:
-    """How many shards of each job are drawn; jobs without any are left out."""
+    """Count how many shards of each job are sampled. Jobs without any are left out."""
     if not job_ids:
         return {}
     query = select(Shard.job_id, func.count().label("drawn")).where(
@@ -56,12 +57,13 @@ def drawn(session: Session, job_ids: Collection[str]) -> dict[str, int]:
 
 
 def lock_job(session: Session, subject_id: str) -> Job | None:
-    """Lock the shard's job until the transaction ends: it comes before any of its shards."""
+    """Lock the shard's job until the transaction ends. It comes before any of its shards."""
     return session.get(Job, job_of(subject_id), with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def wait_again(session: Session, job_id: str, numbers: Collection[int], *, attempts: int) -> list[str]:
-    """These shards, which nobody holds, are to be drawn again, so often at most; their ids.
+    """Let these shards be sampled again. Nobody holds them; they are tried so often at most; returned are
+    their ids.
 
     What is told of their parts stays.
     """
@@ -75,7 +77,7 @@ def wait_again(session: Session, job_id: str, numbers: Collection[int], *, attem
 
 
 def forget(session: Session, job_id: str) -> None:
-    """The job has no shards any more: whoever holds one loses it."""
+    """Delete the job's shards. It has none any more: whoever holds one loses it."""
     statement = delete(Shard).where(Shard.job_id == job_id)
     session.execute(statement, execution_options={"synchronize_session": False})
 

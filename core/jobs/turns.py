@@ -1,4 +1,4 @@
-"""Whose turn it is: the order in which work that waits is claimed, and how many jobs may wait.
+"""Whose turn it is. It is the order in which work that waits is claimed, and how many jobs may wait.
 
 The rule, first to last:
 
@@ -41,7 +41,7 @@ from core.jobs.models import (
 
 
 def fairest(*, waiting: str, but: ColumnElement[bool]) -> Select[Any]:
-    """Selects the id of the job whose turn it is among those that wait.
+    """Select the id of the job whose turn it is. It is among those that wait.
 
     ``waiting``: which do, a condition that an index has. ``but``, about a job: of those whose turn it cannot
     be.
@@ -76,7 +76,7 @@ def fairest(*, waiting: str, but: ColumnElement[bool]) -> Select[Any]:
 
 
 def next_id(session: Session, *, but: ColumnElement[bool], gpu_only: bool = False) -> str | None:
-    """Find the job whose turn it is, without those of which ``but`` is true; None when none waits.
+    """Find the job whose turn it is. Those of which ``but`` is true are left out; None when none waits.
 
     Of those that wait for a GPU (``gpu_only``), or of the others.
     """
@@ -88,7 +88,8 @@ def next_id(session: Session, *, but: ColumnElement[bool], gpu_only: bool = Fals
 
 
 def serve(session: Session, desk: str, *, waiting: FromClause, held: FromClause) -> tuple[str, str] | None:
-    """Serve the tenant whose turn it is at the desk: return topic and id of its work; None when none waits.
+    """Serve the tenant whose turn it is at the desk. Returned are topic and id of its work; None when none
+    waits.
 
     ``waiting`` has the columns ``topic``, ``id``, ``tenant``, ``created_at``, and ``held`` the ``tenant`` of
     each piece of work at the desk that is in the hands of a worker.
@@ -122,6 +123,7 @@ _OPEN = select(func.count(), func.count().filter(Job.requested_by == bindparam("
 
 
 def open_jobs(session: Session, *, tenant: str, key_id: str) -> tuple[int, int]:
-    """How many jobs that have not ended are the tenant's, and how many of them the key asked for."""
+    """Count the jobs that have not ended. Counted are the tenant's, and how many of them the key
+    requested."""
     of_tenant, of_key = session.execute(_OPEN, {"tenant": tenant, "key_id": key_id}).one()
     return of_tenant, of_key

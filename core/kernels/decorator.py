@@ -17,7 +17,7 @@ def kernel(function: Function, /) -> Function: ...
 @overload
 def kernel(*, inline: Literal["always"] = ..., fastmath: bool = ...) -> Callable[[Function], Function]: ...
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function for the types that it is called with, or read what was compiled for them.
+    """Compile a function for its argument types. What was compiled for them before is read.
 
     It runs without Python's lock. ``options``: of ``numba.njit``, such as ``inline="always"``.
     """

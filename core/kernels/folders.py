@@ -1,4 +1,4 @@
-"""Where machine code lies: what was shipped with this code, then the user's own."""
+"""Where machine code lies. It is first what was shipped with this code, then the user's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ SHIPPED = Path(__file__).parent / "compiled"
 
 
 def own() -> Path:
-    """Find where this user's compiled kernels are kept: ``NUMBA_CACHE_DIR``, or among the user's caches."""
+    """Find where this user's compiled kernels are kept. It is ``NUMBA_CACHE_DIR``, or among the user's
+    caches."""
     if place := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(place)
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")

@@ -1,4 +1,5 @@
-"""What a kernel's machine code follows from, as a digest: code, constants, and what its names stand for."""
+"""What a kernel's machine code follows from. It is a digest of code, constants, and what its names stand
+for."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ VERSIONS = f"{numba.__version__}/{np.__version__}/{sys.implementation.cache_tag}
 
 
 def identity(kernel: Dispatcher) -> str:
-    """Name all that the machine code of a kernel follows from but its types and the processor; hex digits.
+    """Name all that a kernel's machine code follows from. Types and the processor are left out; hex digits.
 
     Kernels that it calls are a part of it: their code stands in its own. Comments and docstrings are none.
     Raises TypeError where a name stands for something of a kind that is not known here.

@@ -20,7 +20,7 @@ WIDE_NEEDS = (
 
 
 def runnable(features: Mapping[str, bool] | None = None) -> tuple[str, ...]:
-    """Name the kinds of processor that kernels are shipped for and that this one is, the best first.
+    """Name the kinds of processor that this one is. Kernels are shipped for them; the best comes first.
 
     ``features``: what the processor can do, by LLVM's names; None: this machine's.
     """
@@ -32,12 +32,14 @@ def runnable(features: Mapping[str, bool] | None = None) -> tuple[str, ...]:
 
 @cache
 def read_for() -> tuple[str, ...]:
-    """Name the kinds whose shipped code this process reads: one alone where ``NUMBA_CPU_NAME`` says which."""
+    """Name the kinds whose shipped code is read. This process reads it: of one only where ``NUMBA_CPU_NAME``
+    says which."""
     named: str | None = getattr(config, "CPU_NAME", None)
     return runnable() if named is None else (named,)
 
 
 def compiled_for(codegen: Any) -> str:
-    """Name the processor that a compiler makes code for: by its name alone where that says what it can do."""
+    """Name the processor that a compiler makes code for. Its name stands alone where it says what it can
+    do."""
     _, name, features = codegen.magic_tuple()
     return str(name) if not features else f"{name}-{hashlib.sha256(features.encode()).hexdigest()[:16]}"

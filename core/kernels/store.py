@@ -1,4 +1,4 @@
-"""Folders of machine code: a file for each kernel and its types, named by all that it follows from.
+"""Folders of machine code. There is a file for each kernel and its types, named by all that it follows from.
 
 A file that is found is therefore right, wherever it was copied from; what has changed has another name.
 """
@@ -50,7 +50,7 @@ class Store(_Cache):
         return identity(self._kernel)
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
-        """Read what was compiled for these types; None where no folder has it."""
+        """Read what was compiled for these types. None where no folder has it."""
         target_context.refresh()
         for path in self._places(sig, target_context):
             try:
@@ -63,7 +63,8 @@ class Store(_Cache):
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled, where the folder can be written: elsewhere it is compiled again."""
+        """Keep what was compiled. It is kept where the folder can be written: elsewhere it is compiled
+        again."""
         if data.lifted or data.library.has_dynamic_globals:
             raise TypeError(f"{self._name} cannot be kept: it holds addresses of this process")
         *parts, _, reload_init, environments = data._reduce()

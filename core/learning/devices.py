@@ -13,7 +13,7 @@ _chosen: ContextVar[torch.device | None] = ContextVar("chosen", default=None)
 
 
 def device() -> torch.device:
-    """Choose an accelerator where torch sees one, else the CPU; within :func:`on`, that."""
+    """Choose an accelerator where torch sees one. Else it is the CPU; within :func:`on`, that."""
     chosen = _chosen.get()
     if chosen is not None:
         return chosen
@@ -31,7 +31,7 @@ def on(place: torch.device | str) -> Iterator[torch.device]:
 
 
 def limit_memory(fraction: float) -> None:
-    """Let this process take at most that share of its GPU's memory; nothing where it has none.
+    """Limit this process's share of its GPU's memory. It takes that share at most; nothing where it has none.
 
     What is beyond it raises torch.OutOfMemoryError, whoever else computes there.
     """
@@ -40,7 +40,8 @@ def limit_memory(fraction: float) -> None:
 
 
 def compute_exactly() -> None:
-    """Have CUDA compute in the formats that tensors say, and in one order where its kernels have one.
+    """Have CUDA compute exactly. It uses the formats that tensors say, and one order where its kernels have
+    one.
 
     TF32 keeps 10 of 23 bits of a product's factors; sums in half precision keep as few. The workspace of
     fixed size keeps the order of a product's sums, and is read when CUDA starts. DP-SGD refuses to train
@@ -59,7 +60,7 @@ def compute_exactly() -> None:
 
 @contextmanager
 def one_thread(place: torch.device | None = None) -> Iterator[torch.device]:
-    """Let torch compute with one CPU thread inside, afterwards with as many as before. Yields the device.
+    """Let torch compute with one CPU thread inside. Afterwards it has as many as before. Yields the device.
 
     That is ``place``, or without it :func:`device`; CUDA computes exactly from then on.
 
@@ -78,7 +79,7 @@ def one_thread(place: torch.device | None = None) -> Iterator[torch.device]:
 
 @contextmanager
 def seeded(seed: int, place: torch.device | None = None) -> Iterator[torch.device]:
-    """Compute as :func:`one_thread`, with draws from ``seed``; torch's generators are restored afterwards.
+    """Compute as :func:`one_thread`, with draws from ``seed``. Torch's generators are restored afterwards.
 
     On a CPU the same seed gives the same figures bit for bit, whatever the number of cores. On CUDA the sums
     of sparse products may differ in their last digits.

@@ -21,7 +21,8 @@ TABLE_PLACES = 2**20
 def skip_gram(
     rows: np.ndarray, count: int, *, dimensions: int, window: int, negatives: int, epochs: int, seed: int
 ) -> np.ndarray:
-    """Train (count, dimensions) float32 vectors of the numbers 0..count-1; those in no walk get zeros.
+    """Train float32 vectors of the numbers 0..count-1. They are (count, dimensions); those in no walk get
+    zeros.
 
     ``rows`` (walks, length) integers, padded at their ends with -1. One thread: skip-gram's updates race
     otherwise. Same seed, same vectors. O(values of rows * window * negatives * dimensions).

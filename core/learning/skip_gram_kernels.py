@@ -49,7 +49,8 @@ def train(
     chances: tuple[int, int],
     state: np.ndarray,
 ) -> None:
-    """Train ``inner`` in place: a walk and a rate at a time, over all walks again until the rates end.
+    """Train ``inner`` in place. It takes a walk and a rate at a time, over all walks again until the rates
+    end.
 
     ``drawn``: a table whose places hold numbers as often as they are to be negatives. ``chances``: (window,
     negatives). Of each place the window is cut at random, so that what is near counts more.

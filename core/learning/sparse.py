@@ -1,4 +1,4 @@
-"""Products with a sparse matrix that does not change, as neighbourhoods and node features are."""
+"""Products with a sparse matrix that does not change. Neighbourhoods and node features are such."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Arrays = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 class Sparse:
-    """A sparse matrix as float32 on ``place``; ``matrix @ rows`` is its product with dense float32 rows.
+    """A sparse matrix as float32 on ``place``. ``matrix @ rows`` is its product with dense float32 rows.
 
     Its transpose is kept beside it, for gradients by the rows: torch would make one anew in every backward
     pass. Bags of embeddings take half to a third of the time that torch's product of sparse matrices takes,

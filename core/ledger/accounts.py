@@ -1,4 +1,5 @@
-"""How accounts are opened: once for each tenant and protection domain, and once for each quota below it."""
+"""How accounts are opened. There is one for each tenant and protection domain, and one for each quota below
+it."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def open_account(
     actor: str,
     reason: str,
 ) -> BudgetAccount:
-    """Open the tenant's account of that domain with a grant entry, or return the one that stands.
+    """Open the tenant's account with a grant entry. It is that of the domain; one that stands is returned.
 
     Raises InvalidInput for terms that no filter can keep, Conflict when the account stands under other terms.
     Safe against concurrent openings: one wins, the others return it.
@@ -60,8 +61,8 @@ def open_quota(
     actor: str,
     reason: str,
 ) -> BudgetAccount:
-    """Open that team's or project's quota of the domain's account with a grant entry, or return the one that
-    stands.
+    """Open a team's or project's quota with a grant entry. It is that of the domain's account; one that
+    stands is returned.
 
     It counts what is reserved from now on. Its unit, window, filter and orders are the account's; where its
     capacity is more than the account's, the account decides. Raises NotFound, InvalidInput, and Conflict when

@@ -1,4 +1,4 @@
-"""Amounts of budget are integers: nano-epsilon, and delta in units of 1e-18 (atto).
+"""Amounts of budget are integers. They are nano-epsilon, and delta in units of 1e-18 (atto).
 
 Costs round up and capacities round down, so that rounding never favours the spender.
 """

@@ -1,4 +1,5 @@
-"""What changes an account without a job: a grant by two persons, an adjustment, the lifting of a block."""
+"""What changes an account without a job. There are a grant by two persons, an adjustment, the lifting of a
+block."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def grant(
     approver: str,
     reason: str,
 ) -> LedgerEntry:
-    """Raise the capacity of the account or quota by these amounts, and every balance's with it.
+    """Raise the capacity of the account or quota. It rises by these amounts, and every balance's with it.
 
     ``actor`` asked for it, ``approver`` is the second person. Raises NotFound; InvalidInput where the two are
     one, without a reason, for amounts that are no gain or too much; Conflict under the Rényi filter, whose
@@ -107,7 +108,7 @@ def adjust(
 
 
 def unblock(session: Session, account_id: str, *, actor: str, reason: str) -> LedgerEntry | None:
-    """Let the account take reservations again; None when it was not blocked and had no give-backs."""
+    """Let the account take reservations again. None when it was not blocked and had no give-backs."""
     account, now = repository.lock_account(session, account_id)
     if account.blocked_at is None and account.consecutive_give_backs == 0:
         return None

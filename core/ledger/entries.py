@@ -41,7 +41,7 @@ def append(
     movement: Movement | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Write the account's next entry, with what it moves and changes, and return its columns.
+    """Write the account's next entry, and return its columns. The entry has what it moves and changes.
 
     The account must be locked.
     """
@@ -72,7 +72,8 @@ def append(
 
 
 def checked_digests(digests: Mapping[str, str]) -> dict[str, str]:
-    """Return the digests if each is a SHA-256 in lower-case hex under a name; InvalidInput otherwise."""
+    """Return the digests if each is named and valid. Each is a SHA-256 in lower-case hex under a name;
+    InvalidInput otherwise."""
     if len(digests) > MAX_DIGESTS:
         raise InvalidInput(f"at most {MAX_DIGESTS} files belong to one release", field="digests")
     for name, digest in digests.items():

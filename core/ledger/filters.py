@@ -32,7 +32,8 @@ class Balance:
 
 @dataclass(frozen=True)
 class Load:
-    """What one constraint carries once ``requested`` is added; ``window`` is (first step, last step)."""
+    """What one constraint carries with the request. ``requested`` is added; ``window`` is (first step, last
+    step)."""
 
     dimension: str
     capacity: int
@@ -43,7 +44,8 @@ class Load:
 
     @property
     def remaining(self) -> int:
-        """Room before the request; negative at Rényi orders whose conversion costs more than the total."""
+        """Room before the request. It is negative at Rényi orders whose conversion costs more than the
+        total."""
         return self.capacity - self.charged - self.reserved
 
     @property
@@ -65,14 +67,16 @@ def admits(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, 
 
 
 def delta_left(terms: Terms, balances: Mapping[str, Balance]) -> int:
-    """Return the delta that is neither charged nor reserved; a RENYI account's own, which no sum spends."""
+    """Return the delta that is neither charged nor reserved. It is a RENYI account's own, which no sum
+    spends."""
     if terms.filter == Filter.RENYI:
         return terms.delta_atto
     return _load("delta", terms.delta_atto, balances, {}).remaining
 
 
 def decisive(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:
-    """Find the constraint that decides: the roomiest order under RENYI, the tightest sum or window otherwise.
+    """Find the constraint that decides. It is the roomiest order under RENYI, the tightest sum or window
+    otherwise.
 
     With no amounts, it is the account as it stands, and fits if and only if the invariant holds.
     """
@@ -88,7 +92,8 @@ def decisive(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str
 
 
 def tightest_window(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:
-    """Find the window of ``terms.window`` consecutive steps that carries most, untimed spend included.
+    """Find the fullest window of consecutive steps. Of ``terms.window`` steps it carries most, untimed spend
+    included.
 
     Steps that nobody has spent on, future ones among them, carry nothing; so the fullest window may be taken
     to end at a step that carries something, and only those are walked.
@@ -111,7 +116,8 @@ def tightest_window(terms: Terms, balances: Mapping[str, Balance], amounts: Mapp
 def windows_changed(
     terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int], sign: int
 ) -> dict[int, int]:
-    """Compute, by last step, what each window commits once ``sign`` times ``amounts`` is added to it.
+    """Compute what each changed window commits. It comes by last step, once ``sign`` times ``amounts`` is
+    added to it.
 
     Only windows that hold a step of ``amounts`` (all positive) and end at a step of ``amounts`` or
     ``balances`` are named; the others stay as they are. ``balances`` holds at least the rows within
@@ -127,8 +133,8 @@ def windows_changed(
 
 
 def reach(window: int, dimension_names: Iterable[str]) -> list[tuple[int, int]]:
-    """List the first and last steps of the stretches that windows with one of these steps cover; ascending,
-    apart.
+    """List the stretches that windows cover. They come as first and last steps, for windows with one of these
+    steps; ascending, apart.
 
     A window outside them holds none of these steps, so that what is asked there cannot change it.
     """

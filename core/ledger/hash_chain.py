@@ -1,4 +1,4 @@
-"""The hash chain of an account: each entry's hash covers all its columns and the hash before it."""
+"""The hash chain of an account. In it each entry's hash covers all its columns and the hash before it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TERMS = (
 
 
 def genesis(account_id: str) -> bytes:
-    """Compute the hash before an account's first entry; 32 bytes, different for each account."""
+    """Compute the hash before an account's first entry. It has 32 bytes, different for each account."""
     return hashlib.sha256(f"graphveil ledger {account_id}".encode()).digest()
 
 
 def entry_hash(columns: Mapping[str, Any]) -> bytes:
-    """Hash the canonical JSON (SHA-256) of every column but ``hash`` itself; ``previous_hash`` is one of
-    them.
+    """Hash the canonical JSON of an entry. It is by SHA-256 of every column but ``hash`` itself;
+    ``previous_hash`` is one of them.
     """
     covered = {name: plain(value) for name, value in columns.items() if name != "hash"}
     return hashlib.sha256(_canonical(covered)).digest()
@@ -34,7 +34,7 @@ def terms_digest(account: Mapping[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert the value to what JSON has: times in UTC to the microsecond, bytes in hex."""
+    """Convert the value to what JSON has. Times are in UTC to the microsecond, bytes in hex."""
     match value:
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="microseconds")

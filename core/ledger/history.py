@@ -1,4 +1,4 @@
-"""What an account was at an earlier moment, folded from its entries up to then by the database.
+"""Accounts at an earlier moment. The database folds them from their entries up to then.
 
 Only what a statement tells leaves the database: the sums without a step, the fullest window and the steps
 asked for. Entries never change, so that every reading of a past moment finds the same.
@@ -63,8 +63,8 @@ _LATEST, _WITHIN = text(_FOLDED.format(order="DESC")), text(_FOLDED.format(order
 def snapshot(
     session: Session, account_id: str, as_of: datetime, *, steps: holdings.Span | None = None
 ) -> tuple[BudgetAccount, dict[str, Balance]]:
-    """Read the account and its balances at that moment, as :func:`core.ledger.holdings.snapshot` reads
-    today's.
+    """Read the account and its balances at that moment. It does so as :func:`core.ledger.holdings.snapshot`
+    reads today's.
 
     The account is a copy that no session keeps. Waits for whoever holds the account, whose entries may carry
     an earlier time. Raises NotFound, and InvalidInput (``as_of``) for a time without a zone, in the future,

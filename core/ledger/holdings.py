@@ -1,4 +1,5 @@
-"""Reading balances: of a stream's steps only those that matter, so that no read grows with its past.
+"""Reading balances, with little of a stream's past. Only those of its steps that matter are read, so that no
+read grows with its past.
 
 A window without a step that is asked for stays as it is, and it stood within capacity. So a filter needs the
 rows within one window of the asked steps; and, where an amount counts in every window (``untimed``), the
@@ -33,7 +34,7 @@ _ORDERED = select(*_ROW).where(_MINE, BALANCES.c.step.is_not(None))
 def balances(
     session: Session, account_id: str, window: int | None, asked: Mapping[str, int]
 ) -> dict[str, Balance]:
-    """Read the rows that decide whether ``asked`` fits, and the windows that it changes.
+    """Read the rows that decide whether ``asked`` fits. The windows that it changes are read, too.
 
     Those without a step, those within one window of the asked steps, and the fullest window when ``asked``
     counts in every window. O(asked steps x window), whatever the account's past.
@@ -76,7 +77,7 @@ def snapshot(
 def snapshots(
     session: Session, account_ids: Collection[str]
 ) -> dict[str, tuple[BudgetAccount, dict[str, Balance]]]:
-    """Read those of the accounts that have no window, each as :func:`snapshot` does, in one statement."""
+    """Read accounts without windows in one statement. Each is read as :func:`snapshot` does."""
     statement = (
         select(BudgetAccount, *_ROW)
         .join_from(BudgetAccount, BALANCES, BALANCES.c.account_id == BudgetAccount.id)

@@ -1,4 +1,5 @@
-"""An account in a file: the service's filters, integers and hash chain, for one person without a service.
+"""An account in a file. It has the service's filters, integers and hash chain, for one person without a
+service.
 
 Each line is an entry, chained to the one before. A reservation is written, and on the disk, before anything
 of the graph is read; ``opening`` before it is opened; its ending last. The file is locked for each entry, not
@@ -107,7 +108,7 @@ class FileAccount:
 
     @contextmanager
     def held(self) -> Iterator[Held]:
-        """Keep the file open to spend from it: others may do so too, and it must stay the same file."""
+        """Keep the file open to spend from it. Others may do so too, and it must stay the same file."""
         with self._opened(os.O_RDWR) as file:
             yield Held(self, file)
 
@@ -245,7 +246,7 @@ def _told(terms: Terms) -> list[tuple[str, Any]]:
 
 
 class Held:
-    """An account whose file is open to spend from it; each call locks it for one entry."""
+    """An account whose file is open to spend. Each call locks it for one entry."""
 
     def __init__(self, account: FileAccount, file: int) -> None:
         self._account, self._file = account, file

@@ -1,4 +1,5 @@
-"""The SQL of the ledger's invariants: reads only, no locks, each reading one consistent snapshot."""
+"""The SQL of the ledger's invariants. These are reads only, no locks, each reading one consistent
+snapshot."""
 
 from __future__ import annotations
 
@@ -165,7 +166,7 @@ class Loose:
 
 @dataclass(frozen=True)
 class Granted:
-    """An account's capacity, and the grants that explain it; sums are None where no grant names them."""
+    """An account's capacity, and the grants that explain it. Sums are None where no grant names them."""
 
     account_id: str
     filter: str
@@ -178,7 +179,8 @@ class Granted:
 
     @property
     def explained(self) -> bool:
-        """True when the capacity is the sum of the grants, each later one by two persons."""
+        """True when grants explain the capacity. It is the sum of the grants, each later one by two
+        persons."""
         if self.filter != Filter.BASIC:
             return self.grants == 1 and not self.by_one_person
         sums = (self.granted_nano_epsilon, self.granted_delta_atto)
@@ -193,7 +195,7 @@ def account_ids(session: Session, account_id: str | None) -> list[str]:
 
 
 def streams(session: Session, account_id: str | None) -> list[BudgetAccount]:
-    """List the accounts that have a window, among the given one or all of them."""
+    """List the accounts that have a window. The given one is looked at, or all of them."""
     statement = select(BudgetAccount).where(BudgetAccount.window.is_not(None)).order_by(BudgetAccount.id)
     if account_id is not None:
         statement = statement.where(BudgetAccount.id == account_id)
@@ -201,28 +203,32 @@ def streams(session: Session, account_id: str | None) -> list[BudgetAccount]:
 
 
 def unfolded(session: Session, account_id: str | None) -> list[Unfolded]:
-    """Find every balance whose charged or reserved is not the sum of the entries. O(entries)."""
+    """Find every balance that entries do not explain. Its charged or reserved amount is not the sum of the
+    entries. O(entries)."""
     rows = session.execute(_UNFOLDED, {"account_id": account_id})
     return [Unfolded(r[0], r[1], (int(r[2]), int(r[3])), (int(r[4]), int(r[5]))) for r in rows]
 
 
 def loose(session: Session, account_id: str | None) -> list[Loose]:
-    """Find every reservation that did not begin once, end at most once and in full, and hold while open."""
+    """Find every reservation that breaks the rules. It did not begin once, end at most once and in full, and
+    hold while open."""
     return [Loose(*row) for row in session.execute(_LOOSE, {"account_id": account_id})]
 
 
 def uneven(session: Session, account_id: str | None) -> list[tuple[str | None, str]]:
-    """Find (reservation, one of its accounts) where it does not stand alike in all of them. O(entries)."""
+    """Find reservations that differ among accounts. They come as (reservation, one of its accounts) where it
+    does not stand alike in all of them. O(entries)."""
     return [(row[0], row[1]) for row in session.execute(_UNEVEN, {"account_id": account_id})]
 
 
 def misshapen(session: Session, account_id: str | None) -> list[tuple[str, str]]:
-    """Find (account, dimension) of balances with another capacity, guard or step than the terms give."""
+    """Find balances that differ from the terms. They come as (account, dimension) of balances with another
+    capacity, guard or step than the terms give."""
     return [(row[0], row[1]) for row in session.execute(_MISSHAPEN, {"account_id": account_id})]
 
 
 def granted(session: Session, account_id: str | None) -> list[Granted]:
-    """Sum what every account was granted, beside what it has."""
+    """Sum what every account was granted, with what it has."""
     return [Granted(*row) for row in session.execute(_GRANTED, {"account_id": account_id})]
 
 
@@ -232,18 +238,21 @@ def stray(session: Session, account_id: str | None) -> list[str]:
 
 
 def fullest_window(session: Session, account_id: str, window: int) -> int:
-    """Sum the nano-epsilon of the fullest window from the steps, untimed spend included. O(steps)."""
+    """Sum the nano-epsilon of the fullest window. It comes from the steps, untimed spend included.
+    O(steps)."""
     return int(session.execute(_FULLEST, {"account_id": account_id, "reach": window - 1}).scalar_one())
 
 
 def unsummed(session: Session, account_id: str, window: int) -> list[tuple[int, int, int]]:
-    """Find (last step, sum of its window, sum that its row keeps) where they differ. O(steps)."""
+    """Find windows whose sums differ. They come as (last step, sum of its window, sum that its row keeps).
+    O(steps)."""
     rows = session.execute(_UNSUMMED, {"account_id": account_id, "reach": window - 1})
     return [(int(step), int(found), int(kept)) for step, found, kept in rows]
 
 
 def head(session: Session, account_id: str) -> tuple[BudgetAccount, int] | None:
-    """Read the account, and the highest sequence number among its entries, as one statement sees them."""
+    """Read the account and its last sequence number. The latter is the highest sequence number among its
+    entries, as one statement sees them."""
     newest = (
         select(func.coalesce(func.max(LedgerEntry.sequence), 0))
         .where(LedgerEntry.account_id == BudgetAccount.id)

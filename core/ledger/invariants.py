@@ -1,4 +1,5 @@
-"""What must hold for every account at every moment, whatever crashed or raced. Checked in production too."""
+"""What must hold for every account. It holds at every moment, whatever crashed or raced. Checked in
+production too."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from graphveil.models.ledger import Violation
 
 @dataclass(frozen=True)
 class ChainReport:
-    """The account as recomputed from its entries; ``head`` is the last hash, in hex."""
+    """The account as recomputed from its entries. ``head`` is the last hash, in hex."""
 
     account_id: str
     entries: int
@@ -47,12 +48,14 @@ def _broken(invariant: str, account_id: str, detail: str) -> Violation:
 
 
 class CapacityHolds:
-    """charged + reserved <= capacity, as the account's filter adds up, and the capacities are its terms'."""
+    """charged + reserved <= capacity. They add up as the account's filter adds up, and the capacities are its
+    terms'."""
 
     name = "capacity_holds"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """Check in O(balances); the database sums a stream's windows anew, beside what its rows keep."""
+        """Check in O(balances). The database sums a stream's windows anew, and compares what its rows
+        keep."""
         found = []
         for each in invariant_queries.account_ids(session, account_id):
             account, balances = holdings.snapshot(session, each)
@@ -71,7 +74,8 @@ class CapacityHolds:
 
 
 class BalancesKeepShape:
-    """Each balance has the capacity, the guard and the step number that its account's terms give it."""
+    """Balances have the shape of their account's terms. Each has the capacity, the guard and the step number
+    that these give it."""
 
     name = "balances_keep_shape"
 
@@ -84,7 +88,7 @@ class BalancesKeepShape:
 
 
 class CapacityGranted:
-    """A capacity is the sum of its account's grants; each but the opening one names two persons."""
+    """A capacity is the sum of its account's grants. Each but the opening one names two persons."""
 
     name = "capacity_granted"
 
@@ -98,7 +102,7 @@ class CapacityGranted:
 
 
 class QuotasBelong:
-    """A quota lies below an account of its domain and counts what that account counts."""
+    """A quota lies below an account of its domain. It counts what that account counts."""
 
     name = "quotas_belong"
 
@@ -111,7 +115,8 @@ class QuotasBelong:
 
 
 class ReservationsEndOnce:
-    """In each account a reservation begins once, ends at most once, in full, and is held while it is open."""
+    """A reservation begins once and ends at most once. It does in each account, ends in full, and is held
+    while it is open."""
 
     name = "reservations_end_once"
 
@@ -128,7 +133,8 @@ class ReservationsEndOnce:
 
 
 class ReservationsEndAlike:
-    """A reservation stands in one domain's account and in quotas below it, with the same amounts and end."""
+    """A reservation stands alike in all its accounts. It stands in one domain's account and in quotas below
+    it, with the same amounts and end."""
 
     name = "reservations_end_alike"
 
@@ -158,7 +164,7 @@ class BalancesFold:
 
 
 class WindowsFold:
-    """Each step of a stream keeps the sum of the window that ends at it."""
+    """Each step keeps the sum of its window. The step is one of a stream, and ends the window."""
 
     name = "windows_fold"
 
@@ -172,8 +178,8 @@ class WindowsFold:
 
 
 class ChainIntact:
-    """Entries are numbered without gaps, each names the hash before it, each hash is that of its columns; and
-    the account's own row says what its entries say.
+    """Entries are a chain without gaps. They are numbered; each names the hash before it, each hash is that
+    of its columns; and the account's own row says what its entries say.
     """
 
     name = "chain_intact"

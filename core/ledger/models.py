@@ -1,4 +1,5 @@
-"""Budget accounts, their balances by dimension, and the append-only entries that explain them.
+"""Budget accounts, their balances, and the entries. Balances go by dimension; entries are append-only and
+explain them.
 
 A *dimension* is what adds up: ``epsilon`` (nano) and ``delta`` (1e-18) of a basic filter, ``step/<t>`` and
 ``untimed`` (nano-epsilon) of a w-event account, ``rdp/<alpha>`` (nano) of a Rényi filter.

@@ -1,4 +1,4 @@
-"""How fast accounts spend, and on which day nothing will be left at that pace.
+"""How fast accounts spend. It says on which day nothing will be left at that pace.
 
 Counted by whole days (UTC): a charge's moment is told to nobody who may not read the ledger. A window of
 steps moves on and frees what it held: w-event accounts have no pace.
@@ -47,14 +47,14 @@ _SPENT = text("""
 
 @dataclass(frozen=True)
 class Spending:
-    """What an account spent from ``days`` - 1 days before ``today`` on, in nano-epsilon."""
+    """What an account spent, in nano-epsilon. It counts from ``days`` - 1 days before ``today`` on."""
 
     today: date
     days: int
     nano_epsilon: int
 
     def pace(self, remaining_nano_epsilon: int) -> Pace:
-        """Say when so much is gone; never where nothing was spent or is left, or in ten years."""
+        """Say when so much is gone. It is never where nothing was spent or is left, or in ten years."""
         left = max(0, remaining_nano_epsilon)
         days = left * self.days // self.nano_epsilon if self.nano_epsilon else FARTHEST_DAYS
         ends = self.today + timedelta(days=days) if left and days < FARTHEST_DAYS else None
@@ -65,7 +65,8 @@ class Spending:
 def spending(
     session: Session, account_ids: Collection[str], *, today: date | None = None
 ) -> dict[str, Spending]:
-    """Read what each account spent in its last seven days, or since it was opened, ``today`` included.
+    """Read what each account spent in seven days. They are its last seven, or those since it was opened,
+    ``today`` included.
 
     O(entries of these days), by an index; accounts with a window are left out.
     """

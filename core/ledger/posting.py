@@ -44,7 +44,7 @@ ACCOUNTS = cast(Table, BudgetAccount.__table__)
 
 @dataclass(frozen=True)
 class Movement:
-    """What an entry does to the balances: ``amounts`` times +1, 0 or -1 in each column.
+    """What an entry does to the balances. It moves ``amounts`` times +1, 0 or -1 in each column.
 
     ``windows``, by last step, are the new sums of the windows whose sum changes. A reservation also begins
     its hold, and its ending ends it.

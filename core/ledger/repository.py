@@ -30,7 +30,8 @@ MAX_NAMED = 20_000
 
 @dataclass(frozen=True)
 class EntryPage:
-    """Entries in order; ``next_after`` is the last one's number where more follow, else None."""
+    """Entries in order, a page of them. ``next_after`` is the last one's number where more follow, else
+    None."""
 
     entries: tuple[LedgerEntry, ...]
     next_after: int | None
@@ -97,7 +98,7 @@ def columns(account: BudgetAccount) -> dict[str, Any]:
 
 
 def create_account(session: Session, account: BudgetAccount) -> bool:
-    """Write the account's row; False when the tenant has one for this domain and scope already."""
+    """Write the account's row. False when the tenant has one for this domain and scope already."""
     values = {name: value for name, value in columns(account).items() if value is not None}
     statement = (
         insert(ACCOUNTS)
@@ -121,7 +122,7 @@ def create_balances(
 def account_of(
     session: Session, tenant: str, domain: str, scope: str = Scope.DOMAIN, scope_name: str = ""
 ) -> BudgetAccount:
-    """Load the account of a domain, or its quota of that scope and name, which is known to exist."""
+    """Load the account of a domain, or its quota. The quota has that scope and name; it is known to exist."""
     identity = {"tenant": tenant, "domain": domain, "scope": scope, "scope_name": scope_name}
     statement = select(BudgetAccount).filter_by(**identity)
     return session.scalars(statement, execution_options={"populate_existing": True}).one()
@@ -139,14 +140,16 @@ def by_ids(session: Session, account_ids: Collection[str]) -> dict[str, BudgetAc
 
 
 def exposed_account(account_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
-    """Select whether the account named by a row of another table is exposed: for that row's query."""
+    """Select whether an account is exposed. It is for a query of another table, by the account that its row
+    names."""
     return (
         select(BudgetAccount.exposed_at.is_not(None)).where(BudgetAccount.id == account_id).scalar_subquery()
     )
 
 
 def exposed_by(job_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
-    """Select whether the job named by a row of another table has exposed an account: for that query."""
+    """Select whether a job has exposed an account. It is for a query of another table, by the job that its
+    row names."""
     entry = select(LedgerEntry.id).where(LedgerEntry.job_id == job_id, LedgerEntry.kind == EntryKind.EXPOSE)
     return entry.exists()
 
@@ -162,8 +165,9 @@ def lock_account(session: Session, account_id: str) -> tuple[BudgetAccount, date
 
 
 def settled_account(session: Session, account_id: str) -> BudgetAccount | None:
-    """Load the account once nobody holds it, so that every entry with an earlier time can be read; not
-    locked.
+    """Load the account once nobody holds it, not locked.
+
+    Every entry with an earlier time can be read then.
     """
     row = select(BudgetAccount).where(BudgetAccount.id == account_id)
     waiting = session.begin_nested()
@@ -175,8 +179,8 @@ def settled_account(session: Session, account_id: str) -> BudgetAccount | None:
 def lock_with_quotas(
     session: Session, account_id: str, team: str | None, project: str | None
 ) -> tuple[list[BudgetAccount], datetime]:
-    """Lock the domain's account, then its quotas of that team and project if there are any. One round trip.
-    NotFound when there is no such domain's account.
+    """Lock the domain's account, then its quotas. These are of that team and project if there are any. One
+    round trip. NotFound when there is no such domain's account.
     """
     if team is None and project is None:
         account, now = lock_account(session, account_id)
@@ -192,7 +196,8 @@ def lock_with_quotas(
 
 
 def quotas(session: Session, account_id: str, *named: tuple[Scope, str | None]) -> list[BudgetAccount]:
-    """Load the account's quotas, or those of these scopes and names alone; in the order of their locks."""
+    """Load the account's quotas in the order of locks. All are loaded, or those of these scopes and names
+    only."""
     query = select(BudgetAccount).where(BudgetAccount.parent_id == account_id).order_by(BudgetAccount.id)
     if named:
         query = query.where(tuple_(BudgetAccount.scope, BudgetAccount.scope_name).in_(named))
@@ -202,7 +207,7 @@ def quotas(session: Session, account_id: str, *named: tuple[Scope, str | None]) 
 def lock_reservation(
     session: Session, reservation_id: str
 ) -> tuple[list[tuple[LedgerEntry, BudgetAccount]], datetime]:
-    """Lock the accounts that the reservation spans, and load its reserve entry in each, the domain's first,
+    """Lock the accounts that the reservation spans. It loads its reserve entry in each, the domain's first,
     and PostgreSQL's time. NotFound when there is none.
     """
     rows = session.execute(_LOCK_RESERVATION, {"reservation_id": reservation_id}).all()
@@ -217,7 +222,8 @@ def _order(account: BudgetAccount) -> tuple[bool, str]:
 
 
 def terminal_of(session: Session, reservation_id: str) -> LedgerEntry | None:
-    """Load the entry that ended the reservation in its domain's account; None while it is open."""
+    """Load the entry that ended the reservation. It is that in its domain's account; None while it is
+    open."""
     return session.scalars(_TERMINAL, {"reservation_id": reservation_id}).one_or_none()
 
 
@@ -229,13 +235,13 @@ def earliest_expiry(session: Session, account_id: str) -> datetime | None:
 
 
 def hold_expiry(session: Session, reservation_id: str) -> datetime | None:
-    """Find when an open reservation runs out; None once its job has begun."""
+    """Find when an open reservation runs out. None once its job has begun."""
     statement = select(HOLDS.c.expires_at).where(HOLDS.c.reservation_id == reservation_id)
     return session.scalar(statement.limit(1))
 
 
 def hold_expiries(session: Session, reservation_ids: Collection[str]) -> dict[str, datetime]:
-    """Find when each of these runs out, of those that are open and can run out."""
+    """Find when each of these runs out. Of these, only those that are open can run out."""
     if not reservation_ids:
         return {}
     statement = select(HOLDS.c.reservation_id, func.min(HOLDS.c.expires_at))
@@ -244,13 +250,14 @@ def hold_expiries(session: Session, reservation_ids: Collection[str]) -> dict[st
 
 
 def keep_hold(session: Session, reservation_id: str) -> bool:
-    """Let the reservation run out no more; False when it is not open."""
+    """Let the reservation run out no more. False when it is not open."""
     kept = session.execute(_KEEP_HOLD, {"reservation": reservation_id})
     return kept.first() is not None
 
 
 def entries(session: Session, account_id: str, *, after: int, limit: int) -> EntryPage:
-    """Load up to ``limit`` entries that follow ``after``: fewer, but one at least, where they name much.
+    """Load up to ``limit`` entries that follow ``after``. There are fewer, but one at least, where they name
+    much.
 
     Read through a cursor, so that no more is held than is told.
     """
@@ -289,7 +296,8 @@ def grants(session: Session, account_id: str) -> list[LedgerEntry]:
 
 
 def overdue_reservations(session: Session, limit: int) -> list[LedgerEntry]:
-    """Load reserve entries of domains' accounts that are open, unkept and past their time, the oldest first.
+    """Load reserve entries that are overdue. They are entries of domains' accounts that are open, unkept and
+    past their time, the oldest first.
 
     Costs what is overdue.
     """

@@ -1,4 +1,5 @@
-"""Reservations: an amount is set aside in a domain's account and the quotas it draws on, and ends there once.
+"""Reservations of an amount. It is set aside in a domain's account and the quotas it draws on, and ends there
+once.
 
 A reservation ends alike in all its accounts: charged, forfeited, released or expired. Asking for the same
 ending again returns the entry that stands; asking for another is an InvalidTransition.
@@ -100,7 +101,8 @@ def preview(
     team: str | None = None,
     project: str | None = None,
 ) -> Budget:
-    """Compute the statement after that reservation; raise as :func:`reserve` does, and change nothing."""
+    """Compute the statement after that reservation. It raises as :func:`reserve` does, and changes
+    nothing."""
     (found,) = previews(session, account_id, [amounts], unit=unit, window=window, team=team, project=project)
     if isinstance(found, GraphveilError):
         raise found
@@ -117,8 +119,9 @@ def previews(
     team: str | None = None,
     project: str | None = None,
 ) -> list[Budget | GraphveilError]:
-    """Compute the statement after each of several reservations, made instead of one another; or what refuses
-    it. Nothing is changed. Raises NotFound, UnitMismatch and AccountBlocked, which would refuse all.
+    """Compute the statement after each of several reservations. They are made instead of one another; what
+    refuses one comes in its place. Nothing is changed. Raises NotFound, UnitMismatch and AccountBlocked,
+    which would refuse all.
 
     The account is read once, with all that any of them reaches, and so is each quota that they draw on.
     """
@@ -155,7 +158,7 @@ def _reserved(balances: Mapping[str, Balance], terms: Terms, asked: Mapping[str,
 def charge(
     session: Session, reservation_id: str, *, digests: Mapping[str, str], actor: str, free: bool = False
 ) -> LedgerEntry:
-    """Spend the reservation on a release whose files are named by ``digests`` (name: SHA-256 in hex).
+    """Spend the reservation on a release. Its files are named by ``digests`` (name: SHA-256 in hex).
 
     A repetition with the same digests returns the entry; with others it is an InvalidTransition.
     AccountExposed when a job without a guarantee has voided the claim since it was reserved. ``free``:
@@ -167,7 +170,7 @@ def charge(
 
 
 def forfeit(session: Session, reservation_id: str, *, reason: str, actor: str) -> LedgerEntry:
-    """Spend the reservation without a release: the graph was opened before the job ended."""
+    """Spend the reservation without a release. The graph was opened before the job ended."""
     return _end(session, reservation_id, EntryKind.FORFEIT, actor, reason=reason, changes=_forget_give_backs)
 
 

@@ -62,7 +62,8 @@ __all__ = [
 def expose(
     session: Session, account_id: str, *, job_id: str, digests: Mapping[str, str], actor: str, reason: str
 ) -> LedgerEntry:
-    """Record that the job opened its graph without a guarantee (no digests), or published so (its files').
+    """Record that the job exposed its graph. It opened it without a guarantee (no digests), or published so
+    (its files').
 
     The account takes no finite claim again, ever. A repetition for the same job and digests returns the entry
     that stands.
@@ -73,7 +74,7 @@ def expose(
 def derive(
     session: Session, account_id: str, *, job_id: str, digests: Mapping[str, str], actor: str, reason: str
 ) -> LedgerEntry:
-    """Record a further sample of a charged model; post-processing, so that it costs nothing."""
+    """Record a further sample of a charged model. It is post-processing, so that it costs nothing."""
     return _note(session, account_id, EntryKind.DERIVE, job_id, digests, actor, reason)
 
 
@@ -84,7 +85,8 @@ def statement(
     steps: tuple[int, int] | None = None,
     as_of: datetime | None = None,
 ) -> Budget:
-    """Read what the account or quota holds, or held ``as_of`` an earlier moment, in one consistent reading.
+    """Read what the account or quota holds. It may be what it held ``as_of`` an earlier moment, in one
+    consistent reading.
 
     ``steps`` (first, last) are those whose spend is told, the first ``STEPS_SHOWN`` of them; otherwise the
     fullest window's and the latest. Raises NotFound; InvalidInput unless 0 <= first <= last, and for a moment
@@ -100,8 +102,8 @@ def statement(
 
 
 def statements(session: Session, account_ids: Collection[str]) -> dict[str, Budget]:
-    """Read what each of the accounts holds, as :func:`statement` does: one reading for all that have no
-    window, and one for each other. Raises NotFound.
+    """Read what each of the accounts holds. It reads as :func:`statement` does: one reading for all that have
+    no window, and one for each other. Raises NotFound.
     """
     found = {name: statement_of(*read) for name, read in holdings.snapshots(session, account_ids).items()}
     return {name: found[name] if name in found else statement(session, name) for name in account_ids}

@@ -1,4 +1,4 @@
-"""What an account holds, told in the terms of its filter."""
+"""What an account holds, stated in the terms of its filter."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def statement_of(
     steps: tuple[int, int] | None = None,
     as_of: datetime | None = None,
 ) -> Budget:
-    """Build the account's statement from what :func:`core.ledger.holdings.snapshot` read for the same
+    """Build the account's statement. :func:`core.ledger.holdings.snapshot` read what it is of for the same
     ``steps``, or :func:`core.ledger.history.snapshot` for the same ``as_of``.
     """
     terms = terms_of(account)

@@ -81,7 +81,8 @@ def order_dimension(order: float) -> str:
 
 
 def renyi_capacity(nano_epsilon: int, delta_atto: int, order: float, grid_size: int) -> int:
-    """Compute ``eps - ln(|A|/delta) / (order - 1)`` in nano, rounded down; may be negative.
+    """Compute an order's capacity in nano, rounded down. It is ``eps - ln(|A|/delta) / (order - 1)``, and may
+    be negative.
 
     The logarithm pays for choosing the order after the fact: the union bound over a grid of ``grid_size``
     orders, each converted at delta/|A| (Mironov, CSF 2017, Proposition 3).
@@ -94,8 +95,8 @@ def renyi_capacity(nano_epsilon: int, delta_atto: int, order: float, grid_size: 
 
 
 def dimensions(terms: Terms) -> dict[str, int]:
-    """Compute the capacity of each dimension there is from the start; ``step/<t>`` comes with its first
-    spend.
+    """Compute the capacity of each initial dimension. These are there from the start; ``step/<t>`` comes with
+    its first spend.
     """
     if terms.filter == Filter.RENYI:
         size = len(terms.orders)
@@ -107,7 +108,8 @@ def dimensions(terms: Terms) -> dict[str, int]:
 
 
 def epsilon_dimension(terms: Terms) -> str:
-    """Name the dimension where a basic filter counts epsilon that is spent at no step in particular."""
+    """Name the dimension of epsilon without a step. A basic filter counts there what is spent at no step in
+    particular."""
     return "untimed" if terms.unit == W_EVENT else "epsilon"
 
 

@@ -1,4 +1,4 @@
-"""The outbox: what the broker must be told, written in the transaction that caused it."""
+"""The outbox of messages to the broker. They are written in the transaction that caused them."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def mark(session: Session, ids: Collection[int]) -> None:
 
 
 def purge(session: Session, older_than_seconds: float) -> int:
-    """Messages that were sent longer ago are gone; how many."""
+    """Delete messages that were sent longer ago; how many."""
     horizon = func.now() - timedelta(seconds=older_than_seconds)
     statement = delete(OutboxMessage).where(OutboxMessage.sent_at < horizon).returning(OutboxMessage.id)
     return len(session.scalars(statement, execution_options={"synchronize_session": False}).all())
@@ -67,7 +67,8 @@ def purge(session: Session, older_than_seconds: float) -> int:
 def unheard(
     session: Session, topic: Topic, subject_ids: Collection[str], *, older_than_seconds: float
 ) -> list[str]:
-    """Find the ids of which nobody can have heard lately: no unsent message, and none sent within the time.
+    """Find the ids that nobody can have heard of lately. They have no unsent message, and none sent within
+    the time.
 
     A doorbell may lose a message; these are rung again.
     """

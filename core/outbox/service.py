@@ -15,7 +15,7 @@ __all__ = ["CHANNEL", "mark_sent", "purge_sent", "ring", "take_unsent"]
 
 
 def ring(session: Session, topic: Topic | str, subject_id: str, not_before_seconds: float = 0) -> None:
-    """Send the message once the transaction commits, not before ``not_before_seconds`` have passed.
+    """Send the message once the transaction commits. It goes not before ``not_before_seconds`` have passed.
 
     Listeners on the channel ``graphveil_outbox`` wake up after the commit. InvalidInput for an unknown topic.
     """
@@ -27,7 +27,8 @@ def ring(session: Session, topic: Topic | str, subject_id: str, not_before_secon
 
 
 def take_unsent(session: Session, limit: int) -> list[OutboxMessage]:
-    """Up to ``limit`` due messages, locked until the transaction ends; what others hold is left out."""
+    """Lock and load up to ``limit`` due messages. They stay locked until the transaction ends; what others
+    hold is left out."""
     return repository.lock_unsent(session, limit)
 
 
@@ -38,5 +39,5 @@ def mark_sent(session: Session, ids: Collection[int]) -> None:
 
 
 def purge_sent(session: Session, older_than_seconds: float) -> int:
-    """Messages sent longer ago than that are gone; returns how many there were."""
+    """Delete messages sent longer ago than that. Returned is how many there were."""
     return repository.purge(session, older_than_seconds)

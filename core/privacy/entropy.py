@@ -19,7 +19,8 @@ CHUNK_BYTES = 1 << 18  # of a keyed stream, at once
 
 
 def noise_generator() -> np.random.Generator:
-    """Make a fresh generator over ChaCha20, keyed by the operating system; for anything that is released.
+    """Make a fresh generator for anything that is released. It is over ChaCha20, keyed by the operating
+    system.
 
     It cannot be seeded: a known seed voids every guarantee. About 50 microseconds to make.
     """
@@ -30,7 +31,7 @@ def noise_generator() -> np.random.Generator:
 
 
 def public_generator(seed: int | None) -> np.random.Generator:
-    """Make a generator for post-processing: seeded and repeatable, or fresh when ``seed`` is None.
+    """Make a generator for post-processing. It is seeded and repeatable, or fresh when ``seed`` is None.
 
     The caller gives a seed only where the dataset is marked public.
     """
@@ -40,7 +41,8 @@ def public_generator(seed: int | None) -> np.random.Generator:
 
 
 def keyed_words(key: bytes, number: int, count: int) -> np.ndarray:
-    """Return the first ``count`` words, uint64, of the stream that this secret key and number name.
+    """Return words of the keyed stream. They are the first ``count`` words, uint64, of the stream that this
+    secret key and number name.
 
     The same each time and everywhere: for post-processing that must come out the same when it is repeated, as
     the shards of one graph; never for noise. The stream is ChaCha20's (RFC 8439), whose key is BLAKE2b of the
@@ -64,7 +66,8 @@ def fresh_key() -> bytes:
 
 
 def forget_random_states() -> None:
-    """Let every generator that a library keeps for its process begin anew, from the operating system.
+    """Reseed every generator that a library keeps. Those of its process begin anew, from the operating
+    system.
 
     For a process that was just forked: its next draws would be its parent's, and its siblings'. Ours are
     never kept (above), OpenDP's and Numba's begin anew by themselves, and those here are seeded anew by

@@ -1,4 +1,4 @@
-"""What the samplers take: how many values a read returns, and how far a unit may move it, at most.
+"""Limits of the samplers. They say how many values a read returns, and how far a unit may move it, at most.
 
 The reads ask here, and so does a plan of public facts alone, before anything is reserved. Both look the
 limits up in this module each time, so that there is one of each.
@@ -21,7 +21,7 @@ MAX_SENSITIVITY = 2**20
 
 
 def check_values(values: int, what: str = "a read", *, field: str = "values", mend: str = "") -> int:
-    """Return how many values ``what`` returns; NotAccepted where they are more than any read may."""
+    """Return how many values ``what`` returns. NotAccepted where they are more than any read may."""
     if values > MAX_VALUES:
         raise NotAccepted(f"{what} would return {values} values, of at most {MAX_VALUES}{mend}", field=field)
     return values
@@ -30,7 +30,7 @@ def check_values(values: int, what: str = "a read", *, field: str = "values", me
 def check_sensitivity(
     moved: Any, what: str = "a read", *, field: str = "l1_sensitivity", mend: str = ""
 ) -> int:
-    """Return how far a unit moves ``what``; NotAccepted unless it is an integer that the samplers take."""
+    """Return how far a unit moves ``what``. NotAccepted unless it is an integer that the samplers take."""
     if type(moved) is not int or not 1 <= moved <= MAX_SENSITIVITY:
         raise NotAccepted(
             f"a sensitivity is an integer in [1, {MAX_SENSITIVITY}], and one unit may move {what} by "

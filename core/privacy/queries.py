@@ -29,7 +29,7 @@ FEW = 4
 
 @dataclass(frozen=True)
 class Shape:
-    """The public shape of a cell: its relation and the sizes of its two node universes."""
+    """The public shape of a cell. It has its relation and the sizes of its two node universes."""
 
     edge_type: EdgeType
     source_count: int
@@ -64,7 +64,8 @@ class Question:
 
 
 def summed(count: Callable[[Cell, np.ndarray], None], size: int) -> Callable[[Edges], np.ndarray]:
-    """Make the measure that adds up what ``count(cell, totals)`` adds to (size,) zeros for each group.
+    """Make the measure that sums over each group. It adds up what ``count(cell, totals)`` adds to (size,)
+    zeros for each group.
 
     In whatever groups the edges come, the sum is the same: a sum over edges of what each one adds.
     """
@@ -87,7 +88,7 @@ def tally(totals: np.ndarray, index: np.ndarray) -> None:
 
 
 def ask(name: str, shape: Shape, arguments: Mapping[str, Any]) -> Question:
-    """Look up the named query, and check its arguments against the public shape alone.
+    """Look up the named query, and check its arguments. These are checked against the public shape only.
 
     Raises InvalidInput for an unknown query or argument, NotAccepted where the relation has no such query.
     """
@@ -148,7 +149,8 @@ def degrees(shape: Shape, *, side: str = "both") -> Question:
 
 
 def sorted_degrees(shape: Shape, *, side: str = "both") -> Question:
-    """Sort the degrees of a relation, or of one ``side`` of it, in ascending order; O(n log n + m).
+    """Sort the degrees of a relation in ascending order. ``side`` takes those of one side of it; O(n log n +
+    m).
 
     Sides and shapes are those of ``degrees``. Says how many nodes have which degree, not which nodes they
     are.
@@ -169,7 +171,8 @@ def sorted_degrees(shape: Shape, *, side: str = "both") -> Question:
 
 
 def degree_histogram(shape: Shape, *, side: str, most: int) -> Question:
-    """Count the nodes of one side with 0, 1, ..., ``most`` edges, the last entry with all above; (most + 1,).
+    """Count the nodes of one side by edges. Counted are those with 0, 1, ..., ``most`` edges, the last entry
+    with all above; (most + 1,).
 
     Directed and bipartite relations; ``side`` is "source" or "target". O(n + m).
 
@@ -189,7 +192,8 @@ def degree_histogram(shape: Shape, *, side: str, most: int) -> Question:
 
 
 def tail_counts(shape: Shape, *, thresholds: np.ndarray) -> Question:
-    """How many nodes have at least j edges, for every j of ``thresholds``; shape of ``thresholds``, O(n + m).
+    """Count nodes with at least j edges. Counts are for every j of ``thresholds``; shape of ``thresholds``,
+    O(n + m).
 
     Relations inside one node type; direction is ignored. ``thresholds``: increasing integers from 1 on.
 
@@ -223,7 +227,7 @@ def group_matrix(
     groups: int | None = None,
     target_groups: int | None = None,
 ) -> Question:
-    """Count the edges between every two groups of nodes; O(m + number of groups squared).
+    """Count the edges between every two groups of nodes. O(m + number of groups squared).
 
     Inside one node type: ``labels`` (n,) in 0..k-1, result (k(k+1)/2,): the upper triangle with its
     diagonal, row by row; direction is ignored. Between two node types: ``target_labels`` too, result (k *
@@ -259,7 +263,7 @@ def group_matrix(
 def group_degrees(
     shape: Shape, *, labels: np.ndarray, groups: int | None = None, side: str = "both"
 ) -> Question:
-    """Count the edges from every node to every group of nodes; O(m + n * number of groups).
+    """Count the edges from every node to every group of nodes. O(m + n * number of groups).
 
     ``side="both"``: undirected relations inside one node type. ``"source"`` / ``"target"``: the nodes of that
     side, and groups of the other side's, of a directed or bipartite relation. ``labels``, one for each node
@@ -293,7 +297,7 @@ def group_degrees(
 def pair_classes(
     shape: Shape, *, labels: np.ndarray, table: np.ndarray, classes: int | None = None
 ) -> Question:
-    """Count the edges in every class of pairs of labels; O(m + number of labels squared).
+    """Count the edges in every class of pairs of labels. O(m + number of labels squared).
 
     Inside one node type; direction is ignored. ``labels`` (n,) in 0..k-1; ``table`` (k, k), symmetric, gives
     the class of every two labels. ``classes`` fixes their number where trailing ones may be empty.
@@ -317,7 +321,8 @@ def pair_classes(
 
 
 def check_labels(labels: Any, count: int, groups: int | None, field: str) -> tuple[np.ndarray, int]:
-    """Return ``labels`` as int64 of length ``count`` with values in 0..k-1, and k; InvalidInput otherwise.
+    """Check ``labels`` to be of ``count`` nodes. Returned are they as int64 with values in 0..k-1, and k;
+    InvalidInput otherwise.
 
     The array is copied: what was checked is what is used.
     """

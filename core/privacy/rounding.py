@@ -1,4 +1,5 @@
-"""What floating point may add to a row's gradient because of its place in a batch, in steps of the grid.
+"""What floating point adds to a gradient by place. It is what a row's place in a batch may add, in steps of
+the grid.
 
 Computed of public facts: the noise, the device and the network's size. Nothing heavy is imported here, as the
 guarantee prints what training allows for.
@@ -35,8 +36,8 @@ MOST_TENSORS = 10
 
 
 def place_slack(radius: int, device: str, values: int) -> int:
-    """Compute how many grid steps a row's place in a batch may move its gradient of ``values`` entries;
-    ``device``: cpu or cuda.
+    """Bound how far a row's place moves its gradient. The bound is in grid steps; the place is one in a
+    batch, the gradient has ``values`` entries; ``device``: cpu or cuda.
 
     A sum of n terms, in whatever order and with whatever parts, is off by at most g_n = n u / (1 - n u) times
     the sum of their sizes, u the unit roundoff (Higham 2002, section 4.2); sums that follow one another add
@@ -56,12 +57,13 @@ def place_slack(radius: int, device: str, values: int) -> int:
 
 
 def radius_of(noise_multiplier: Fraction) -> int:
-    """Choose the clipping norm in grid steps: as fine a grid as the noise's sampler takes."""
+    """Choose the clipping norm in grid steps. The grid is as fine as the noise's sampler takes."""
     return min(MAX_RADIUS, int(MAX_SIGMA / noise_multiplier))
 
 
 def chain_of(shapes: Sequence[tuple[int, ...]]) -> int:
-    """Count the terms of all sums that follow one another in both directions of a network, at most.
+    """Count the terms of a network's sums. They are all those that follow one another in both directions of
+    it, at most.
 
     ``shapes``: those of its tensors of parameters. A product with a matrix sums over one of its sides on the
     way there, and over the other on the way back; a vector is summed over, or added to what is.
@@ -70,7 +72,7 @@ def chain_of(shapes: Sequence[tuple[int, ...]]) -> int:
 
 
 def covered(shapes: Sequence[tuple[int, ...]]) -> bool:
-    """Tell whether :func:`place_slack` allows for a network of that size off the CPU."""
+    """Tell whether :func:`place_slack` covers the network. It is one of that size off the CPU."""
     return chain_of(shapes) <= LONGEST_CHAIN and len(shapes) <= MOST_TENSORS
 
 

@@ -1,4 +1,4 @@
-"""What one neighbour differs in: one unit is added or removed; under NODE, a node's edges are replaced."""
+"""What one neighbour differs in. One unit is added or removed; under NODE, a node's edges are replaced."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Unit(StrEnum):
 
     @property
     def temporal(self) -> bool:
-        """Whether the unit speaks of timestamps, so that it needs a graph with time."""
+        """Whether the unit speaks of timestamps. If so, it needs a graph with time."""
         return self not in (Unit.EDGE, Unit.NODE)
 
     def takes(self, *, temporal: bool) -> bool:
-        """Tell whether graphs with time, or those without, can be protected by this unit."""
+        """Tell whether the unit protects graphs with, or without, time."""
         return self is Unit.NODE or self.temporal == temporal
 
     @property
@@ -46,7 +46,8 @@ EDGE_WISE = frozenset(Unit) - {Unit.NODE}
 
 
 def edges_of_unit(unit: Unit, relation: EdgeType) -> int:
-    """Return the edges that one unit may have in one cell: 2 where a pair may be linked both ways, else 1.
+    """Return the edges of one unit in one cell. These are the most that it may have: 2 where a pair may be
+    linked both ways, else 1.
 
     NotAccepted under NODE: a node may have any number of edges, and no sensitivity follows from it.
     """
@@ -56,7 +57,8 @@ def edges_of_unit(unit: Unit, relation: EdgeType) -> int:
 
 
 def charged_together(unit: Unit, steps: Sequence[int | None]) -> Sequence[int | None]:
-    """Return the steps of a relation that are charged for a read of all of them together.
+    """Return the steps charged together. They are those of a relation that are charged for a read of all of
+    them together.
 
     Every one, as a unit may lie in any: but under PAIR, which may lie in all and adds up all cells, the first
     alone, for all. Its edges of several steps may move one entry by as much as they are many, which is one
@@ -67,7 +69,7 @@ def charged_together(unit: Unit, steps: Sequence[int | None]) -> Sequence[int | 
 
 
 def records_of_unit(unit: Unit, relation: EdgeType) -> int:
-    """Return the most records of one unit that count where a relation's values are read.
+    """Return the most records of one unit. They are those that count where a relation's values are read.
 
     Of each of a unit's edges in a cell as many as the relation declares; under PAIR as many of all steps
     together (:func:`core.graphs.views.records.counted`).

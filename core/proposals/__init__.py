@@ -1,1 +1,1 @@
-"""What one person proposes and a second person decides: more budget, a looser policy."""
+"""Proposals that a second person decides. One person proposes more budget, or a looser policy."""

@@ -29,14 +29,14 @@ def by_id(session: Session, proposal_id: str) -> Proposal | None:
 
 
 def locked(session: Session, proposal_id: str) -> Proposal | None:
-    """Lock the row until the transaction ends, and load it as it is now. Always after its dataset's lock."""
+    """Lock the row until the transaction ends. It is loaded as it is now. Always after its dataset's lock."""
     return session.get(Proposal, proposal_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def open_like(
     session: Session, *, dataset_id: str, kind: str, payload: dict[str, Any], reason: str, person: str
 ) -> Proposal | None:
-    """Find the open proposal of that content by that person, if there is one."""
+    """Find the open proposal of that content. It is by that person, if there is one."""
     query = select(Proposal).where(
         Proposal.dataset_id == dataset_id,
         Proposal.kind == kind,
@@ -64,7 +64,7 @@ def page(
     before: tuple[datetime, str] | None,
     limit: int,
 ) -> Sequence[Proposal]:
-    """Proposals of a tenant, newest first, older than the pair (created_at, id)."""
+    """List proposals of a tenant, newest first. They are older than the pair (created_at, id)."""
     query = select(Proposal).where(Proposal.tenant == tenant)
     if dataset_id is not None:
         query = query.where(Proposal.dataset_id == dataset_id)

@@ -28,7 +28,7 @@ def propose(
     person: str,
     limit: int,
 ) -> Proposal:
-    """Open the proposal; one of the same content and person that is open already is returned instead.
+    """Open the proposal. One of the same content and person that is open already is returned instead.
 
     The caller holds the dataset, so that a repetition finds the first. Conflict while ``limit`` are open.
     """
@@ -55,7 +55,7 @@ def propose(
 
 
 def get(session: Session, *, tenant: str, proposal_id: str) -> Proposal:
-    """Return the tenant's proposal; NotFound when there is none, or when it is another tenant's."""
+    """Return the tenant's proposal. NotFound when there is none, or when it is another tenant's."""
     proposal = repository.by_id(session, proposal_id)
     if proposal is None or proposal.tenant != tenant:
         raise NotFound("There is no such proposal.", id=proposal_id)
@@ -63,7 +63,8 @@ def get(session: Session, *, tenant: str, proposal_id: str) -> Proposal:
 
 
 def get_locked(session: Session, *, tenant: str, proposal_id: str) -> Proposal:
-    """As :func:`get`, and no other transaction changes it until this one ends. The dataset is held first."""
+    """Do as :func:`get`, and lock the proposal. No other transaction changes it until this one ends. The
+    dataset is held first."""
     get(session, tenant=tenant, proposal_id=proposal_id)
     proposal = repository.locked(session, proposal_id)
     if proposal is None:

@@ -1,4 +1,4 @@
-"""One release in one process, without a service: settled, reserved, made and charged by the same rules.
+"""One release in one process, without a service. It is settled, reserved, made and charged by the same rules.
 
 The plan is settled as the service settles a job's, and the release is made by what the service's child runs.
 Where an account is given its amount is reserved before the graph is opened, and charged by then whatever
@@ -41,7 +41,8 @@ HERE = "local"
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a release, as a job of the service asks it. Amounts are exact as decimal strings.
+    """What is requested of a release. A job of the service requests the same. Amounts are exact as decimal
+    strings.
 
     ``public``: the graph is known to all: a seed is taken, and a method without a guarantee. ``nodes``: so
     many are drawn; None: the original's.
@@ -154,7 +155,7 @@ class _Here:
 
 
 def missing_here(what: str, libraries: Sequence[str]) -> str:
-    """Say that ``what`` needs libraries which are not installed, and how to install them."""
+    """Say which libraries ``what`` lacks. They are not installed; it says how to install them."""
     return f"{what} needs {' and '.join(libraries)}, not installed here: pip install 'graphveil[papers]'"
 
 
@@ -179,7 +180,7 @@ class _Recorder:
 def make_alone(
     task: Task, graph_folder: Path, out: Path, account: FileAccount | None, progress: Progress
 ) -> None:
-    """Write the release bundle of the stored graph to ``out``, and charge the account for it.
+    """Make a release bundle in one process. It is written to ``out``; the account is charged for it.
 
     Raises what :func:`core.publishing.release.run_release` does and, before the graph is opened,
     BudgetExceeded, UnitMismatch and AccountBlocked. What fails once the graph is opened is charged too;
@@ -222,6 +223,6 @@ def _run(task: Task, graph_folder: Path, out: Path, recorder: _Recorder, progres
 
 
 def digests(out: Path) -> dict[str, str]:
-    """Read the SHA-256 of every file of the bundle that is released, by name."""
+    """Read the SHA-256 of every released file of the bundle. They go by name."""
     entries = json.loads((out / "manifest.json").read_bytes())
     return {each["name"]: each["sha256"] for each in entries if each["role"] != "private"}

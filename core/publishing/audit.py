@@ -1,4 +1,4 @@
-"""One audit: a method and its half-noise copy, each run many times on two neighbouring canary graphs.
+"""One audit of a method and its half-noise copy. Both are run many times on two neighbouring canary graphs.
 
 No private data is touched, and nothing is spent. What passing means, and what not: docs/audits.md.
 """
@@ -26,7 +26,8 @@ CHUNK = 200
 
 
 def run_audit(spec: AuditSpec, out: Path, progress: Progress) -> dict[str, Any]:
-    """Run the audit; write its result to ``out/audit.json`` and return it: see docs/audits.md for its fields.
+    """Run the audit; write and return its result. It goes to ``out/audit.json``: see docs/audits.md for its
+    fields.
 
     Stages ``audit`` and ``control``, in runs. Time is that of 4 * runs runs.
     """

@@ -1,4 +1,5 @@
-"""How each audited method runs once on a canary graph, and which numbers of its output are looked at.
+"""How each audited method runs once. It runs on a canary graph; said is which numbers of its output are
+looked at.
 
 A basic mechanism runs through the metered session, as it does inside a generator. A generator is fitted; what
 is looked at is its metered output where that is known, and a sampled graph otherwise: a function of the
@@ -48,7 +49,8 @@ Once = Callable[[Graph, PrivacyPlan], np.ndarray]
 
 @dataclass(frozen=True)
 class AuditTarget:
-    """``once(graph, plan)`` is one run under a fresh meter of ``plan``: a vector of finite numbers."""
+    """How a method runs once in an audit. ``once(graph, plan)`` is one run under a fresh meter of ``plan``: a
+    vector of finite numbers."""
 
     plan: PrivacyPlan
     control: PrivacyPlan
@@ -71,7 +73,8 @@ def target_of(spec: AuditSpec) -> AuditTarget:
 
 
 def worlds(schema: GraphSchema, unit: Unit) -> tuple[Graph, Graph]:
-    """Build the canary graph and its neighbour: without the canary, or with node 0's edges replaced."""
+    """Build the canary graph and its neighbour. The latter is without the canary, or with node 0's edges
+    replaced."""
     if unit is Unit.NODE:
         one, two = ([(None, 0, other) for other in others] for others in replaced(schema))
         return _world(schema, one, 0), _world(schema, two, 1)
@@ -175,7 +178,8 @@ def _training(params: Any) -> Once:
 
 
 def canary_path(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
-    """Compute how far each step of the training moves along the canary's gradient; float64 (steps,)."""
+    """Compute the training's steps along the canary's gradient. It is how far each step moves along it;
+    float64 (steps,)."""
     import torch
 
     from core.learning.devices import device
@@ -254,7 +258,8 @@ class _Heard(PeopleAndThings):
 
 
 def told(generator: Method, params: Any, graph: Graph, plan: PrivacyPlan) -> np.ndarray:
-    """Fit once, and return all noisy answers that the fit was given, in deviations of their noise."""
+    """Fit once, and return all noisy answers. They are those that the fit was given, in deviations of their
+    noise."""
     session = _Listening(graph, Meter(plan, MemoryRecorder()))
     generator.fit(session, plan, params, no_progress)
     return np.concatenate(session.heard)

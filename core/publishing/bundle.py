@@ -1,4 +1,5 @@
-"""The files of a release, written for whoever opens them with pandas, and read back for evaluation.
+"""The files of a release, written and read back. They are written for whoever opens them with pandas, and
+read for evaluation.
 
 ``nodes.parquet``: ``id``, ``type`` and the public attributes. ``edges.parquet``: ``source`` and ``target``
 (node ids, within the relation's node types as ``schema.json`` declares them), ``type`` and ``step`` (null
@@ -71,7 +72,8 @@ def write_tables(graph: Graph, folder: Path, *, first_step: int = 0) -> None:
 
 
 def write_nodes(graph: Graph, folder: Path) -> None:
-    """Write nodes.parquet and schema.json of ``graph`` to ``folder``, as :func:`write_tables` does."""
+    """Write the nodes and schema of ``graph`` to ``folder``. The files are nodes.parquet and schema.json, as
+    :func:`write_tables` writes them."""
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(
         _node_table(graph), folder / "nodes.parquet", compression="zstd", row_group_size=CHUNK_ROWS
@@ -82,7 +84,8 @@ def write_nodes(graph: Graph, folder: Path) -> None:
 def write_vectors(
     graph: Graph, permutations: Mapping[str, np.ndarray], vectors: Mapping[str, np.ndarray], path: Path
 ) -> None:
-    """Write ``vectors`` (rows in the original's order) to ``path``, each beside its released node's id."""
+    """Write ``vectors`` to ``path`` beside node ids. They are rows in the original's order, each beside its
+    released node's id."""
     parts = []
     for kind, values in vectors.items():
         own = np.ascontiguousarray(values[permutations[kind]], dtype=np.float32)
@@ -154,8 +157,8 @@ def read_alignment(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Graph:
-    """Read the released graph with every node back at its original's index; ids and public attributes of
-    nodes, which are the original's own, left out.
+    """Read the released graph at the original's indices. Every node is back at its own; ids and public
+    attributes of nodes, which are the original's own, are left out.
 
     Of a relation with weights the edges from PRESENT_FROM on. ``first_step`` as it was written.
     """
@@ -228,8 +231,8 @@ def _without_copied(schema: GraphSchema) -> GraphSchema:
 
 
 def manifest(out: Path, media_types: Mapping[str, str]) -> list[dict[str, Any]]:
-    """List every file under ``out`` but the manifest: name, role, media type, size and SHA-256, in name
-    order.
+    """List every file under ``out`` but the manifest. Each has its name, role, media type, size and SHA-256,
+    in name order.
     """
     entries = []
     for path in sorted(p for p in out.rglob("*") if p.is_file()):
@@ -259,5 +262,5 @@ def _role(name: str) -> str:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write ``content`` to ``path`` as JSON without NaN, keys in the order given."""
+    """Write ``content`` to ``path`` as JSON. It is without NaN, keys in the order given."""
     path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")

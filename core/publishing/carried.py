@@ -1,4 +1,4 @@
-"""What the edges and nodes of a release carry, counted bin by bin beside what was paid for.
+"""What edges and nodes of a release carry. It is counted bin by bin, with what was paid for.
 
 Reads the released graph and the session's own measurements: all of it post-processing.
 """
@@ -35,7 +35,7 @@ PERIODS, LABELS = 8, 24
 def carried(
     released: Graph, measurements: Iterable[Measurement], first_step: int = 0
 ) -> list[dict[str, Any]]:
-    """Describe every synthetic attribute of the release, edges' first, in declared order; JSON-able.
+    """Describe every synthetic attribute of the release. Edges' come first, in declared order; JSON-able.
 
     ``measurements``: what may be published of them, none where nothing may. O(n + m) an attribute.
     """
@@ -280,7 +280,7 @@ def _paid_square(asked: Measurement, count: int) -> np.ndarray:
 
 
 def together(bins: ValueBins, most: int) -> np.ndarray:
-    """Put neighbouring bins together, into ``most`` groups at most; the group of each bin."""
+    """Group neighbouring bins, ``most`` groups at most. Returned is the group of each bin."""
     return np.arange(bins.count) * min(most, bins.count) // bins.count
 
 

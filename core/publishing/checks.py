@@ -1,4 +1,4 @@
-"""What may be asked of a release, decided by public facts alone. No NumPy here, and no data.
+"""What may be requested of a release, decided by public facts only. No NumPy here, and no data.
 
 The service asks before it reserves anything. The child asks once more before it opens the graph, for another
 version of the service may have reserved the job: a refusal then still costs nothing.
@@ -44,7 +44,7 @@ def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params
 
 
 def params_of(generator: Method, parameters: Mapping[str, Any]) -> BaseModel:
-    """Validate the parameters of a method that is asked for by name.
+    """Validate the parameters of a method that is requested by name.
 
     Raises InvalidInput as :func:`checked_params`, and with a reason of its own where a method without a
     guarantee is to set epsilon aside for what edges or nodes carry.
@@ -61,7 +61,8 @@ def params_of(generator: Method, parameters: Mapping[str, Any]) -> BaseModel:
 
 
 def check_protects(schema: GraphSchema, unit: Unit, window: int | None) -> None:
-    """Raise InvalidInput, naming the field of the schema, unless the unit can protect it."""
+    """Check that the unit can protect the schema. InvalidInput names the field of the schema where it
+    cannot."""
     if unit.temporal and not schema.temporal:
         raise InvalidInput(
             f"the unit {unit} speaks of time: declare a time grid, or use the unit edge or node",
@@ -101,7 +102,7 @@ def protected_relations(schema: GraphSchema, wanted: Sequence[str] | None) -> tu
 
 
 def chosen(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[str, ...]:
-    """Return those names that are wanted; NotAccepted for one that is not there, InvalidInput for a pair."""
+    """Return the wanted names. NotAccepted for one that is not there, InvalidInput for a pair."""
     for position, name in enumerate(wanted):
         if name not in names:
             raise NotAccepted(
@@ -121,7 +122,8 @@ def released_schema(
     node_values: bool = False,
     vectors: bool = False,
 ) -> GraphSchema:
-    """Return what the release declares: the asked and the public relations, and the public attributes.
+    """Return the schema that the release declares. It has the requested and the public relations, and the
+    public attributes.
 
     Edges of a public relation keep what they carry; those of a protected one carry it where the method
     synthesises ``values``, and else it is not declared. Protected attributes of nodes at the ends of the
@@ -180,7 +182,7 @@ def _unbounded(attribute: Attribute) -> Attribute:
 
 
 def sharded(generator: Method, params: BaseModel | None = None) -> Sharding:
-    """Return how the method reads edges in parts, with these parameters where they are given.
+    """Return how the method reads edges in parts. It reads them with these parameters where they are given.
 
     Raises NotAccepted, which names those that can.
     """
@@ -199,7 +201,8 @@ def sharded(generator: Method, params: BaseModel | None = None) -> Sharding:
 
 
 def check_size(method: str, params: Mapping[str, Any], schema: GraphSchema, released: GraphSchema) -> None:
-    """Raise NotAccepted, naming ``size``, unless the release can be drawn at another number of nodes.
+    """Check that the release can have that size. NotAccepted, naming ``size``, unless it can be sampled at
+    another number of nodes.
 
     ``released`` is what it declares: nothing in it may belong to single nodes of the original.
     """
@@ -247,5 +250,5 @@ def checked_formats(wanted: Sequence[str], released: GraphSchema) -> tuple[str, 
 
 
 def keeps_to(cost: Cost, nano_epsilon: int, delta_atto: int) -> bool:
-    """Say whether a plan costs no more than was asked for."""
+    """Say whether a plan costs no more than was requested."""
     return (cost.nano_epsilon or 0) <= nano_epsilon and cost.delta_atto <= delta_atto

@@ -1,4 +1,4 @@
-"""A graph from declared facts alone, at epsilon 0: for developers, before anything is approved.
+"""A graph from declared facts only, at epsilon 0. It is for developers, before anything is approved.
 
 Read are the public schema, sizes and what the caller says; no folder that holds a graph is named here. The
 result is no release of the dataset: its edges follow from a law that somebody chose.
@@ -94,7 +94,7 @@ def make_declared(
     formats: Sequence[str] = (),
     seed: int | None = None,
 ) -> None:
-    """Write tables, formats and report of a graph made from declarations to the folder ``out``.
+    """Make a graph from declared facts. Its tables, formats and report go to the folder ``out``.
 
     ``nodes``: sizes of the node types whose count the schema does not declare. Raises InvalidInput,
     NotAccepted and UnknownFormat, with the field to mend. O(n + m log m).
@@ -122,7 +122,8 @@ def counts_of(schema: GraphSchema) -> dict[str, int]:
 
 
 def sized(schema: GraphSchema, nodes: Mapping[str, int]) -> GraphSchema:
-    """Return the schema of what is drawn: protected relations, declared attributes, a size for each type.
+    """Return the schema of what is sampled. It has protected relations, declared attributes, a size for each
+    type.
 
     What only the data say is left out: public relations and attributes, ids.
     """
@@ -181,7 +182,7 @@ def _require_mixing(relation: EdgeType, params: DeclaredParams, schema: GraphSch
 
 
 def edges_of(relation: EdgeType, nodes: Mapping[str, int], said: Relation) -> int:
-    """Return how many edges a step of the relation gets, as far as declared facts allow."""
+    """Return how many edges a relation's step gets. It is as far as declared facts allow."""
     shape = Shape(relation, nodes[relation.source], nodes[relation.target])
     half = 2 if shape.undirected else 1
     wanted = round(shape.source_count * said.mean_degree / half)
@@ -190,7 +191,8 @@ def edges_of(relation: EdgeType, nodes: Mapping[str, int], said: Relation) -> in
 
 
 def drawn(schema: GraphSchema, params: DeclaredParams, rng: Rng, progress: Progress) -> Graph:
-    """Draw values of nodes, uniform over what is declared, and every relation by what is said of it."""
+    """Sample values of nodes, and every relation. Values are uniform over what is declared, relations follow
+    what is said of them."""
     nodes = counts_of(schema)
     bins = {
         kind.name: {

@@ -80,7 +80,7 @@ def sensitive_part(
     progress: Progress,
     shadows: Sequence[DefenceShadow],
 ) -> dict[str, Any] | None:
-    """Attack the links that the release hid, and tell how that was learned; None for other methods.
+    """Attack the links that the release hid. It tells how that was learned; None for other methods.
 
     ``private/model`` of the release holds the links, as indices into the original.
     """
@@ -97,7 +97,8 @@ def sensitive_part(
 
 
 def restricted(graph: Graph, schema: GraphSchema) -> Graph:
-    """Restrict the graph to the relations of ``schema``, all that a release shows; attributes stay."""
+    """Restrict the graph to the relations of ``schema``. They are all that a release shows; attributes
+    stay."""
     nodes = {name: NodeTable(table.count, None, table.attributes) for name, table in graph.nodes.items()}
     attributed = graph.schema.model_copy(
         update={"edge_types": schema.edge_types, "time": schema.time, "node_ids": schema.node_ids}
@@ -106,8 +107,8 @@ def restricted(graph: Graph, schema: GraphSchema) -> Graph:
 
 
 def compared(original: Graph, out: Path, level: Suite, progress: Progress) -> list[dict[str, Any]]:
-    """Compare the bundle in ``out`` with its original, which must be public: a row for each metric of each
-    relation, its mean over snapshots.
+    """Compare the bundle in ``out`` with its original. This must be public: a row comes for each metric of
+    each relation, its mean over snapshots.
     """
     synthetic = bundle.read_aligned(out / "release", out / "private" / "alignment.parquet")
     rows = []

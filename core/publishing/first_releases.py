@@ -1,4 +1,5 @@
-"""A small made-up graph of every kind, released as somebody does who sets nothing: for its kernels' sake."""
+"""Small made-up graphs of every kind, released. They are released as somebody does who sets nothing: for its
+kernels' sake."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def _persons() -> dict[str, Any]:
 
 
 def kinds() -> Iterator[tuple[GraphSchema, Unit]]:
-    """Every kind of graph that has a default, with each unit that protects it."""
+    """List every kind of graph with a default. Each comes with each unit that protects it."""
     static = [_one(), _one(directed=True), _two()]
     timed = [_one(temporal=True), _one(temporal=True, directed=True), _two(temporal=True)]
     nodes = {"node_types": [{"name": "node", "attributes": OF_NODES}]}
@@ -71,7 +72,8 @@ def kinds() -> Iterator[tuple[GraphSchema, Unit]]:
 
 
 def release(schema: GraphSchema, unit: Unit, epsilon: str, nodes: int, edges: int) -> str:
-    """Release a random graph of this schema by its default method; its name."""
+    """Release a random graph by its default method. The graph has this schema; returned is the method's
+    name."""
     rng = public_generator(0)
     delta = DELTA if unit is Unit.NODE else 0
     asked = Asked(epsilon, delta, unit, WINDOW if unit is Unit.W_EVENT else None)
@@ -121,5 +123,6 @@ def _values(attribute: Mapping[str, Any], rng: Generator, count: int) -> list[An
 
 
 def release_all(nodes: int = NODES, edges: int = EDGES) -> list[str]:
-    """Release a graph of every kind at small and large epsilons; which method each went by."""
+    """Release a graph of every kind. It does so at small and large epsilons; returned is which method each
+    went by."""
     return [release(*kind, epsilon, nodes, edges) for kind in kinds() for epsilon in EPSILONS]

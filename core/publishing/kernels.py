@@ -1,4 +1,4 @@
-"""Every compiled kernel, used once: on made-up graphs, so that the first job finds them compiled.
+"""Every compiled kernel, used once. It is on made-up graphs, so that the first job finds them compiled.
 
 A kernel is compiled for the types that it is called with, which only calls say.
 :mod:`core.publishing.ship_kernels` keeps what comes of it.
@@ -39,7 +39,8 @@ NANO_EPSILON, DELTA_ATTO, WINDOW = 2 * 10**9, 10**12, 2
 
 
 def compile_kernels(progress: Progress) -> None:
-    """Publish every sort of graph by its default and by every method that takes it, and compare two.
+    """Publish every sort of graph, and compare two. Each goes by its default and by every method that takes
+    it.
 
     Methods that learn come last, and the comparisons in between: what is used most is there first. Minutes
     of processor time where nothing is compiled yet, half a minute where all is. What needs libraries that are
@@ -81,7 +82,7 @@ def _draw_groups() -> None:
 def made_up(
     *, steps: int | None = None, directed: bool = False, items: bool = False, persons: bool = False
 ) -> Graph:
-    """Draw a random graph of one relation, with a second node type at its other end if ``items``.
+    """Draw a random graph of one relation. It has a second node type at its other end if ``items``.
 
     ``persons``: the first node type is declared protected, as the unit node asks.
     """

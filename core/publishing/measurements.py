@@ -1,4 +1,4 @@
-"""The noisy numbers that a release paid for, published beside it: each with its interval and its unit.
+"""Noisy numbers that a release paid for. They are published with it, each with its interval and its unit.
 
 ``measurements.json`` lists the measurements: what was counted, the law of the noise, how near; its ``totals``
 are the numbers that several of them tell together. In
@@ -92,7 +92,8 @@ def write_measurements(
     *,
     first_step: int = 0,
 ) -> None:
-    """Write the three files below ``folder``; none where nothing was measured by a named query.
+    """Write the three files of measurements. They go below ``folder``; none where nothing was measured by a
+    named query.
 
     ``permutations`` and ``first_step`` are those of the release, ``totals`` what measurements tell together
     (:func:`core.publishing.totals.totals`), which the list repeats. One measurement's rows in memory.

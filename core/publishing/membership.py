@@ -1,4 +1,4 @@
-"""The twin of a release that tells who took part: its method run once more, without some persons."""
+"""A release's twin, to tell who took part. Its method is run once more, without some persons."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _REFUSED = "The method does not take a graph that lacks some persons."
 def membership_attacks(
     original: Graph, spec: EvaluationSpec, guarantee: GuaranteePart, progress: Progress = no_progress
 ) -> list[dict[str, Any]]:
-    """Attack who took part in a twin of the release; the report's Attack entries, none but under unit node.
+    """Attack a twin of the release for membership. Returned are the report's Attack entries, none but under
+    unit node.
 
     The twin is fitted on the original without half of the targets, at the plan's epsilon, and charged to
     nobody: it is thrown away, and what is found is for the curators. ``guarantee``: as printed.

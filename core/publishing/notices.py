@@ -1,4 +1,4 @@
-"""What a plan and a report say of a method: which true edges it may repeat, which values it synthesises."""
+"""What plans and reports say of a method: which true edges it may repeat, which values it synthesises."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ MOST_RELATIONS = 8
 def true_edge_notices(
     generator: Method, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> tuple[Notice, ...]:
-    """State the expected share of true edges among those released, by relation; nothing for other methods.
+    """State the expected share of true edges. It is that among those released, by relation; nothing for other
+    methods.
 
     A function of the plan and public facts: equal for every graph of these sizes. ``nodes``: the sizes of
     the node universes.
@@ -61,7 +62,7 @@ def value_notices(
     *,
     snapshot: bool = False,
 ) -> tuple[Notice, ...]:
-    """Say what edges and nodes carry in the release, and what covers a value by itself; often nothing.
+    """Say what the release's edges and nodes carry. It is said what covers a value by itself; often nothing.
 
     A function of the plan, the relations asked for and the public schema. ``snapshot``: the plan is that of
     one step of a live stream, each of which spends the same on values.

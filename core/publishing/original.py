@@ -1,4 +1,4 @@
-"""The stored graph as a fit sees it, and as the release of that fit is compared with it."""
+"""The stored graph as a fit sees it. The release of that fit is compared with it so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.graphs.views.sensitive import FILE as SENSITIVE
 
 
 def read_original(folder: Path, *, snapshot: bool, protected_values: bool) -> Graph:
-    """Read the graph in ``folder``, its nodes in the order of their ids.
+    """Read the original graph in ``folder``. Its nodes are in the order of their ids.
 
     In the order as stored where it is a ``snapshot`` of a stream, all of which have that of the first, or has
     a list of sensitive links, which numbers nodes so. ``protected_values``: as ``read_graph`` takes it.

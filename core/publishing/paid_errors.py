@@ -36,7 +36,8 @@ BY_NODE = frozenset({"degrees", "group_degrees", "values_by_node", "records_by_n
 def paid_errors(
     original: Graph, synthetic: Graph, release: Path, order: Mapping[str, np.ndarray], first_step: int = 0
 ) -> list[dict[str, Any]]:
-    """Compare what was paid for with the truth, a row for each relation and quantity; nothing without any.
+    """Compare paid measurements with the truth. There is a row for each relation and quantity; nothing
+    without any.
 
     ``order[type][new_index] == original_index``, of the release below ``release``. Both graphs have the
     original's order. O((n + m) measurements).
@@ -89,7 +90,8 @@ def _row(
 
 
 def mean_noise(scale: Fraction) -> float:
-    """Return the mean of |X| of discrete Laplace noise X: 2 q / (1 - q^2), q = exp(-1/scale)."""
+    """Return the mean absolute value of discrete Laplace noise. It is the mean of |X|: 2 q / (1 - q^2), q =
+    exp(-1/scale)."""
     rate = float(1 / scale)
     return 2 * math.exp(-rate) / -math.expm1(-2 * rate)
 
@@ -97,7 +99,8 @@ def mean_noise(scale: Fraction) -> float:
 def read_measurements(
     release: Path, schema: GraphSchema, order: Mapping[str, np.ndarray], first_step: int
 ) -> Iterator[tuple[Measurement, int, str]]:
-    """Read back what ``write_measurements`` wrote, at the original's nodes; with its bound and its name."""
+    """Read back what ``write_measurements`` wrote. Values stand at the original's nodes, with their bound and
+    name."""
     listed = json.loads((release / LIST).read_bytes())["measurements"]
     table = pq.read_table(release / VALUES, columns=["measurement", "key", "other_key", "value"])
     numbers = table["measurement"].to_numpy()

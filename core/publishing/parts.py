@@ -1,4 +1,4 @@
-"""What is told of a release in parts: every part verified, and its statistics merged from theirs."""
+"""What is known of a release in parts. It has every part verified, and its statistics merged from theirs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from core.privacy.queries import tally
 
 @dataclass(frozen=True)
 class Described:
-    """``degrees`` (n,) int64 of the whole graph; ``parts`` in the order of their sources."""
+    """What all parts say of a release. ``degrees`` (n,) int64 are of the whole graph; ``parts`` stand in the
+    order of their sources."""
 
     edges: int
     degrees: np.ndarray
     parts: tuple[Part, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is published of them: numbers of the synthetic graph alone."""
+        """Return what is published of them: only numbers of the synthetic graph."""
         return {
             "nodes": len(self.degrees),
             "edges": self.edges,
@@ -37,7 +38,8 @@ class Described:
 
 
 def described(folder: Path, parts: Sequence[Part], nodes: int) -> Described:
-    """Verify all parts, and add up what each says of edges and degrees, with one row group in memory.
+    """Verify all parts, and add up their facts. It adds up what each says of edges and degrees, with one row
+    group in memory.
 
     A degree has edges in several parts, those of its smaller neighbours: so degrees are added up, and the
     histogram is made of the sums. ValueError where a part is not what was written or is missing, or where two

@@ -1,4 +1,4 @@
-"""A release as a graph again: its nodes with ids and attributes, its edges with what they carry."""
+"""A release as a graph again. It has its nodes with ids and attributes, its edges with what they carry."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def run_release(
     progress: Progress,
     previous: Path | None = None,
 ) -> None:
-    """``out`` holds a complete release bundle: ``release/``, ``private/`` and ``manifest.json``.
+    """Write a complete release bundle to ``out``. It has ``release/``, ``private/`` and ``manifest.json``.
 
     ``recorder`` was told, durably, before the graph was opened and before each metered operation drew. Errors
     before the opening: InvalidInput and its kinds (unknown method or format, parameters or plan that do not
@@ -98,7 +98,7 @@ def write_release(
     order: Mapping[str, np.ndarray] | None = None,
     keep: Callable[[Path], None] | None = None,
 ) -> None:
-    """Draw from the model, and write a bundle of the sample with the public parts of ``around``.
+    """Sample from the model, and write its bundle. It has the sample with the public parts of ``around``.
 
     ``order`` is that of the nodes, where it was drawn before; ``keep`` writes what else is private. At
     another size than the original's nothing of ``around`` is looked at.
@@ -118,7 +118,8 @@ def with_weights(
     permutations: Mapping[str, np.ndarray],
     weights: Mapping[str, tuple[np.ndarray, np.ndarray]],
 ) -> Graph:
-    """The dressed graph with the model's weights, each at its edge; the graph itself where there are none.
+    """Add the model's weights to a dressed graph. Each stands at its edge; the graph comes as it is where
+    there are none.
 
     Raises PrivacyViolation for an edge without a weight. O(m log m).
     """
@@ -167,7 +168,7 @@ def dress(
     rng: Permuter,
     order: Mapping[str, np.ndarray] | None = None,
 ) -> tuple[Graph, dict[str, np.ndarray]]:
-    """The sample with the public parts of the original around it, and where each node came from.
+    """Add the original's public parts to the sample. Returned is too where each node came from.
 
     Public relations with what their edges carry, public attributes and, where declared public, node ids are
     copied, nodes in the order of their ids; else nodes get fresh pseudonyms in a random order, or those of

@@ -1,4 +1,4 @@
-"""A release at another number of nodes than its original: what is drawn from, and what lies around it."""
+"""A release at another number of nodes. Here stands what is sampled from, and what lies around it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from core.publishing.write import Paid
 
 
 def at_size(model: FittedModel, paid: Paid, size: Size, rng: Rng) -> tuple[FittedModel, Paid, Graph]:
-    """Return the fitted law over ``size.nodes`` nodes, what is told of it, and its empty graph.
+    """Return the fitted law over ``size.nodes`` nodes. It comes with what is known of it, and its empty
+    graph.
 
     Post-processing: the model is paid for, and the size was asked for by somebody who sees no data. Nothing
     is copied from the original (:func:`core.publishing.checks.check_size`). Measurements are of the

@@ -1,4 +1,5 @@
-"""A further sample of a model that was fitted and paid for: post-processing of its release, at no cost.
+"""A further sample of a paid-for model. It was fitted and paid for: this is post-processing of its release,
+at no cost.
 
 The graph is not there. What a release copies from it besides the sample (public relations, public attributes,
 ids that were declared public) is copied from the release that the model was published with: it is the same.
@@ -32,7 +33,8 @@ from core.publishing.write import Agreed, Paid
 
 
 def run_sample(*, source: Path, task: ReleaseTask, out: Path, progress: Progress) -> None:
-    """Draw from the model of the job ``sample_of``, and write a complete release bundle to ``out``.
+    """Sample from a fitted model, and write its bundle. The model is that of the job ``sample_of``; a
+    complete release bundle goes to ``out``.
 
     ``source`` holds what that job left: ``release/``, ``private/alignment.parquet``, ``private/model/``,
     ``schema.json`` (the dataset's public schema) and ``transcript.json``. Nodes get fresh pseudonyms. The
@@ -74,8 +76,8 @@ def read_transcript(path: Path) -> tuple[TranscriptEntry, ...]:
 
 
 def public_side(release: Path, alignment: Path, schema: GraphSchema) -> Graph:
-    """Read a release with every node back at its original's index: its ids and public attributes, all its
-    edges.
+    """Read a release at its original's indices. Every node is back there: its ids and public attributes, all
+    its edges.
 
     ``schema`` is the release's own.
     """

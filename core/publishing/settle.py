@@ -1,4 +1,4 @@
-"""What a request comes to: its method, parameters, formats and plan, from public facts alone.
+"""What a request comes to. It has its method, parameters, formats and plan, from public facts only.
 
 The service settles a job so, and so does whoever makes a release without one: the plan's digest is the same.
 """
@@ -45,12 +45,12 @@ USUAL_DELTA_ATTO = 10**12
 
 
 class Had(Protocol):
-    """The methods that can be run where a release is to be made."""
+    """The methods that can be run here. A release is to be made here."""
 
     def __contains__(self, method: object) -> bool: ...
 
     def refusal(self, generator: Method) -> GraphveilError:
-        """Say what is missing for a method that cannot be run, and how to mend it."""
+        """Say what a method lacks to be run. It says how to mend it, too."""
         ...
 
 
@@ -82,7 +82,7 @@ def settle(
     in_parts: bool = False,
     had: Had | None = None,
 ) -> Settled:
-    """Settle the request; ``nodes`` are the sizes of the node universes by type.
+    """Settle the request. ``nodes`` are the sizes of the node universes by type.
 
     Raises as :func:`method_of`, and UnknownFormat, InvalidInput and NotAccepted, with the ``field`` to mend.
     """
@@ -104,7 +104,8 @@ def usual_delta(
     most_atto: int,
     left_atto: Callable[[], int] | None = None,
 ) -> int:
-    """Return the delta of a release that names none, in atto: that of persons and things, and none of others.
+    """Return the delta of a release that names none. In atto it is that of persons and things, and none of
+    others.
 
     A millionth, at most 1 over ten times the number of persons, and ``most_atto``: what the budget has in
     all. None where less than that is left (``left_atto``, asked only where it matters): the release is then
@@ -128,7 +129,7 @@ def check_known(name: AskedMethod) -> None:
 
 
 def check_cost(plan: PrivacyPlan, facts: PublicFacts) -> None:
-    """Raise NotAccepted where the plan costs more than was asked for."""
+    """Raise NotAccepted where the plan costs more than was requested."""
     if not keeps_to(plan.cost(), facts.nano_epsilon, facts.delta_atto):
         raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")
 
@@ -143,7 +144,8 @@ def method_of(
     in_parts: bool = False,
     had: Had | None = None,
 ) -> tuple[Choice | None, Method, BaseModel]:
-    """Return the named method, or what ``auto`` or a map of relations stands for, and its parameters.
+    """Return the requested method and its parameters. It is the named one, or what ``auto`` or a map of
+    relations stands for.
 
     Raises InvalidInput for parameters that are wrong; UnknownMethod; NotAccepted where no method takes the
     request, of those that are ``allowed`` (None: every one), and with ``in_parts`` where the method cannot
@@ -185,7 +187,8 @@ def method_of(
 
 
 def structures_of(asked: Structures, facts: PublicFacts) -> dict[str, StructureChoice]:
-    """Read a map of relations to methods; UnknownMethod, InvalidInput and NotAccepted with the ``field``."""
+    """Read a map of relations to methods. UnknownMethod, InvalidInput and NotAccepted come with the
+    ``field``."""
     found = {}
     for relation, each in asked.items():
         field = f"method.{relation}"

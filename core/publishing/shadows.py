@@ -1,4 +1,5 @@
-"""Shadow releases: what an attacker who knows the method can learn from publishing the release once more."""
+"""Shadow releases, from an attacker's knowledge. They show what an attacker who knows the method can learn
+from publishing the release once more."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ PARTS = 100
 def shadow_releases(
     published: Graph, spec: EvaluationSpec, progress: Progress = no_progress
 ) -> list[DefenceShadow]:
-    """Make graphs that an attacker can make: the release published again by its method, and what was hidden
-    there.
+    """Make graphs that an attacker can make. They are the release published again by its method; what was
+    hidden there comes with them.
 
     The original is not read: the release stands for it, and its meter is charged to nobody. A method that
     hides links draws some of its own. Empty where the method does not take its own output, and for more
@@ -64,7 +65,8 @@ def _drawn(model: FittedModel, seed: int) -> Graph:
 
 
 def wanted(generator: Method, published: Graph, spec: EvaluationSpec) -> int:
-    """Count the shadows that the suite, the method, the settings and the release's size allow."""
+    """Count the shadow releases to make. The suite, the method, the settings and the release's size allow so
+    many."""
     if sum(table.count for table in published.edges.values()) > spec.shadow_links:
         return 0
     most = OF_DEFENCES if generator.hides_links else SHADOWS[spec.suite]

@@ -1,4 +1,4 @@
-"""A release whose edges stay in parts: fitted over them, drawn in shards, and joined to one bundle.
+"""A release whose edges stay in parts. It is fitted over them, sampled in shards, and joined to one bundle.
 
 Three children do it. :func:`run_fit` reads the graph through the meter, as a release of a graph in memory
 does, and leaves the law of the shards with all of the bundle that needs no edges. :func:`run_shard` draws a
@@ -44,7 +44,8 @@ TOLD = "fit.json"
 def run_fit(
     *, graph_folder: Path, task: ReleaseTask, out: Path, recorder: Recorder, progress: Progress
 ) -> None:
-    """``out`` holds what the fit of a graph in parts leaves: flat folders, and in how many shards to draw.
+    """Fit a graph in parts. In ``out`` stands what the fit leaves: flat folders, and in how many shards to
+    draw.
 
     ``law/``; ``release/`` and ``private/``, of the bundle all that needs no edges; ``model/``. Errors before
     the opening and after it are those of :func:`core.publishing.release.run_release`. Time is the generator's
@@ -89,7 +90,8 @@ def run_fit(
 
 
 def run_shard(*, law: Path, method: str, number: int, shards: int, out: Path) -> Part:
-    """``out`` holds one part of the edges, the same bytes each time it is drawn from this law."""
+    """Sample one part of the edges. It stands in ``out``, the same bytes each time it is sampled from this
+    law."""
     out.mkdir(parents=True, exist_ok=True)
     return sharded(registry.get(method)).draw_shard(law, number, shards, out)
 
@@ -97,7 +99,8 @@ def run_shard(*, law: Path, method: str, number: int, shards: int, out: Path) ->
 def run_join(
     *, kept: Path, parts: Sequence[Mapping[str, Any]], task: ReleaseTask, out: Path, progress: Progress
 ) -> None:
-    """``out`` holds a complete release bundle, whose parts are those in ``out/release`` already.
+    """Join shards to a complete release bundle. It stands in ``out``; its parts are those in ``out/release``
+    already.
 
     ``kept`` holds the folder ``private`` of the fit with ``transcript.json`` beside it; ``out/release`` its
     released files, ``out/private/model`` its model. ``parts``: what was told of each. ValueError where a part

@@ -1,4 +1,4 @@
-"""``python -m core.publishing.ship_kernels``: compiles every kernel into the folder that is shipped.
+"""Run ``python -m core.publishing.ship_kernels``. It compiles every kernel into the folder that is shipped.
 
 For this machine's kind of processor; ``--every``: for all kinds that it can run, as wheels and images carry
 them. What is there already is not compiled again, and what nothing uses any longer is deleted. Where the
@@ -36,7 +36,7 @@ log = get_logger(__name__)
 
 
 def ship(processors: Sequence[str]) -> None:
-    """Fill the folder of each of these kinds of processor, unless it was filled earlier."""
+    """Fill the folder of each kind of processor. One that was filled earlier stays."""
     folder = _written()
     folder.mkdir(parents=True, exist_ok=True)
     sources = _digest(_sources())

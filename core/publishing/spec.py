@@ -1,4 +1,4 @@
-"""What a job and its evaluation are asked to do; nothing about the data. No NumPy here.
+"""What a job and its evaluation request. It says nothing about the data. No NumPy here.
 
 A job's spec is built where it is asked for, and so validated before anything is reserved; it is stored as it
 is, and read as it is. What sets a snapshot or a further sample apart is told by its type.
@@ -234,12 +234,13 @@ class JobSpec(_Spec):
 
     @property
     def nano_epsilon(self) -> int:
-        """The epsilon of the job's release: of a tick its own step's part, not that of a window."""
+        """The epsilon of the job's release. Of a tick it is its own step's part, not that of a window."""
         return self.release.own_nano_epsilon(self.amounts)
 
     @property
     def charged_nano_epsilon(self) -> int:
-        """What of it is charged: a further sample's is nothing, whatever its model was charged."""
+        """What the release is charged, in nano. A further sample's is nothing, whatever its model was
+        charged."""
         return self.nano_epsilon if self.release.source_id is None else 0
 
 
@@ -271,7 +272,8 @@ class EvaluationSpec(_Spec):
     )
 
     def reduced(self) -> EvaluationSpec | None:
-        """The cheapest suite in place of this one, and a note of it; None for the cheapest itself."""
+        """Return the cheapest suite in place of this one. A note of it comes too; None for the cheapest
+        itself."""
         if self.suite is Suite.QUICK:
             return None
         return self.model_copy(update={"suite": Suite.QUICK, "reduced_from": self.suite})

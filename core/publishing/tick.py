@@ -1,4 +1,5 @@
-"""One snapshot of a live stream: what it takes over from the last published one, and what it leaves.
+"""One snapshot of a live stream. Here stands what it takes over from the last published one, and what it
+leaves.
 
 A folder ``previous`` holds ``state/``, where the generator left one, and ``alignment.parquet``. The first is
 output already paid for; the second keeps the nodes' names, so that a reader can follow them from step to
@@ -32,7 +33,8 @@ def fitted(
     previous: Path | None,
     progress: Progress,
 ) -> tuple[FittedModel, StreamState | None]:
-    """Fit a whole graph, or one snapshot with what the next one may know. At the plan's cost."""
+    """Fit a whole graph, or one snapshot. The latter comes with what the next one may know. At the plan's
+    cost."""
     if not isinstance(spec, Tick):
         return generator.fit(graph, plan, params, progress), None
     if generator.step is None:
@@ -43,14 +45,15 @@ def fitted(
 
 
 def kept_order(previous: Path | None) -> dict[str, np.ndarray] | None:
-    """Read the order that the last published snapshot gave the nodes; None where there is none yet."""
+    """Read the last snapshot's order of nodes. The last published one gave it; None where there is none
+    yet."""
     if previous is None or not (previous / ALIGNMENT).is_file():
         return None
     return bundle.read_alignment(previous / ALIGNMENT)
 
 
 def save_state(state: StreamState | None, folder: Path) -> None:
-    """Write what the next snapshot may know, where that is anything, to ``folder/state``."""
+    """Write what the next snapshot may know. Where that is anything, it goes to ``folder/state``."""
     if state is not None:
         (folder / STATE).mkdir(parents=True)
         state.save(folder / STATE)

@@ -1,4 +1,4 @@
-"""How many edges a release paid to know of, with the interval of each number. Paid numbers alone are read.
+"""Paid numbers of a release's edges. Each has its interval. Only paid numbers are read.
 
 One number of everything that was paid and tells of it: each answer from which the number of edges follows
 linearly weighs as one over the variance of its noise, which leaves the least variance. Noises are
@@ -73,7 +73,8 @@ _Region = tuple[tuple[int, bool], ...]
 
 
 def totals(released: Graph, measurements: Iterable[Measurement], first_step: int = 0) -> list[dict[str, Any]]:
-    """Tell the edges of every relation, and what follows from their number, of each snapshot and on average.
+    """State the edges of every relation. What follows from their number is stated, of each snapshot and on
+    average.
 
     ``measurements``: what may be published of them. JSON-able; O(paid numbers).
     """

@@ -1,4 +1,4 @@
-"""The bundle of a release as it is written: tables, formats, alignment, and the public report of them."""
+"""The bundle of a release as written. It has tables, formats, alignment, and the public report of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from core.reports.training import TrainingPart, training_part
 
 @dataclass(frozen=True)
 class Agreed:
-    """What a release will do, settled from public facts alone."""
+    """What a release will do, settled from public facts only."""
 
     params: BaseModel
     facts: PublicFacts
@@ -52,7 +52,7 @@ class Agreed:
 
 @dataclass(frozen=True)
 class Paid:
-    """What the public report tells besides the graph and its model: all of it public or paid for."""
+    """What the report tells besides graph and model. All of it is public or paid for."""
 
     generator: Method
     spec: ReleaseSpec
@@ -106,7 +106,7 @@ def write_bundle(
 
 @dataclass(frozen=True)
 class Described:
-    """What the public report tells of the synthetic graph, and of what it was drawn from.
+    """What the report tells of the synthetic graph. It tells what it was sampled from, too.
 
     ``nodes``: the sizes of the universes.
     """
@@ -119,7 +119,8 @@ class Described:
 
 
 def write_report(described: Described, paid: Paid, out: Path, media_types: Mapping[str, str]) -> None:
-    """Write the public report of the bundle in ``out``, and its manifest: it is complete."""
+    """Write the public report of the bundle in ``out``. Its manifest is written, too: the bundle is
+    complete."""
     generator, spec, agreed = paid.generator, paid.spec, paid.agreed
     part = public_part(
         guarantee=paid.guarantee,
@@ -163,7 +164,8 @@ def write_report(described: Described, paid: Paid, out: Path, media_types: Mappi
 
 
 def export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
-    """Write one file ``graph.<ext>`` a format, and ``nodes.<ext>`` where its edges leave isolated nodes out.
+    """Write one file ``graph.<ext>`` a format. ``nodes.<ext>`` comes where its edges leave isolated nodes
+    out.
 
     Returns media types by the files' names.
     """
@@ -214,7 +216,7 @@ def _origin(generator: Method, spec: ReleaseSpec) -> Origin:
 
 
 def computed_on() -> str:
-    """Tell what this process computes tensors on: a GPU only if it has begun to use one."""
+    """Tell what this process computes tensors on. It is a GPU only if it has begun to use one."""
     torch = sys.modules.get("torch")
     return "gpu" if torch is not None and torch.cuda.is_initialized() else "cpu"
 

@@ -1,1 +1,1 @@
-"""The release report: one versioned document with a public and a curator part."""
+"""The release report, in two parts. It is one versioned document with a public and a curator part."""

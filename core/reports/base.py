@@ -1,4 +1,4 @@
-"""What all parts of a report share: frozen, closed models and their number formats."""
+"""What all parts of a report share. These are frozen, closed models and their number formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Item = TypeVar("Item")
 
 
 def evenly(items: Sequence[Item], most: int) -> tuple[Item, ...]:
-    """Choose all of them, or ``most`` that lie evenly among them, the first and the last included."""
+    """Choose at most ``most`` that lie evenly. The first and the last are among them; all are chosen where
+    there are no more."""
     if len(items) <= most:
         return tuple(items)
     return tuple(items[round(k * (len(items) - 1) / (most - 1))] for k in range(most))

@@ -1,4 +1,4 @@
-"""What a page is made of: sections of blocks, which :mod:`core.reports.markdown` and the HTML write alike."""
+"""Sections of blocks, of which a page is made. :mod:`core.reports.markdown` and the HTML write them alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphveil.pages.figure import Figure
 
 
 class Text(NamedTuple):
-    """A text with small print; ``metric``: the name under which the glossary has it; ``code``: as typed."""
+    """A text with small print. ``metric``: the name under which the glossary has it; ``code``: as typed."""
 
     text: str
     small: str = ""
@@ -73,7 +73,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Items:
-    """A list of texts, after words that say what it is; nothing where it is empty."""
+    """A list of texts. It comes after words that say what it is; nothing where it is empty."""
 
     texts: Sequence[str]
     lead: str = ""
@@ -95,7 +95,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells, folded where they are more than ``most``; nothing where there are none."""
+    """Rows of cells. They are folded where they are more than ``most``; nothing where there are none."""
 
     caption: str
     columns: Sequence[str]
@@ -113,7 +113,8 @@ class Listing:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Figures side by side, drawn once a form has pictures; their numbers stand in tables or in the JSON."""
+    """Figures side by side. They are drawn once a form has pictures; their numbers stand in tables or in the
+    JSON."""
 
     draw: Callable[[], Sequence[Figure]]
     title: str = ""
@@ -131,7 +132,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Rating:
-    """A score with its parts, coloured by a level; ``unbounded``: never as good."""
+    """A score with its parts. It is coloured by a level; ``unbounded``: never as good."""
 
     name: str
     basis: str
@@ -142,7 +143,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Group:
-    """Blocks that belong together: a card with a title, or cards side by side (columns, scores)."""
+    """Blocks that belong together. They are a card with a title, or cards side by side (columns, scores)."""
 
     blocks: Sequence[Block]
     style: str = "card"
@@ -152,7 +153,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks behind a title, shown from the beginning or once they are asked for."""
+    """Blocks behind a title. They are shown from the beginning or once they are requested."""
 
     title: Text
     blocks: Sequence[Block]
@@ -164,7 +165,7 @@ Block = Paragraph | Items | Terms | Facts | Table | Listing | Pictures | Drawn |
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page, with the name that links lead to; ``curators``: of the private graph."""
+    """A part of a page. It comes with the name that links lead to; ``curators``: of the private graph."""
 
     id: str
     title: str

@@ -52,7 +52,7 @@ LIBRARIES = ("networkit", "numpy", "opendp", "polars", "pyarrow", "randomgen", "
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a release comes from: the identifiers of its job, dataset and method."""
+    """Where a release comes from. It has the identifiers of its job, dataset and method."""
 
     job_id: str
     dataset_id: str
@@ -69,7 +69,8 @@ class Origin:
 
 
 def versions() -> dict[str, str]:
-    """List installed versions of the libraries that compute a release; those that are absent are left out."""
+    """List installed versions of computing libraries. A release is computed by them; those that are absent
+    are left out."""
     found = {name: _version(name) for name in LIBRARIES}
     return {name: version for name, version in found.items() if version is not None}
 
@@ -164,7 +165,7 @@ def guarantee_part(
     hidden: str | None = None,
     derived: Sequence[Derived] = (),
 ) -> GuaranteePart:
-    """Print the guarantee: epsilon and delta as exact decimals of the ledger's integers.
+    """Print the guarantee. It has epsilon and delta as exact decimals of the ledger's integers.
 
     ``hidden``: the name of the protected node type, where the schema declares one. ``derived``: what of the
     schema was read off the data, which the statement counts and names.
@@ -205,7 +206,8 @@ def mechanism_name(event: Event) -> str:
 
 
 def transcript_summary(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry]) -> TranscriptSummary:
-    """Sum the transcript by purpose, mechanism and relation, in order of first use; and the plan's spend."""
+    """Sum the transcript by purpose, mechanism and relation. They stand in order of first use; the plan's
+    spend comes too."""
     groups: dict[tuple[str, str, str, bool], list[int | None]] = {}
     # A paid-for release must not fail over its summary: too many purposes are pooled.
     purposes = {entry.purpose for entry in transcript}

@@ -1,4 +1,4 @@
-"""The dataset card of a release: Markdown with YAML front matter, as the Hugging Face hub reads it.
+"""The dataset card of a release. It is Markdown with YAML front matter, as the Hugging Face hub reads it.
 
 A function of the public part and of what the publisher says: the curator part and the charge are not in it.
 """

@@ -1,4 +1,4 @@
-"""What synthetic edges and nodes carry, bin by bin, beside what was paid for. For everybody.
+"""What synthetic edges and nodes carry. It stands bin by bin, with what was paid for. For everybody.
 
 Figures are counts in the released files, and the release's own paid numbers with their intervals.
 """

@@ -1,4 +1,4 @@
-"""Attacks on a release and tasks done with it: what the curator part says beside the metrics."""
+"""Attacks on a release and tasks done with it. The curator part has them next to the metrics."""
 
 from __future__ import annotations
 

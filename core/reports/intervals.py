@@ -1,4 +1,4 @@
-"""How near a sum of noisy numbers is to the truth: intervals for what several paid numbers make together.
+"""Intervals of sums of noisy numbers. They hold what several paid numbers make together.
 
 Noises are independent: each was drawn for its own answer. The variance v of discrete Laplace noise determines
 it, and its characteristic function is 1 / (1 + 2 v sin^2(u / 2)).
@@ -46,7 +46,7 @@ class Noise(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def sum_within(scale: Fraction, count: int, confidence: float) -> int:
-    """Find t that a sum of ``count`` discrete Laplace noises keeps within with the stated confidence.
+    """Bound a sum of ``count`` discrete Laplace noises. It keeps within t with the stated confidence.
 
     The least such t, but for wide noise, where it is rounded up by less than a thousandth.
     """
@@ -63,7 +63,8 @@ def sum_within(scale: Fraction, count: int, confidence: float) -> int:
 
 @lru_cache(maxsize=4096)
 def weighted_within(noises: tuple[Noise, ...], confidence: float) -> float:
-    """Find t that the sum of noises of several scales or factors keeps within with the stated confidence.
+    """Bound a sum of unlike noises. It keeps within t with the stated confidence; noises have several scales
+    or factors.
 
     Rounded up by less than a hundredth. Each factor is a whole number of steps, the variance kept as it is.
     """

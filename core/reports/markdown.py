@@ -1,4 +1,4 @@
-"""The whole report as Markdown: for a pull request, a wiki, or a terminal.
+"""The whole report as Markdown. It is for a pull request, a wiki, or a terminal.
 
 Pictures are left out: their figures stand in tables, or in the JSON report. Every text is escaped: it shows
 as it is and starts nothing.
@@ -29,7 +29,7 @@ _STATUS = {
 
 
 def markdown(report: Report, *, evaluation: str | None = None) -> str:
-    """Write the report as GitHub-flavoured Markdown, UTF-8, with a line feed at its end. Deterministic.
+    """Write the report as GitHub-flavoured Markdown. It is UTF-8, with a line feed at its end. Deterministic.
 
     ``evaluation``: where a curator's report has no curator part, why: pending, failed or erased.
     """
@@ -44,7 +44,7 @@ def markdown(report: Report, *, evaluation: str | None = None) -> str:
 
 
 def written(sections: Iterable[blocks.Section]) -> list[str]:
-    """Write sections, a heading each; those that have nothing but pictures are left out."""
+    """Write sections, a heading each. Those that have nothing but pictures are left out."""
     lines: list[str] = []
     for section in sections:
         if body := shown(section.blocks):

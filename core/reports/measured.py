@@ -1,4 +1,4 @@
-"""What a comparison says of utility, family by family, between two ends that were measured. Curators only.
+"""Comparisons of utility, family by family. They lie between two ends that were measured. Curators only.
 
 A distance d from the original is read on the way from a uniform graph with as many edges (d0, scores 0) to a
 resample of the original itself (d1, scores 1): (d0 - d) / (d0 - d1), cut off at both ends. Of a family the
@@ -100,7 +100,8 @@ FAMILIES: tuple[tuple[str, str, tuple[_Member, ...]], ...] = (
 
 
 def measured_parts(comparison: Comparison) -> Iterator[ScorePart]:
-    """Yield a part for every family that tells the original from a uniform graph; its worst member.
+    """Yield a part for every distinguishing family. It tells the original from a uniform graph; its worst
+    member counts.
 
     Nothing at all for a comparison without anchors. Where both ends lie together, chance alone gives the
     original's value: nothing is earned there, and what is lost counts. A figure that the release lacks in

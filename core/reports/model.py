@@ -1,4 +1,4 @@
-"""Report 3.0: what a release says of itself, and what only its curators may read.
+"""Report 3.0. It has what a release says of itself, and what only its curators may read.
 
 ``Report.public`` is published with the release. ``Report.curator`` is a function of the private graph and is
 present only for the dataset's curators. A change of meaning is a new ``schema_version``.

@@ -1,4 +1,4 @@
-"""What a reader must know beside the figures: public caveats and the curators' warnings."""
+"""What a reader must know besides figures. It has public caveats and the curators' warnings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def caveats(
     snapshot: bool = False,
     sample_of: str | None = None,
 ) -> tuple[Notice, ...]:
-    """List the public caveats: they follow from the guarantee and what is declared public, never from data.
+    """List the public caveats. They follow from the guarantee and what is declared public, never from data.
 
     ``nodes`` is the size of the (public) universe; ``snapshot``: the release is one of a live stream's;
     ``sample_of``: the job whose model it was drawn from again.
@@ -119,7 +119,7 @@ def without_accelerator() -> Notice:
 
 
 def drawn_at(nodes: int, of: int) -> Notice:
-    """Say what stays and what grows in a graph of another number of nodes."""
+    """Say what stays and grows at another size. The graph has another number of nodes."""
     return Notice(
         code="another_size",
         text=f"The graph was drawn with {nodes} nodes, from a law that was fitted to {of}. Degrees and "
@@ -246,7 +246,8 @@ def _unit_caveats(guarantee: GuaranteePart, schema: GraphSchema) -> Iterator[Not
 def values_left_out(
     schema: GraphSchema, edge_types: Sequence[str] | None = None, *, synthesised: Sequence[str] = ()
 ) -> tuple[Notice, ...]:
-    """Say what edges of protected relations carry that the release does not; often nothing.
+    """Say which protected values a release leaves out. Edges of protected relations carry them; often
+    nothing.
 
     ``edge_types``: those of interest, all unless given; without those that are ``synthesised``. Follows from
     the schema alone.
@@ -267,7 +268,8 @@ def values_left_out(
 
 
 def what_edges_carry(schema: GraphSchema, relations: Sequence[EdgeType]) -> list[str]:
-    """Name the attributes of each of the relations; of a collection once, as all graphs have the same."""
+    """Name the attributes of each of the relations. Those of a collection come once, as all graphs have the
+    same."""
     several = relations[:1] if schema.collection is not None else relations
     return [
         f"{', '.join(attribute.name for attribute in each.attributes)} of "
@@ -277,7 +279,7 @@ def what_edges_carry(schema: GraphSchema, relations: Sequence[EdgeType]) -> list
 
 
 def relations_left_out(schema: GraphSchema, unit: Unit, edge_types: Sequence[str]) -> tuple[Notice, ...]:
-    """Say which relations of a person a release under unit node does not have; often nothing.
+    """Say which relations a release leaves out. They are a person's, under unit node; often nothing.
 
     ``edge_types``: those that it has. Follows from the schema and the request.
     """
@@ -296,7 +298,7 @@ def relations_left_out(schema: GraphSchema, unit: Unit, edge_types: Sequence[str
 def things_without_delta(
     schema: GraphSchema, unit: Unit, edge_types: Sequence[str], delta_atto: int
 ) -> tuple[Notice, ...]:
-    """Say what persons and things lose where a release under unit node spends no delta; often nothing."""
+    """Say what releases without delta lose. Persons and things lose it under unit node; often nothing."""
     things = [name for name in edge_types if not schema.edge_type(name).homogeneous]
     if unit is not Unit.NODE or delta_atto or not things:
         return ()
@@ -314,7 +316,8 @@ def things_without_delta(
 def lasting_relations(
     schema: GraphSchema, unit: Unit, window: int | None, edge_types: Sequence[str] | None = None
 ) -> tuple[Notice, ...]:
-    """Say what a promise per snapshot or window leaves open for relations that are declared to last.
+    """Say what lasting relations leave open. A promise per snapshot or window leaves it open where they are
+    declared to last.
 
     ``edge_types``: those of interest, all unless given. Follows from the schema alone. See docs/w_event.md.
     """

@@ -1,4 +1,4 @@
-"""Predicted precision of the figures that a release paid for, in their own units; from public facts alone.
+"""Predicted precision of paid figures. It is in their own units; from public facts only.
 
 Noise is what the plan says it is, so that its bounds are known before the data is opened. What a method makes
 of a noisy figure, and what it never asked for, is not told here: this is a statement of noise, not a grade.
@@ -125,7 +125,8 @@ person."""
 def precisions(
     unit: Unit, schema: GraphSchema, transcript: Sequence[TranscriptEntry], statistics: PublicStatistics
 ) -> tuple[Precision, ...]:
-    """Predict one line for each relation and query, in order of first use; it holds for every such figure.
+    """Predict one line for each relation and query. They come in order of first use; it holds for every such
+    figure.
 
     The branches of a parallel group measure parts of a figure, so that their bounds add up. Of several
     measurements and snapshots the least exact is printed. Under unit node there is none: what one node moves
@@ -165,7 +166,7 @@ def precisions(
 def planned(
     unit: Unit, schema: GraphSchema, plan: PrivacyPlan, reads: Iterable[PlannedRead]
 ) -> tuple[Precision, ...]:
-    """Predict one line for each planned read whose noise has a law: each figure is at most so far off.
+    """Predict one line for each planned read. Its noise has a law: each figure is at most so far off.
 
     From public facts alone, before anything is opened. Of a relation's cells that differ the least exact
     is told. Under unit node there are reads of persons, and those of which a method says how far a person
@@ -209,8 +210,9 @@ def _of_persons(read: PlannedRead, deviation: float) -> Precision:
 def planned_noise(
     unit: Unit, schema: GraphSchema, plan: PrivacyPlan, reads: Iterable[PlannedRead]
 ) -> dict[tuple[str, str], tuple[list[Fraction], int]]:
-    """Find, by relation and query, the scales of the noises whose sum is in the least exact of the planned
-    answers, and in how many cells it is asked. As :func:`planned`, which makes lines of it."""
+    """Find the scales of planned noises. By relation and query, they are those whose sum is in the least
+    exact of the planned answers; in how many cells it is measured comes too. As :func:`planned`, which makes
+    lines of it."""
     if plan.kind is GuaranteeKind.NONE:
         return {}
     found: dict[tuple[str, str], list[PlannedRead]] = {}
@@ -269,13 +271,15 @@ def _temporal(schema: GraphSchema, name: str) -> bool:
 
 
 def sum_within(scales: Sequence[Fraction]) -> int:
-    """Bound a sum of independent noises: a union bound, each part may fail with its share of the rest."""
+    """Bound a sum of independent noises. It is a union bound, each part may fail with its share of the
+    rest."""
     each = 1 - (1 - CONFIDENCE) / len(scales)
     return sum(within(scale, each) for scale in scales)
 
 
 def within(scale: Fraction, confidence: float) -> int:
-    """Find the least t with P(|X| <= t) >= confidence for discrete Laplace noise X of that scale.
+    """Bound the absolute discrete Laplace noise. Returned is the least t with P(|X| <= t) >= confidence for
+    noise X of that scale.
 
     P(X = k) is proportional to exp(-|k|/scale), so that with q = exp(-1/scale) P(|X| > t) is
     2 q^(t+1) / (1 + q).

@@ -1,4 +1,4 @@
-"""What is sent to a catalogue when a release is published; which catalogues there are, found by module name.
+"""What is sent to a catalogue upon publication. Catalogues are discovered by module name.
 
 Every emitter is a pure function of the *public* part of the report, its charge included: no figure of the
 original, no exact time. Each call replaces what an earlier one wrote, so sending again changes nothing.
@@ -56,7 +56,7 @@ def calls(catalogue: str, public: PublicPart, context: Context) -> Calls:
 
 
 def promised(public: PublicPart) -> dict[str, str]:
-    """What a release promises, as properties of a catalogue's entry."""
+    """State what a release promises. These are properties of a catalogue's entry."""
     given, made = public.guarantee, public.provenance
     found = {
         "graphveil_job": made.job_id,
@@ -73,7 +73,7 @@ def promised(public: PublicPart) -> dict[str, str]:
 
 
 def budget(public: PublicPart) -> dict[str, str]:
-    """What is left of the original's budget now, as properties of a catalogue's entry."""
+    """Say what is left of the original's budget now. It comes as properties of a catalogue's entry."""
     charge = public.charge
     if charge is None:
         return {}
@@ -91,7 +91,7 @@ def original_name(public: PublicPart) -> str:
 
 
 def original_text(public: PublicPart) -> str:
-    """Say what the original's entry stands for, and what is left of its budget."""
+    """Say what the original's entry stands for. What is left of its budget is said, too."""
     left = budget(public)
     said = "Sensitive graph, kept by Graphveil; its content is never served."
     if "remaining_epsilon" in left:

@@ -1,4 +1,4 @@
-"""The command that asks for a release again: from public provenance and parameters only."""
+"""The command that requests a release again. It comes from public provenance and parameters only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from core.reports.model import PublicPart
 
 
 def command(public: PublicPart) -> str:
-    """Write a ``graphveil submit`` command line with every argument quoted for a POSIX shell.
+    """Write a ``graphveil submit`` command line. It comes with every argument quoted for a POSIX shell.
 
     It asks for the same method, parameters and relations at the price that was charged. A second release
     draws new noise and is charged again, which is why it says ``--repeat``. Where there was no guarantee,
@@ -40,7 +40,7 @@ def command(public: PublicPart) -> str:
 
 
 def again(public: PublicPart) -> str:
-    """Say what the command does and costs, and what would cost nothing, in plain words."""
+    """Say what the command does and costs. What would cost nothing is said, too, in plain words."""
     if public.provenance.sample_of is not None:
         return (
             "That draws one more graph from the same model, under the same promise, and is charged nothing."

@@ -1,4 +1,5 @@
-"""What somebody can learn of one unit from a release, and from all that its account pays for."""
+"""What somebody can learn of one unit. They learn it from a release, and from all that its account pays
+for."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ __all__ = ["PRIORS", "RAREST", "Learned", "at", "learned", "posterior_at_most"]
 
 
 def learned(public: PublicPart) -> list[Learned]:
-    """Bound it for this release, for all that its account paid for, and for its whole budget.
+    """Bound what can be learned of a unit. It is bounded for this release, for all that its account paid for,
+    and for its whole budget.
 
     Empty without a guarantee. The account's rows need the charge, and end where it is exposed: then nothing
     bounds all releases together.

@@ -1,4 +1,4 @@
-"""Two figures from 0 to 10, for curators: what a release is worth, and how well it protects."""
+"""Two figures from 0 to 10, for curators. They say what a release is worth, and how well it protects."""
 
 from __future__ import annotations
 

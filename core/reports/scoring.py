@@ -1,4 +1,5 @@
-"""The curators' two figures from 0 to 10, utility and protection, each from parts that are printed beside it.
+"""The curators' two figures from 0 to 10. They are utility and protection, each from parts that are printed
+with it.
 
 A score is 10 times the weighted mean of its parts; 1 is best in every part. Both are functions of the private
 graph. The public edition has no score: what a release is worth cannot be told without the original, and the
@@ -61,7 +62,7 @@ def curator_scores(
 
 
 def expected(parts: Sequence[ScorePart]) -> str:
-    """Say in words what the parts of utility expect of the release: near, roughly, or not at all."""
+    """Say in words what utility's parts expect. The release is near, roughly, or not at all."""
     sentences = []
     for low, high, said in LEVELS:
         named = [part.title[:1].lower() + part.title[1:] for part in parts if low <= part.value < high]
@@ -78,7 +79,7 @@ def _score(formula: str, parts: Sequence[ScorePart], expects: str = "") -> Score
 
 
 def advantage(guarantee: GuaranteePart) -> float:
-    """Bound TPR - FPR of any test of which of two neighbours it was; 1 without a guarantee.
+    """Bound TPR - FPR of any test of neighbours. It tells which of two it was; 1 without a guarantee.
 
     (e^eps - 1 + 2 delta) / (e^eps + 1): the widest gap between the trade-off curve of (eps, delta)-DP and
     guessing (Kairouz, Oh, Viswanath 2015). Written with tanh, so that no epsilon overflows.

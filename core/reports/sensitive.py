@@ -1,4 +1,4 @@
-"""What a report says of attacks on the links that a defence hid. Curators only."""
+"""What reports say of attacks on hidden links. A defence hid these. Curators only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def said_of(found: SensitiveAttacks) -> str:
 
 
 def found_out(found: SensitiveAttacks | None) -> Iterator[Notice]:
-    """Warn where hidden links are found all the same, and where there was none to hide."""
+    """Warn where hidden links can be inferred. It warns, too, where there was none to hide."""
     if found is None:
         return
     if not found.hidden:

@@ -1,4 +1,4 @@
-"""Reads the parts of a report as they were stored, by this version or an older one.
+"""Reads the parts of stored reports. They stand as they were stored, by this version or an older one.
 
 Up to report 2.0 the public part had scores of its own, which told how well what was paid for was known and
 ranked releases backwards; and the curators' utility had no zero. Neither is shown any more: what those
@@ -22,7 +22,7 @@ def public_of(content: bytes) -> PublicPart:
 
 
 def curator_of(content: bytes) -> CuratorPart:
-    """Read the curators' part of any version; an older one has no utility score. Raises ValidationError."""
+    """Read the curators' part of any version. An older one has no utility score. Raises ValidationError."""
     part = json.loads(content)
     if isinstance(part, dict) and "anchors" not in part.get("comparison", {}):
         part["scores"] = {**part.get("scores", {}), "utility": None}

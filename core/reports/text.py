@@ -1,4 +1,4 @@
-"""Markdown pieces that stay what they are, whatever names and texts are put into them."""
+"""Markdown pieces that stay what they are. Whatever names and texts may be put into them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AUTOLINK = re.compile(r"://|www\.", re.IGNORECASE)
 
 
 def plain(text: object) -> str:
-    """Put the text on one line: control characters, line breaks and half surrogates are spaces."""
+    """Put the text on one line. Control characters, line breaks and half surrogates are spaces."""
     shown = str(text)
     if not shown.isprintable():
         shown = "".join(" " if _breaks(c) else c for c in shown)
@@ -26,7 +26,7 @@ def _breaks(character: str) -> bool:
 
 
 def escape(text: object) -> str:
-    """Escape the text as Markdown that shows exactly it, in a table cell, a list item or a paragraph."""
+    """Escape the text as Markdown. It shows exactly it, in a table cell, a list item or a paragraph."""
     escaped = _SPECIAL.sub(r"\\\1", plain(text).replace("&", "&amp;"))
     escaped = escaped.replace("\\<", "&lt;").replace("\\>", "&gt;").replace("\\|", "&#124;")
     escaped = _AUTOLINK.sub(lambda match: match[0].replace(":", "&#58;").replace(".", "&#46;"), escaped)
@@ -34,7 +34,8 @@ def escape(text: object) -> str:
 
 
 def number(value: float | int | None) -> str:
-    """Write four significant digits, more before the point; whole numbers whole; a dash if undefined."""
+    """Write four significant digits. There are more before the point; whole numbers whole; a dash if
+    undefined."""
     if value is None:
         return "–"
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
@@ -43,7 +44,7 @@ def number(value: float | int | None) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Write lines of a Markdown table and an empty line; nothing at all when there are no rows.
+    """Write lines of a Markdown table and an empty line. There is nothing at all when there are no rows.
 
     Floats and None are shown by :func:`number`; texts are escaped.
     """
@@ -63,18 +64,18 @@ def _cell(value: object) -> str:
 
 
 def items(texts: Iterable[object]) -> list[str]:
-    """Write lines of a list and an empty line; nothing when there are no items."""
+    """Write lines of a list and an empty line. There is nothing when there are no items."""
     lines = [f"- {escape(text)}" for text in texts]
     return [*lines, ""] if lines else []
 
 
 def fenced(code: str, language: str = "") -> list[str]:
-    """Write lines of a code block that no run of backticks inside can end."""
+    """Write lines of a code block. No run of backticks inside can end it."""
     runs = [len(run) for run in re.findall(r"`+", code)]
     fence = "`" * max(3, max(runs, default=0) + 1)
     return [f"{fence}{language}", *code.splitlines(), fence, ""]
 
 
 def quoted(text: object) -> str:
-    """Write the text as a double-quoted YAML scalar, which is the JSON string of its one line."""
+    """Write the text as a double-quoted YAML scalar. It is the JSON string of its one line."""
     return json.dumps(plain(text), ensure_ascii=False)

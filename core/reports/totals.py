@@ -1,5 +1,5 @@
-"""Figures that paid numbers determine, each with the interval in which the true one lies; and how far paid
-numbers really are from the truth, which curators alone may know."""
+"""Figures that paid numbers determine. Each has the interval in which the true one lies; and how far paid
+numbers really are from the truth, which only curators may know."""
 
 from __future__ import annotations
 

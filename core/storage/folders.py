@@ -1,4 +1,5 @@
-"""A flat folder of files as one stream of bytes (POSIX tar), and back; constant memory both ways."""
+"""A flat folder of files as one stream of bytes. It is POSIX tar, and goes back; constant memory both
+ways."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _READ_BYTES = 2**20
 
 
 def pack(folder: Path) -> Iterator[bytes]:
-    """Write the folder's files, by name, as a tar stream: same files, same bytes (no times or owners)."""
+    """Write the folder's files as a tar stream. They go by name: same files, same bytes (no times or
+    owners)."""
     for path in sorted(folder.iterdir()):
         if path.is_symlink() or not path.is_file():
             raise ValueError("only a flat folder of regular files can be packed")
@@ -28,7 +30,7 @@ def pack(folder: Path) -> Iterator[bytes]:
 
 
 def unpack(chunks: Iterable[bytes], folder: Path, *, only: Collection[str] | None = None) -> None:
-    """Write the packed files, or those of the names in ``only``, to the folder.
+    """Write the packed files to the folder. They are all, or those of the names in ``only``.
 
     StorageError where the stream is not what :func:`pack` makes. The stream is read to its end, so that a
     sealed stream has shown that nothing is missing.

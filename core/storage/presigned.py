@@ -1,4 +1,4 @@
-"""Addresses with a signature and an end: whoever holds one reads or writes one S3 object without a key.
+"""Signed addresses that end. Whoever holds one reads or writes one S3 object without a key.
 
 The bytes then pass between the caller and the bucket, and the service carries none of them.
 """
@@ -46,7 +46,8 @@ class Presigner:
         self._credentials = credentials
 
     def download(self, key: str, *, file_name: str, media_type: str, seconds: int) -> str:
-        """Sign an address where the object can be read under that name and type for so many seconds."""
+        """Sign an address where the object can be read. It is read under that name and type for so many
+        seconds."""
         shown = {
             "ResponseContentDisposition": f'attachment; filename="{file_name}"',
             "ResponseContentType": media_type,
@@ -59,7 +60,7 @@ class Presigner:
             return str(self._own.create_multipart_upload(**self._object(key))["UploadId"])
 
     def parts(self, key: str, upload_id: str, size_bytes: int, *, part_bytes: int, seconds: int) -> list[str]:
-        """Sign an address for each part of the object, where it can be put for so many seconds.
+        """Sign an address for each part of the object. There it can be put for so many seconds.
 
         The length is signed: a part is ``part_bytes`` long, the last one what is left, and no other length
         is taken there.
@@ -85,7 +86,7 @@ class Presigner:
             )
 
     def abort(self, key: str, upload_id: str) -> None:
-        """Remove all of the upload, whether it was under way or not."""
+        """Remove all of the upload. It goes whether it was under way or not."""
         from botocore.exceptions import ClientError
 
         with _failures():

@@ -39,7 +39,7 @@ def seal(chunks: Iterable[bytes], key: bytes, *, context: str = "") -> Iterator[
 
 
 def unseal(chunks: Iterable[bytes], key: bytes, *, context: str = "") -> Iterator[bytes]:
-    """Open what was sealed, frame by frame; each frame is authentic when it is yielded. O(1) memory.
+    """Open what was sealed, frame by frame. Each frame is authentic when it is yielded. O(1) memory.
 
     StorageError where the bytes are damaged, incomplete, reordered, or sealed under another key or context.
     Only the end of the iteration says that nothing is missing: until then nothing may be concluded from it.

@@ -1,4 +1,4 @@
-"""Object storage, the same for a folder and for an S3 bucket.
+"""Object storage of either kind. It is the same for a folder and for an S3 bucket.
 
 A key is a path of plain names. A put is atomic: readers see the whole object or none, and a put that fails
 part-way leaves nothing. Every failure of the storage is a :class:`StorageError`, which is safe to try again.
@@ -43,7 +43,8 @@ class StoredObject(NamedTuple):
 
 
 class ObjectStore:
-    """Puts, gets, lists and deletes objects; holds no connection state, safe to share between threads."""
+    """Puts, gets, lists and deletes objects. It holds no connection state, and is safe to share between
+    threads."""
 
     def __init__(
         self, backend: LocalStore | S3Store, folder: Path | None = None, presigner: Presigner | None = None
@@ -72,7 +73,8 @@ class ObjectStore:
             storing.result()
 
     def put_new(self, key: str, content: bytes) -> bool:
-        """Store the content, unless there was an object under the key already: then False, unchanged."""
+        """Store the content where there is no object. If there was one under the key already, it is
+        unchanged: False."""
         self._make_parents(checked_key(key))
         try:
             with _failures():
@@ -89,7 +91,8 @@ class ObjectStore:
             self.put(key, iter(lambda: file.read(CHUNK_BYTES), b""))
 
     def get(self, key: str) -> Iterator[bytes]:
-        """Read the object's bytes in chunks of some MiB at least; StorageError at once if there is none."""
+        """Read the object's bytes in chunks. They have some MiB at least; StorageError at once if there is
+        none."""
         with _failures():
             stream = obstore.get(self._backend, checked_key(key)).stream(min_chunk_size=CHUNK_BYTES)
         return _chunks_of(stream)
@@ -118,7 +121,7 @@ class ObjectStore:
             return obstore.head(self._backend, checked_key(key))["size"]
 
     def delete(self, key: str) -> None:
-        """Delete the object under the key, whether there is one or not."""
+        """Delete the object under the key. There may be one or not."""
         try:
             with _failures(missing_too=False):
                 obstore.delete(self._backend, checked_key(key))
@@ -126,7 +129,7 @@ class ObjectStore:
             return
 
     def delete_prefix(self, prefix: str) -> None:
-        """Delete every object below the prefix, which ends where a name of the path ends."""
+        """Delete every object below the prefix. It ends where a name of the path ends."""
         for stored in self.list(prefix):
             self.delete(stored.key)
 
@@ -184,7 +187,8 @@ class _Feed:
 def open_store(
     url: str, public_endpoint: str | None = None, credentials: Credentials | None = None
 ) -> ObjectStore:
-    """Open the store at ``file:///folder`` (made when missing, for its owner only) or ``s3://bucket/prefix``.
+    """Open the store at its address. This is ``file:///folder`` (made when missing, for its owner only) or
+    ``s3://bucket/prefix``.
 
     An S3 store takes its region, endpoint and, unless given, credentials from the ``AWS_*`` environment
     variables; addresses that it signs for callers begin with ``public_endpoint`` where there is one.
@@ -215,14 +219,14 @@ def open_store(
 
 
 def checked_key(key: str) -> str:
-    """Return the key; InvalidInput unless it is a path of plain names, so that no key leaves its prefix."""
+    """Return the key. InvalidInput unless it is a path of plain names, so that no key leaves its prefix."""
     if len(key) > MAX_KEY_LENGTH or _KEY.fullmatch(key) is None:
         raise InvalidInput("an object key is a path of letters, digits, '.', '_' and '-'", field="key")
     return key
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make the folder; every folder that has to be made is its owner's alone (0700)."""
+    """Make the folder private. Every folder that has to be made is only its owner's (0700)."""
     missing = [folder]
     while not missing[-1].exists():
         missing.append(missing[-1].parent)

@@ -1,1 +1,1 @@
-"""Live streams: one snapshot after another, each published as a job of its own."""
+"""Live streams, one snapshot after another. Each is published as a job of its own."""

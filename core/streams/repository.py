@@ -14,7 +14,7 @@ from core.streams.models import SENT_ANEW, Outcome, Snapshot, Stream, StreamStat
 
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
-    """No other transaction opens a stream of this tenant's until this one ends."""
+    """Lock the tenant's streams until the transaction ends. No other transaction opens one until then."""
     session.execute(
         text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"stream/{tenant}"}
     )
@@ -31,7 +31,7 @@ def by_id(session: Session, stream_id: str) -> Stream | None:
 
 
 def locked(session: Session, stream_id: str) -> Stream | None:
-    """Lock the stream until the transaction ends, and load it as it is now. Always after the dataset's."""
+    """Lock the stream until the transaction ends. It is loaded as it is now. Always after the dataset's."""
     return session.get(Stream, stream_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
@@ -50,7 +50,7 @@ def page(
     before: tuple[datetime, str] | None,
     limit: int,
 ) -> Sequence[Stream]:
-    """Streams of a tenant, newest first, older than the pair (created_at, id)."""
+    """List streams of a tenant, newest first. They are older than the pair (created_at, id)."""
     query = (
         select(Stream)
         .where(Stream.tenant == tenant)
@@ -67,7 +67,7 @@ def page(
 
 
 def open_of_dataset(session: Session, dataset_id: str) -> Sequence[Stream]:
-    """Lock the dataset's open streams until the transaction ends, and load them."""
+    """Lock and load the dataset's open streams. The lock lasts until the transaction ends."""
     query = (
         select(Stream)
         .where(Stream.dataset_id == dataset_id, Stream.state == StreamState.OPEN)
@@ -89,12 +89,12 @@ def snapshot(session: Session, stream_id: str, step: int) -> Snapshot | None:
 
 
 def of_job(session: Session, job_id: str) -> Snapshot | None:
-    """Find the snapshot that the job publishes; None for a job that is no tick."""
+    """Find the snapshot that the job publishes. None for a job that is no tick."""
     return session.scalars(select(Snapshot).where(Snapshot.job_id == job_id)).one_or_none()
 
 
 def snapshots(session: Session, stream_id: str, *, after: int | None, limit: int) -> Sequence[Snapshot]:
-    """Up to ``limit`` snapshots of the steps after ``after``, in order."""
+    """List up to ``limit`` snapshots of the steps after ``after``, in order."""
     query = select(Snapshot).where(Snapshot.stream_id == stream_id).order_by(Snapshot.step).limit(limit)
     if after is not None:
         query = query.where(Snapshot.step > after)
@@ -102,7 +102,7 @@ def snapshots(session: Session, stream_id: str, *, after: int | None, limit: int
 
 
 def count_by_outcome(session: Session, stream_id: str) -> dict[str | None, int]:
-    """How many snapshots have ended in which way; None: not yet."""
+    """Count snapshots by how they ended; None: not yet."""
     query = (
         select(Snapshot.outcome, func.count())
         .where(Snapshot.stream_id == stream_id)
@@ -112,7 +112,8 @@ def count_by_outcome(session: Session, stream_id: str) -> dict[str | None, int]:
 
 
 def fullest_window(session: Session, stream: Stream, step: int) -> int:
-    """Compute the most nano-epsilon that snapshots took in any of the stream's windows that hold the step."""
+    """Compute the spend of the fullest window. It is the most nano-epsilon that snapshots took in any of the
+    stream's windows that hold the step."""
     reach = stream.window - 1
     spent = (
         select(
@@ -131,7 +132,7 @@ def fullest_window(session: Session, stream: Stream, step: int) -> int:
 
 
 def unfinished(session: Session, stream_id: str) -> int:
-    """How many snapshots have a job that has not ended."""
+    """Count the snapshots whose job has not ended."""
     query = select(func.count()).where(Snapshot.stream_id == stream_id, Snapshot.outcome.is_(None))
     return session.execute(query).scalar_one()
 
@@ -162,7 +163,7 @@ def unfinished_before(session: Session, stream_id: str, step: int) -> bool:
 
 
 def held_up() -> Select[Any]:
-    """Selects the jobs of snapshots that wait for an earlier snapshot of their stream."""
+    """Select the jobs of snapshots that must wait. They wait for an earlier snapshot of their stream."""
     earlier = aliased(Snapshot)
     before = select(earlier.step).where(
         earlier.stream_id == Snapshot.stream_id, earlier.step < Snapshot.step, earlier.outcome.is_(None)
@@ -182,13 +183,14 @@ def last_published(session: Session, stream_id: str, before: int) -> Snapshot | 
 
 
 def any_published(session: Session, stream_id: str) -> Snapshot | None:
-    """A published snapshot, the earliest; None while there is none."""
+    """Find the earliest published snapshot; None while there is none."""
     query = select(Snapshot).where(Snapshot.stream_id == stream_id, Snapshot.outcome == Outcome.PUBLISHED)
     return session.scalars(query.order_by(Snapshot.step).limit(1)).one_or_none()
 
 
 def published(session: Session, stream_id: str, *, first: int, last: int, limit: int) -> Sequence[Snapshot]:
-    """Up to ``limit`` published snapshots of the steps from ``first`` to ``last``, in order."""
+    """List up to ``limit`` published snapshots. They are of the steps from ``first`` to ``last``, in
+    order."""
     query = (
         select(Snapshot)
         .where(
@@ -203,7 +205,8 @@ def published(session: Session, stream_id: str, *, first: int, last: int, limit:
 
 
 def forget_findings(session: Session, dataset_id: str) -> None:
-    """Nothing is known any more of what was wrong with the dataset's snapshots: findings quote their rows."""
+    """Delete findings about the dataset's snapshots. Nothing is known of them any more: findings quote their
+    rows."""
     of_dataset = select(Stream.id).where(Stream.dataset_id == dataset_id)
     session.execute(
         update(Snapshot)
@@ -213,6 +216,6 @@ def forget_findings(session: Session, dataset_id: str) -> None:
 
 
 def named_objects(session: Session, keys: Collection[str]) -> set[str]:
-    """Those of the object keys that a snapshot names as its upload."""
+    """List those of the object keys that a snapshot names. It names them as its upload."""
     found = session.scalars(select(Snapshot.object_key).where(Snapshot.object_key.in_(keys)))
     return {key for key in found if key is not None}

@@ -39,7 +39,7 @@ class Arrival(StrEnum):
 
 @dataclass(frozen=True)
 class Content:
-    """What was sent: format, options, and the keyed digest of its bytes."""
+    """What was sent. It has format, options, and the keyed digest of its bytes."""
 
     format: str
     options: dict[str, object]
@@ -51,7 +51,7 @@ class Content:
 
 
 def get(session: Session, *, tenant: str, stream_id: str) -> Stream:
-    """Return the tenant's stream; NotFound when there is none, or when it is another tenant's."""
+    """Return the tenant's stream. NotFound when there is none, or when it is another tenant's."""
     stream = repository.by_id(session, stream_id)
     if stream is None or stream.tenant != tenant:
         raise NotFound("There is no such stream.", id=stream_id)
@@ -59,7 +59,7 @@ def get(session: Session, *, tenant: str, stream_id: str) -> Stream:
 
 
 def get_locked(session: Session, *, tenant: str, stream_id: str) -> Stream:
-    """As :func:`get`, and no other transaction changes the stream until this one ends."""
+    """Do as :func:`get`, and lock the stream. No other transaction changes it until this one ends."""
     get(session, tenant=tenant, stream_id=stream_id)
     stream = repository.locked(session, stream_id)
     if stream is None:
@@ -68,7 +68,8 @@ def get_locked(session: Session, *, tenant: str, stream_id: str) -> Stream:
 
 
 def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Stream | None:
-    """Find the stream that this key opened earlier, or None; IdempotencyKeyReused for other content."""
+    """Find the stream that this key opened earlier. None without one; IdempotencyKeyReused for other
+    content."""
     stream = repository.by_key(session, tenant=tenant, key=key)
     if stream is not None and stream.payload_hash != digest:
         raise IdempotencyKeyReused(
@@ -78,7 +79,8 @@ def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Stream |
 
 
 def step_of(stream: Stream, *, step: int | None, time: int | None) -> int:
-    """Find the step that is meant, by its number or by a time that lies in it. InvalidInput otherwise."""
+    """Find the step that is meant. It goes by its number or by a time that lies in it. InvalidInput
+    otherwise."""
     if (step is None) == (time is None):
         raise InvalidInput("Say which step the snapshot is of: give step or time.", field="step")
     if step is None:
@@ -100,7 +102,8 @@ def arrival(
     limit: int,
     pause_seconds: int,
 ) -> Arrival:
-    """Decide what a snapshot of this step is, if it may be taken. ``row``: what stands for the step.
+    """Decide what a snapshot of this step is. It is decided if it may be taken. ``row``: what stands for the
+    step.
 
     ``content`` None: it has not been read yet, and what only it can decide is not refused. ``pause_seconds``:
     when to try again where the stream is busy. Raises SnapshotConflict, SnapshotLate, StreamClosed,

@@ -1,4 +1,4 @@
-"""OpenTelemetry's side of the spans: ids, sampling, and the way to the collector.
+"""OpenTelemetry's side of the spans. It has ids, sampling, and the way to the collector.
 
 Nothing is made the library's global default, so that no other library's spans are recorded: they carry
 addresses, statements and texts of exceptions.
@@ -34,7 +34,7 @@ log = get_logger(__name__)
 
 
 class Recorder:
-    """Begins spans of one process, and hands those that have ended to the exporter, on a thread of its own.
+    """Begins spans of one process. It hands those that have ended to the exporter, on a thread of its own.
 
     The queue is bounded: where the collector is slow, spans are dropped, and nobody waits.
     """
@@ -85,7 +85,8 @@ class Recorder:
         at_ns: int | None,
         attributes: Mapping[str, str | int],
     ) -> trace.Span:
-        """Begin a span below the parent, or the first of a trace of its own. Times since 1970, in ns."""
+        """Begin a span below the parent. Without one it is the first of a trace of its own. Times since 1970,
+        in ns."""
         around = Context()  # empty: never what another library left in the process's own
         if parent is not None:
             around = trace.set_span_in_context(trace.NonRecordingSpan(_context(parent)), around)
@@ -102,14 +103,14 @@ class Recorder:
 
     @staticmethod
     def fail(span: trace.Span, sort: str) -> None:
-        """Set the span's status to an error, of the sort that is told first, without another word."""
+        """Set the span's status to an error. It is of the sort that is set first, without another word."""
         span.set_status(trace.StatusCode.ERROR)
         known = span.attributes if isinstance(span, ReadableSpan) else None
         if not known or SORT_OF_ERROR not in known:
             span.set_attribute(SORT_OF_ERROR, sort)
 
     def close(self) -> None:
-        """Send what ended, as far as that takes no longer than ``CLOSE_SECONDS``."""
+        """Send what ended. It goes as far as that takes no longer than ``CLOSE_SECONDS``."""
         sending = threading.Thread(target=self._provider.shutdown, name="last-spans", daemon=True)
         sending.start()
         sending.join(CLOSE_SECONDS)

@@ -1,4 +1,4 @@
-"""What happened when, in one trace from a request to the last stage of its job's child.
+"""What happened when, in one trace. It goes from a request to the last stage of its job's child.
 
 A span says what the log says, and nothing else: attributes come from a closed list, and an error is a status
 without a text. Nothing here raises because a collector is away, and nothing is done while tracing is off.
@@ -97,7 +97,8 @@ def start(settings: Settings, process: str) -> None:
 
 
 def stop() -> None:
-    """Send what was recorded, unless the collector does not take it within seconds. No more is recorded."""
+    """Send what was recorded. It is lost where the collector does not take it within seconds. No more is
+    recorded."""
     global _recorder
     recorder, _recorder = _recorder, None
     if recorder is not None:
@@ -119,7 +120,8 @@ def span(
     coarsely: bool = False,
     **attributes: str | int,
 ) -> Iterator[None]:
-    """Make the block one span, below ``parent`` (a traceparent of ours) or the span around it; logs name it.
+    """Make the block one span. It lies below ``parent`` (a traceparent of ours) or the span around it; logs
+    name it.
 
     ``link``: a traceparent that somebody else wrote. The span refers to it, and does nothing that it says.
     What the block raises goes on; the span's status is then an error.
@@ -149,7 +151,7 @@ def span(
 
 @contextmanager
 def sending(topic: str, parent: str, job_id: str) -> Iterator[None]:
-    """Make the block the sending of a message of that topic, in the trace of the job's traceparent."""
+    """Make the block the sending of a message. It is of that topic, in the trace of the job's traceparent."""
     with span(f"send {topic}", "producer", parent=parent, job_id=job_id):
         _tell_message("send", topic)
         yield
@@ -157,7 +159,8 @@ def sending(topic: str, parent: str, job_id: str) -> Iterator[None]:
 
 @contextmanager
 def attempt(topic: str, parent: str | None, job_id: str, number: int) -> Iterator[None]:
-    """Make the block one attempt at a job, in the trace of the job's traceparent. Coarse, as all below it."""
+    """Make the block one attempt at a job. It is in the trace of the job's traceparent. Coarse, as all below
+    it."""
     with span(f"process {topic}", "consumer", parent=parent, coarsely=True, job_id=job_id, attempt=number):
         _tell_message("process", topic)
         yield
@@ -169,13 +172,13 @@ def _tell_message(operation: str, topic: str) -> None:
 
 
 def child(kind: str) -> AbstractContextManager[None]:
-    """Make the block the span of a child process, where a span is around; nothing otherwise."""
+    """Make the block the span of a child process. It is where a span is around; nothing otherwise."""
     return nullcontext() if _current.get() is None else span("child", child=kind)
 
 
 def tell(*, name: str | None = None, failed: str | None = None, **attributes: str | int) -> None:
-    """Give the span around the caller, if any, attributes, a name, and the sort of error that it ``failed``
-    with."""
+    """Give the span around the caller attributes and a name. It gets the sort of error that it ``failed``
+    with too; nothing without a span."""
     recorder, opened = _recorder, _current.get()
     if recorder is None or opened is None:
         return
@@ -187,7 +190,7 @@ def tell(*, name: str | None = None, failed: str | None = None, **attributes: st
 
 
 def carried(job_id: str) -> str | None:
-    """Return the traceparent to keep with the new job, which the span names; None outside of any span."""
+    """Return the traceparent to keep with the new job. The span names the job; None outside of any span."""
     opened = _current.get()
     if _recorder is None or opened is None:
         return None
@@ -196,7 +199,8 @@ def carried(job_id: str) -> str | None:
 
 
 class Steps:
-    """Spans one after the other below the span around their maker, each as long as until the next. Coarse.
+    """Spans one after the other. They lie below the span around their maker, each as long as until the next.
+    Coarse.
 
     Nothing is recorded where no coarse span is around. After ``most`` steps the last one goes on.
     """
@@ -210,7 +214,7 @@ class Steps:
         self._step: _Open | None = None
 
     def reached(self, name: str) -> None:
-        """Begin the step of that name, and end the one before it."""
+        """Begin the step of that name. The one before it ends."""
         recorder, around = _recorder, self._around
         if recorder is None or around is None or name == self._name or not self._left:
             return

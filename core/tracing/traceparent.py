@@ -24,7 +24,7 @@ class TraceParent:
 
 
 def parse(text: str | None) -> TraceParent | None:
-    """Read what the text names; None for anything but version 00, to the letter: a caller may write it."""
+    """Read what the text names. None for anything but version 00, to the letter: a caller may write it."""
     match = _FORM.fullmatch(text or "")
     if match is None:
         return None

@@ -1,1 +1,1 @@
-"""Addresses that are told when something happened, and what was sent to them."""
+"""Addresses that receive events. Here is too what was sent to them."""

@@ -1,4 +1,5 @@
-"""Where webhooks may be sent: to public addresses, under names and numbers that are written in one way only.
+"""Where webhooks may be sent. It is to public addresses, under names and numbers that are written in one way
+only.
 
 Whoever registers an endpoint chooses an address that this service will connect to. So the address is parsed
 strictly here, and what its name resolves to is checked, address by address, before anything is connected.
@@ -52,7 +53,8 @@ PRIVATE_6 = (IPv6Network("::1/128"), IPv6Network("fc00::/7"))
 
 @dataclass(frozen=True)
 class Rules:
-    """The ports that may be used, and whether private addresses may be: over http on this machine alone."""
+    """The ports that may be used. It says too whether private addresses may be: over http on this machine
+    only."""
 
     ports: tuple[int, ...] = (443,)
     private: bool = False
@@ -60,7 +62,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Target:
-    """A checked address: ``host`` is a name in lower case, or a number in its one spelling."""
+    """A checked address. ``host`` is a name in lower case, or a number in its one spelling."""
 
     scheme: str
     host: str
@@ -133,7 +135,8 @@ def may_connect(address: Address, target: Target, rules: Rules) -> bool:
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether the address is one of the public internet, and hides no other address inside."""
+    """Tell whether the address is public. It is one of the public internet, and hides no other address
+    inside."""
     if isinstance(address, IPv4Address):
         return address.is_global and not any(address in network for network in NOT_PUBLIC_4)
     if address.scope_id is not None or address not in GLOBAL_6 or not address.is_global:

@@ -22,7 +22,7 @@ def database_now(session: Session) -> datetime:
 
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
-    """Keep other transactions from adding an endpoint of this tenant's until this one ends."""
+    """Lock the tenant's endpoints until the transaction ends. Other transactions add none until then."""
     session.execute(
         text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"webhook/{tenant}"}
     )
@@ -42,8 +42,8 @@ def endpoint(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEndpo
 
 
 def locked_endpoint(session: Session, endpoint_id: str) -> WebhookEndpoint:
-    """Load the endpoint as it is now, locked until the transaction ends. Always taken after a delivery's
-    lock.
+    """Load the endpoint as it is now. It is locked until the transaction ends. Always taken after a
+    delivery's lock.
     """
     return session.get_one(WebhookEndpoint, endpoint_id, with_for_update=ROW_LOCK, populate_existing=True)
 
@@ -51,7 +51,7 @@ def locked_endpoint(session: Session, endpoint_id: str) -> WebhookEndpoint:
 def endpoints(
     session: Session, *, tenant: str, before: tuple[datetime, str] | None, limit: int
 ) -> Sequence[WebhookEndpoint]:
-    """Load endpoints of a tenant, newest first, older than the pair (created_at, id)."""
+    """Load endpoints of a tenant, newest first. They are older than the pair (created_at, id)."""
     query = select(WebhookEndpoint).where(WebhookEndpoint.tenant == tenant, _STANDS)
     query = query.order_by(WebhookEndpoint.created_at.desc(), WebhookEndpoint.id.desc()).limit(limit)
     if before is not None:
@@ -60,7 +60,7 @@ def endpoints(
 
 
 def subscribed(session: Session, *, tenant: str, events: Collection[str]) -> Sequence[WebhookEndpoint]:
-    """Load the tenant's endpoints that want to be told of any of the events now."""
+    """Load the tenant's endpoints for any of the events. They want to hear of them now."""
     query = select(WebhookEndpoint).where(
         WebhookEndpoint.tenant == tenant,
         _STANDS,
@@ -84,7 +84,7 @@ def deliveries(
     before: tuple[datetime, str] | None,
     limit: int,
 ) -> Sequence[WebhookDelivery]:
-    """Load deliveries of an endpoint, newest first, older than the pair (created_at, id)."""
+    """Load deliveries of an endpoint, newest first. They are older than the pair (created_at, id)."""
     query = select(WebhookDelivery).where(WebhookDelivery.endpoint_id == endpoint_id)
     query = query.order_by(WebhookDelivery.created_at.desc(), WebhookDelivery.id.desc()).limit(limit)
     if state is not None:
@@ -95,8 +95,8 @@ def deliveries(
 
 
 def due(session: Session, limit: int) -> Sequence[WebhookDelivery]:
-    """Load due deliveries of enabled endpoints, locked: of each endpoint the one that is due longest, and
-    none of an endpoint to which one is being sent. A slow receiver holds up nobody else.
+    """Load due deliveries of enabled endpoints, locked. It loads of each endpoint the one that is due
+    longest, and none of an endpoint to which one is being sent. A slow receiver holds up nobody else.
     """
     busy = select(WebhookDelivery.endpoint_id).where(_WAITS, ~_FREE)
     place = func.row_number().over(
@@ -138,7 +138,7 @@ def drop_waiting(session: Session, endpoint_id: str) -> None:
 
 
 def purge(session: Session, older_than_seconds: float, limit: int) -> int:
-    """Delete deliveries that were written longer ago and are not under way, and return how many."""
+    """Delete old deliveries, and return how many. They were written longer ago and are not under way."""
     horizon = func.now() - timedelta(seconds=older_than_seconds)
     old = select(WebhookDelivery.id).where(WebhookDelivery.created_at < horizon, _FREE).limit(limit)
     statement = delete(WebhookDelivery).where(WebhookDelivery.id.in_(old), _FREE)

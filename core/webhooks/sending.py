@@ -1,4 +1,5 @@
-"""One webhook over the network: resolved once, checked, connected where it was checked, bounded throughout.
+"""One webhook over the network. It is resolved once, checked, connected where it was checked, bounded
+throughout.
 
 The name is resolved once; every address that it stands for must be allowed; the connection goes to one of
 those very addresses, while TLS verifies the name. Nothing is looked up again, so that a name which answers
@@ -31,7 +32,8 @@ Resolver = Callable[[str, int], Sequence[str]]
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds for the whole exchange, from the first packet on; bytes of an answer that are read."""
+    """Limits of one exchange. They are seconds for the whole of it, from the first packet on; bytes of an
+    answer that are read."""
 
     seconds: float
     answer_bytes: int
@@ -39,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one attempt: it was received (``trouble`` None), or not, and why.
+    """What came of one attempt. It was received (``trouble`` None), or not, and why.
 
     ``pause_seconds``: how long the receiver asked to be left alone. ``content``: the answer as far as it was
     read, for whoever sent; it is recorded nowhere.
@@ -72,7 +74,8 @@ def send(
     resolver: Resolver = resolve,
     context: ssl.SSLContext | None = None,
 ) -> Outcome:
-    """Send the body to the address and say what came of it; never raises for what the other side does.
+    """Send the body to the address. Returned is what came of it; it never raises for what the other side
+    does.
 
     ``context``: whom TLS trusts; the system's authorities by default.
     """

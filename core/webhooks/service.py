@@ -34,7 +34,7 @@ JITTER = 0.2
 
 
 def checked_events(events: Collection[str]) -> list[str]:
-    """Return the events, sorted, each once. InvalidInput for none, and for one that cannot be asked for."""
+    """Return the events, sorted, each once. InvalidInput for none, and for one that cannot be requested."""
     known = set(EventType) - {EventType.TEST}
     if not events or not set(events) <= known:
         raise InvalidInput(
@@ -44,7 +44,7 @@ def checked_events(events: Collection[str]) -> list[str]:
 
 
 def get(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEndpoint:
-    """Return the tenant's endpoint; NotFound when there is none, or it is another tenant's or deleted."""
+    """Return the tenant's endpoint. NotFound when there is none, or it is another tenant's or deleted."""
     found = repository.endpoint(session, tenant=tenant, endpoint_id=endpoint_id)
     if found is None:
         raise NotFound("There is no such webhook.", id=endpoint_id)
@@ -52,7 +52,7 @@ def get(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEndpoint:
 
 
 def get_locked(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEndpoint:
-    """Do as :func:`get`, and lock the endpoint against other transactions until this one ends."""
+    """Do as :func:`get`, and lock the endpoint. No other transaction changes it until this one ends."""
     get(session, tenant=tenant, endpoint_id=endpoint_id)
     found = repository.locked_endpoint(session, endpoint_id)
     if found.deleted_at is not None:
@@ -61,7 +61,7 @@ def get_locked(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEnd
 
 
 def delete(session: Session, *, tenant: str, endpoint_id: str) -> None:
-    """Delete the tenant's endpoint: nothing more is sent, not even what waits. Raises like :func:`get`."""
+    """Delete the tenant's endpoint. Nothing more is sent, not even what waits. Raises like :func:`get`."""
     get(session, tenant=tenant, endpoint_id=endpoint_id)
     repository.drop_waiting(session, endpoint_id)  # deliveries are locked before their endpoint, everywhere
     endpoint = get_locked(session, tenant=tenant, endpoint_id=endpoint_id)
@@ -82,7 +82,7 @@ def due(
     *,
     attempts: int | None = None,
 ) -> WebhookDelivery:
-    """Queue the event for the endpoint, to be sent once this transaction commits. ``attempts``: its own
+    """Queue the event for the endpoint. It is sent once this transaction commits. ``attempts``: its own
     limit.
     """
     row = WebhookDelivery(
@@ -121,7 +121,8 @@ def ended(
     attempts: int,
     failures_allowed: int,
 ) -> None:
-    """Record the outcome of an attempt: received, to be sent again, or given up. Both rows are locked.
+    """Record the outcome of an attempt. It was received, is to be sent again, or given up. Both rows are
+    locked.
 
     ``attempts``: how often a delivery without a limit of its own is sent.
     """
@@ -147,7 +148,7 @@ def ended(
 
 
 def pause_seconds(delivery_id: str, attempt: int) -> float:
-    """Compute how long after this attempt the next one follows: by the table, and up to a fifth longer.
+    """Compute the pause before the next attempt. It goes by the table, and up to a fifth longer.
 
     The extra part differs from delivery to delivery: what failed together does not come back together.
     """

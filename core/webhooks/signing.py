@@ -1,4 +1,5 @@
-"""Secrets and signatures after the Standard Webhooks specification, version 1: HMAC-SHA256, ``v1``."""
+"""Secrets and signatures of Standard Webhooks. They follow the specification, version 1: HMAC-SHA256,
+``v1``."""
 
 from __future__ import annotations
 
@@ -47,20 +48,20 @@ def valid(secrets: Sequence[Secret], now: datetime) -> list[Secret]:
 
 
 def rotated(secrets: Sequence[Secret], now: datetime, until: datetime) -> list[Secret]:
-    """Draw a new secret and put it before those that still sign: the last one until ``until``, earlier ones
-    as said.
+    """Generate a new secret, and put it first. It stands before those that still sign: the last one until
+    ``until``, earlier ones as said.
     """
     kept = [Secret(secret.text, secret.until or until) for secret in valid(secrets, now)]
     return [new_secret(), *kept]
 
 
 def body_of(payload: Mapping[str, Any]) -> bytes:
-    """Serialise the payload as it is signed and sent: the same bytes at every attempt."""
+    """Serialise the payload as it is signed and sent. It has the same bytes at every attempt."""
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def headers(delivery_id: str, sent_at: datetime, body: bytes, secrets: Sequence[Secret]) -> dict[str, str]:
-    """Make the three headers of the specification, with a signature by each secret."""
+    """Make the three headers of the specification. There is a signature by each secret."""
     moment = sent_at.astimezone(UTC)
     signatures = [Webhook(secret.text).sign(delivery_id, moment, body.decode()) for secret in secrets]
     return {

@@ -1,4 +1,4 @@
-"""The SQL of leases: claim, heartbeat, hold, and what has been lost. Decides nothing.
+"""The SQL of leases. They are claim, heartbeat, hold, and what has been lost. Decides nothing.
 
 Times are PostgreSQL's, so that no two machines need agree on a clock.
 """
@@ -26,7 +26,7 @@ def claim(
     max_attempts: int | ColumnElement[int] | InstrumentedAttribute[int],
     fit: ColumnElement[bool] | None = None,
 ) -> Row | None:
-    """Leases the row to ``worker`` under a new attempt number; None if it is not free.
+    """Lease the row to ``worker``. It has a new attempt number; None if it is not free.
 
     Free means: claimable, without a live lease, with attempts left, and ``fit``, which is about this worker
     and the row. One UPDATE decides.
@@ -54,7 +54,7 @@ def claim(
 
 
 def heartbeat(session: Session, kind: Kind[Row], row_id: str, *, attempt: int, lease_seconds: float) -> None:
-    """Extends the lease. LeaseLost when another attempt owns the row or the lease has run out."""
+    """Extend the lease. LeaseLost when another attempt owns the row or the lease has run out."""
     model = kind.model
     statement = (
         update(model)
@@ -66,7 +66,7 @@ def heartbeat(session: Session, kind: Kind[Row], row_id: str, *, attempt: int, l
 
 
 def hold(session: Session, kind: Kind[Row], row_id: str, *, attempt: int) -> Row:
-    """Locks the row for this transaction and returns it; LeaseLost when another attempt owns it."""
+    """Lock the row for this transaction. It is returned; LeaseLost when another attempt owns it."""
     row = session.get(kind.model, row_id, with_for_update=ROW_LOCK, populate_existing=True)
     if row is None or row.attempt != attempt or row.leased_by is None:
         raise LeaseLost(f"{row_id} is no longer held under attempt {attempt}")
@@ -76,13 +76,13 @@ def hold(session: Session, kind: Kind[Row], row_id: str, *, attempt: int) -> Row
 def lost_ids(
     session: Session, kind: Kind[Row], limit: int, states: Collection[str] | None = None
 ) -> Sequence[str]:
-    """Rows whose lease ran out while a worker should have held them, the longest lost first."""
+    """Select rows whose lease ran out. A worker should have held them; the longest lost come first."""
     query = select(kind.model.id).where(_lost(kind, states)).order_by(kind.model.lease_expires_at)
     return session.scalars(query.limit(limit)).all()
 
 
 def lost(session: Session, kind: Kind[Row], row_id: str, states: Collection[str] | None = None) -> Row | None:
-    """Locks the row and returns it if its lease has run out; None otherwise."""
+    """Lock the row if its lease has run out. It is returned then; None otherwise."""
     query = select(kind.model).where(kind.model.id == row_id, _lost(kind, states))
     query = query.with_for_update(**ROW_LOCK).execution_options(populate_existing=True)
     return session.scalars(query).one_or_none()
@@ -98,7 +98,7 @@ def _lost(kind: Kind[Row], states: Collection[str] | None) -> ColumnElement[bool
 def waiting_ids(
     session: Session, kind: Kind[Row], limit: int, but: ColumnElement[bool] | None = None
 ) -> Sequence[str]:
-    """Rows that wait for a worker, oldest first, without those of which ``but`` is true."""
+    """Select rows that wait for a worker, oldest first. Those of which ``but`` is true are left out."""
     model = kind.model
     query = select(model.id).where(model.state == kind.queued, true() if but is None else ~but)
     return session.scalars(query.order_by(getattr(model, kind.oldest_first)).limit(limit)).all()

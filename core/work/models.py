@@ -1,4 +1,4 @@
-"""The columns that every leased row shares, and what a kind of work calls its states."""
+"""The columns that every leased row shares. Here is too what a kind of work calls its states."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Leased:
     leased_by: Mapped[str | None] = mapped_column(String(128), default=None)
 
     def let_go(self) -> None:
-        """Ends the lease. ``attempt`` stays, so that updates of the old holder match nothing."""
+        """End the lease. ``attempt`` stays, so that updates of the old holder match nothing."""
         self.leased_by = self.lease_expires_at = None
 
 
 @dataclass(frozen=True)
 class Kind(Generic[Row]):
-    """One kind of leased work: the table of its rows, and which of their states mean what.
+    """One kind of leased work. It has the table of its rows, and which of their states mean what.
 
     ``claimable``: a worker may take it, first the state in which rows wait, then others whose lease may have
     run out. ``running``: a worker holds it. ``oldest_first``: the column by which waiting rows are ordered.

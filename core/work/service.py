@@ -1,4 +1,4 @@
-"""What becomes of leased work, whatever its kind: begun, kept alive, handed back, announced again."""
+"""What becomes of leased work, whatever its kind. It is begun, kept alive, handed back, announced again."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def begin(
     max_attempts: int | ColumnElement[int] | InstrumentedAttribute[int] | None = None,
     fit: ColumnElement[bool] | None = None,
 ) -> Row | None:
-    """Leases the row to ``worker``, for as many attempts as the settings or the caller allow; None if it is
-    not free, or this worker not ``fit`` for it. A caller may allow what a column of the row says."""
+    """Lease the row to ``worker``. It may for as many attempts as the settings or the caller allow; None if
+    it is not free, or this worker not ``fit`` for it. A caller may allow what a column of the row says."""
     return leases.claim(
         session,
         kind,
@@ -38,12 +38,12 @@ def begin(
 
 
 def beat(session: Session, settings: Settings, kind: Kind[Row], row_id: str, attempt: int) -> None:
-    """Extends the lease by its whole length. LeaseLost."""
+    """Extend the lease by its whole length. LeaseLost."""
     leases.heartbeat(session, kind, row_id, attempt=attempt, lease_seconds=settings.lease_seconds)
 
 
 def queue_again(session: Session, kind: Kind[Row], row: Row, pause_seconds: float | None = None) -> None:
-    """Ends the lease and lets the row wait for another worker, which is told after a pause.
+    """End the lease, and let the row wait. It waits for another worker, which is notified after a pause.
 
     The pause is :func:`retry_pause` of the row's attempt unless the caller gives another.
     """
@@ -55,14 +55,14 @@ def queue_again(session: Session, kind: Kind[Row], row: Row, pause_seconds: floa
 
 
 def retry_pause(attempt: int) -> float:
-    """Seconds before the attempt after this one: an outage of a moment must not use up every attempt."""
+    """Compute the seconds before the next attempt. An outage of a moment must not use up every attempt."""
     return RETRY_SECONDS * RETRY_GROWTH ** (attempt - 1)
 
 
 def ring_again(
     session: Session, settings: Settings, kind: Kind[Row], but: ColumnElement[bool] | None = None
 ) -> int:
-    """Tells workers once more of rows that still wait, though their message was sent long ago; how many."""
+    """Announce again rows that still wait. Their message was sent long ago; returned is how many."""
     assert kind.topic is not None
     ids = leases.waiting_ids(session, kind, settings.sweep_limit, but)
     found = unheard(session, kind.topic, ids, older_than_seconds=settings.ring_again_seconds)

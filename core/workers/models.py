@@ -1,4 +1,4 @@
-"""The GPUs of hosts that run workers, which worker holds which, and what each can do."""
+"""The GPUs of hosts that run workers. Here is which worker holds which, and what each can do."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ABLE = timedelta(minutes=15)
 
 @dataclass(frozen=True)
 class GpuMemory:
-    """The memory of one GPU of a host, in bytes; ``gpu`` is its number there."""
+    """The memory of one GPU of a host, in bytes. ``gpu`` is its number there."""
 
     gpu: int
     capacity_bytes: int
@@ -27,7 +27,7 @@ class GpuMemory:
 
 
 def record(session: Session, host: str, gpus: Sequence[GpuMemory]) -> None:
-    """This is what the host's GPUs hold, at PostgreSQL's time. Hosts that went silent are forgotten."""
+    """Record what the host's GPUs hold, at PostgreSQL's time. Hosts that went silent are forgotten."""
     session.execute(delete(WorkerGpu).where(WorkerGpu.read_at < func.now() - KEPT))
     for each in gpus:
         told = {"capacity_bytes": each.capacity_bytes, "used_bytes": each.used_bytes, "read_at": func.now()}
@@ -36,7 +36,7 @@ def record(session: Session, host: str, gpus: Sequence[GpuMemory]) -> None:
 
 
 def recent(session: Session, within_seconds: float) -> list[tuple[str, GpuMemory]]:
-    """Load what was told within the time, by host and number."""
+    """Load what was reported within the time, by host and number."""
     since = func.clock_timestamp() - timedelta(seconds=within_seconds)
     rows = session.scalars(
         select(WorkerGpu).where(WorkerGpu.read_at > since).order_by(WorkerGpu.host, WorkerGpu.gpu)
@@ -45,7 +45,7 @@ def recent(session: Session, within_seconds: float) -> list[tuple[str, GpuMemory
 
 
 def hold(session: Session, uuid: str, *, host: str, worker: str, lease_seconds: float) -> bool:
-    """Lease the GPU to the worker, or keep its lease; False where another's lasts. One statement decides."""
+    """Lease the GPU to the worker, or keep its lease. False where another's lasts. One statement decides."""
     until = func.clock_timestamp() + timedelta(seconds=lease_seconds)
     own = {"host": host, "worker": worker, "lease_expires_at": until}
     free = or_(HeldGpu.worker == worker, HeldGpu.lease_expires_at < func.clock_timestamp())
@@ -60,12 +60,12 @@ def let_go(session: Session, uuid: str, *, worker: str) -> None:
 
 
 def let_go_of_host(session: Session, uuid: str, *, host: str) -> None:
-    """End any lease of that host's on the GPU: its holder is known to be dead."""
+    """End any lease of that host's on the GPU. Its holder is known to be dead."""
     session.execute(delete(HeldGpu).where(HeldGpu.uuid == uuid, HeldGpu.host == host))
 
 
 def holds_a_gpu(worker: str) -> ColumnElement[bool]:
-    """About nothing else: the worker's lease on a GPU lasts."""
+    """State that the worker's lease on a GPU lasts. It is about nothing else."""
     live = HeldGpu.lease_expires_at > func.clock_timestamp()
     return exists().where(HeldGpu.worker == worker, live)
 
@@ -82,7 +82,7 @@ def gpus_held(session: Session) -> int:
 
 
 def tell(session: Session, worker: str, abilities: Collection[str]) -> None:
-    """The worker can do this, at PostgreSQL's time. Workers that went silent are forgotten."""
+    """Record what the worker can do, at PostgreSQL's time. Workers that went silent are forgotten."""
     session.execute(delete(WorkerAbilities).where(WorkerAbilities.told_at < func.now() - KEPT))
     told = {"abilities": sorted(abilities), "told_at": func.clock_timestamp()}
     row = insert(WorkerAbilities).values(worker=worker, **told)
@@ -90,7 +90,7 @@ def tell(session: Session, worker: str, abilities: Collection[str]) -> None:
 
 
 def abilities(session: Session) -> frozenset[str] | None:
-    """Collect what any worker can do that told so lately; None where none has."""
+    """Collect what any worker can do. It said so lately; None where none has."""
     lately = WorkerAbilities.told_at > func.clock_timestamp() - ABLE
     told = session.scalars(select(func.unnest(WorkerAbilities.abilities)).where(lately).distinct()).all()
     return frozenset(told) or None

@@ -1,1 +1,1 @@
-"""The kinds of work that a worker can take, one file each; :mod:`worker.work` has their registry."""
+"""The kinds of work that a worker can take. There is one file each; :mod:`worker.work` has their registry."""

@@ -1,4 +1,4 @@
-"""What a kind of work says of itself: how it begins, what its child is given, and how it settles."""
+"""What a kind of work says of itself. It says how it begins, what its child is given, and how it settles."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STOPS = {
 
 @dataclass(frozen=True)
 class Held(Generic[Work]):
-    """Work in this process's hands: its private folder, the heartbeat of its lease, when to stop.
+    """Work in this process's hands. It has its private folder, the heartbeat of its lease, when to stop.
 
     ``own_gpu``: the worker's, if it has one.
     """
@@ -70,11 +70,11 @@ class WorkKind(ABC, Generic[Work]):
         """Lease the work to ``worker``; None if it is not free."""
 
     def stopped(self, session: Session, work: Work) -> bool:
-        """Tell whether the work is to stop before its end; asked with every heartbeat."""
+        """Tell whether the work is to stop before its end. It is checked with every heartbeat."""
         return False
 
     def spec(self, held: Held[Work]) -> Mapping[str, Any]:
-        """Lay out what the child reads in the folder, and return what is written to its ``spec.json``."""
+        """Lay out what the child reads in the folder. Returned is what is written to its ``spec.json``."""
         raise NotImplementedError
 
     def progress(self, services: Services, work: Work, stage: str, done: int, total: int) -> None:
@@ -85,7 +85,7 @@ class WorkKind(ABC, Generic[Work]):
         return settings
 
     def on_gpu(self, work: Work) -> bool:
-        """Tell whether the child computes on its worker's GPU, where there is one."""
+        """Tell whether the child computes on a GPU. It is its worker's, where there is one."""
         return False
 
     @abstractmethod
@@ -101,7 +101,7 @@ class WorkKind(ABC, Generic[Work]):
         """Let the work wait for another worker; infrastructure stopped it. LeaseLost."""
 
     def span(self, work: Work) -> AbstractContextManager[None]:
-        """Open the span of one attempt; none unless its request was traced."""
+        """Open the span of one attempt. There is none unless its request was traced."""
         return nullcontext()
 
     @contextmanager
@@ -111,7 +111,7 @@ class WorkKind(ABC, Generic[Work]):
             yield folder
 
     def run(self, held: Held[Work]) -> None:
-        """Lay the work out, supervise its child and settle how that ended."""
+        """Lay the work out, and supervise its child. How that ended is settled."""
         self.settle(held, self.supervised(held, self.spec(held)))
 
     def supervised(self, held: Held[Work], spec: Mapping[str, Any]) -> Ending:
@@ -127,7 +127,7 @@ class WorkKind(ABC, Generic[Work]):
         return supervise(self.child, held.folder, limits, held.heartbeat, orders, gpu)
 
     def settle(self, held: Held[Work], ending: Ending) -> None:
-        """Finish, hand back or fail the work by how its child ended."""
+        """Settle the work by how its child ended. It is finished, handed back or failed."""
         if ending is Ending.FINISHED:
             self.finish(held)
         elif ending in INFRASTRUCTURE:
@@ -137,7 +137,8 @@ class WorkKind(ABC, Generic[Work]):
 
 
 def read_result(folder: Path) -> dict[str, Any]:
-    """Read what a child that validates left: a report, or findings and a message. InvalidInput otherwise."""
+    """Read what a child that validates left. It is a report, or findings and a message. InvalidInput
+    otherwise."""
     path = folder / "result.json"
     if path.is_symlink() or path.stat().st_size > MAX_RESULT_BYTES:
         raise InvalidInput("the child left no result that could be read")

@@ -42,11 +42,13 @@ class EvaluationKind(WorkKind[EvaluationWork]):
         return held.work.spec.model_dump(mode="json")
 
     def on_gpu(self, work: EvaluationWork) -> bool:
-        """Networks of all suites but the quick one gain from a GPU that is there; none is waited for."""
+        """Tell whether the evaluation runs on a GPU. Networks of all suites but the quick one gain from a GPU
+        that is there; none is waited for."""
         return work.spec.suite is not Suite.QUICK
 
     def supervised(self, held: Held[EvaluationWork], spec: Mapping[str, Any]) -> Ending:
-        """Compare; where the suite was too much, once more by the quick one: better than none."""
+        """Compare, by the quick suite where need be. Where the suite was too much, it compares once more by
+        the quick one: better than none."""
         ending = super().supervised(held, spec)
         less = EvaluationSpec.model_validate(spec).reduced()
         if ending not in TOO_MUCH or less is None:

@@ -1,4 +1,5 @@
-"""A release whose edges stay in parts, where it differs: what its fit leaves, how its shards are joined."""
+"""Fits and joins of a release in parts. Its edges stay in parts; here is where it differs: what its fit
+leaves, how its shards are joined."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ MAX_TOLD_BYTES = 1_024
 
 
 def shards(held: Held[JobWork]) -> int:
-    """Read in how many shards the graph is to be drawn, as the fit says; InvalidInput for what is none."""
+    """Read the number of shards to sample. The fit says it of the graph; InvalidInput for what is none."""
     path, most = held.folder / "out" / TOLD, held.services.settings.max_shards
     if path.is_symlink() or path.stat().st_size > MAX_TOLD_BYTES:
         raise InvalidInput("the fit left no number of shards")
@@ -32,7 +33,7 @@ def shards(held: Held[JobWork]) -> int:
 
 
 def lay_out(held: Held[JobWork]) -> bool:
-    """Lay out what the parts are joined with; False where some are gone, and are to be drawn again.
+    """Lay out what the parts are joined with. False where some are gone, and are to be sampled again.
 
     NotFound once the dataset is erased; StorageError.
     """
@@ -60,7 +61,8 @@ def names(held: Held[JobWork]) -> list[str]:
 
 
 def stored(held: Held[JobWork]) -> dict[str, str] | None:
-    """Where the parts' bytes lie already, by digest; None for a release that is not in parts."""
+    """Find where the parts' bytes lie already. They are by digest; None for a release that is not in
+    parts."""
     return None if held.work.fitted_attempt is None else sharded.stored_parts(held.work, _parts(held))
 
 

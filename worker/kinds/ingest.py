@@ -25,7 +25,7 @@ FAILED = "the validation failed on these files"
 
 
 def gave_up(ending: Ending) -> str:
-    """Say what curators are told of a validation that ended by its own doing."""
+    """Say what curators read of a failed validation. It ended by its own doing."""
     return GAVE_UP.get(ending, FAILED)
 
 
@@ -40,7 +40,8 @@ class IngestKind(WorkKind[IngestWork]):
 
     @contextmanager
     def folder(self, parent: Path, subject_id: str, work: IngestWork) -> Iterator[Path]:
-        """Use the folder where :func:`core.workflows.datasets.ingest.begin_ingest` laid the files out."""
+        """Use the folder with the files of the ingest. :func:`core.workflows.datasets.ingest.begin_ingest`
+        laid them out there."""
         try:
             yield work.folder
         finally:

@@ -88,14 +88,15 @@ class ReleaseKind(WorkKind[JobWork]):
         self.settle(held, ending)
 
     def settle(self, held: Held[JobWork], ending: Ending) -> None:
-        """Settle as every kind does; cancel a job that was asked to stop."""
+        """Settle as every kind does. A job that was requested to stop is cancelled."""
         if ending is Ending.CANCELLED:
             publish.cancel_held(held.services, held.work)
         else:
             super().settle(held, ending)
 
     def finish(self, held: Held[JobWork]) -> None:
-        """Publish what the child left, if it is what was asked for and paid for; keep what is drawn from."""
+        """Publish what the child left. It must be what was requested and paid for; what is sampled from is
+        kept."""
         services, work = held.services, held.work
         if work.child == InParts.child:
             self._finish_fit(held)

@@ -1,4 +1,5 @@
-"""One shard of a release: drawn from the law that its job's fit left, without the graph, and stored."""
+"""One shard of a release. It is sampled from the law that its job's fit left, without the graph, and
+stored."""
 
 from __future__ import annotations
 

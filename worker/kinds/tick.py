@@ -1,4 +1,4 @@
-"""A snapshot of a live stream, before its graph is opened: validated by a child that has no meter."""
+"""A stream's snapshot before its graph is opened. It is validated by a child that has no meter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from worker.supervisor import INFRASTRUCTURE, Ending, Orders, no_reads, supervis
 
 
 def lay_out(held: Held[JobWork]) -> Ending | None:
-    """Lay out the snapshot's graph and what the last one left: FINISHED; None where it was refused.
+    """Lay out the snapshot's graph. What the last one left is laid out, too. Returned is FINISHED; None where
+    it was refused.
 
     CANCELLED, DRAINED, LOST and OUTAGE as a child's ending. What stops the validation itself, whatever it is,
     comes of the upload: it is refused too, and may be sent anew. NotFound once the dataset is erased.

@@ -1,4 +1,4 @@
-"""The console's routes: each calls a workflow, as the API's route of it does, and shows what it answers."""
+"""The console's routes. Each calls a workflow, as the API's route of it does, and shows what it answers."""
 
 from api.console.routes import (
     approvals,

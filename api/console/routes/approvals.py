@@ -1,4 +1,4 @@
-"""What takes a second person: proposals and jobs, each with what it changes and the budget after it."""
+"""Proposals and jobs for a second person. Each comes with what it changes and the budget after it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Card:
-    """One thing to be decided: ``asked`` is the job or proposal, ``after`` the capacity after a grant."""
+    """One thing to be decided. ``asked`` is the job or proposal, ``after`` the capacity after a grant."""
 
     kind: str
     asked: Any

@@ -1,4 +1,4 @@
-"""The console's own style sheet and scripts, and what there is at no address of it."""
+"""The console's own style sheet and scripts. Here is too what answers at no address of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Jobs: listed, watched, cancelled; their reports and files; further samples; a second person's word."""
+"""Jobs of the console. They are listed, watched, cancelled; their reports and files; further samples; a
+second person's word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What keeps the service in order: the ledger's promises, audits of methods, keys, sessions, webhooks."""
+"""What keeps the service in order. There are the ledger's promises, audits of methods, keys, sessions,
+webhooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The first page: what there is, what waits for the caller, what runs, and whether the ledger is whole."""
+"""The first page of the console. It has what there is, what waits for the caller, what runs, and whether the
+ledger is whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an upload's files were read: its questions are answered, and its columns corrected, without JSON."""
+"""How an upload's files were read. Its questions are answered, and its columns corrected, without JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The way of a graph into the service: declared, uploaded, its schema confirmed, its findings mended."""
+"""The way of a graph into the service. It is declared, uploaded, its schema confirmed, its findings
+mended."""
 
 from __future__ import annotations
 

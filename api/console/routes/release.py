@@ -1,4 +1,5 @@
-"""A new release: what every method would cost and tell, side by side; then one is planned and asked for."""
+"""A new release. What every method would cost and tell stands side by side; then one is planned and
+requested."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ Asked = Annotated[str, Query(max_length=64)]
 
 @dataclass(frozen=True)
 class Choice:
-    """What is looked at: method, epsilon and delta, as the address says."""
+    """What is looked at. It is method, epsilon and delta, as the address says."""
 
     method: str
     epsilon: str

@@ -1,4 +1,4 @@
-"""Signing in, with a key or at the issuer, and signing out."""
+"""Signing in and out. One signs in with a key or at the issuer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Live streams: listed, and one with every window it fills, past and future."""
+"""Live streams of the console. They are listed, and one is shown with every window it fills, past and
+future."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks: where the tenant is told what happens, and what became of it."""
+"""Webhooks of the console. They say where the tenant is notified of what happens, and what became of it."""
 
 from __future__ import annotations
 

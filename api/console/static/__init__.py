@@ -1,4 +1,5 @@
-"""The console's style sheet and scripts: files of this service, each under an address of its content."""
+"""The console's style sheet and scripts. They are files of this service, each under an address of its
+content."""
 
 from __future__ import annotations
 
@@ -36,5 +37,5 @@ def assets() -> dict[str, Asset]:
 
 @cache
 def address(name: str) -> str:
-    """Return where the file is served: another one once its content is another."""
+    """Return where the file is served. It is another address once its content is another."""
     return f"/console/static/{assets()[name].digest}/{name}"

@@ -1,4 +1,5 @@
-"""Every text of the console, by name: one file for a language. Texts of problems are those of the API."""
+"""Every text of the console, by name. There is one file for a language. Texts of problems are those of the
+API."""
 
 from __future__ import annotations
 
@@ -27,5 +28,5 @@ def text(name: str, /, **values: object) -> str:
 
 
 def worded(group: str, name: str) -> str:
-    """Return the text of ``group.name``, or the name itself, in words, where the catalogue has none."""
+    """Return the text of ``group.name``. It is the name itself, in words, where the catalogue has none."""
     return catalogue().get(f"{group}.{name}", name.replace("_", " "))

@@ -1,4 +1,4 @@
-"""Raw columns to numbers: vectorised, with -1 or a mask where a value does not fit."""
+"""Convert raw columns to numbers, vectorised. -1 or a mask stands where a value does not fit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def codes_of(column: pa.ChunkedArray, values: pa.Array) -> np.ndarray:
-    """Find the position of each value in ``values`` (distinct strings), -1 where it is none of them; int64.
+    """Find the position of each value in ``values``. These are distinct strings; -1 where it is none of them;
+    int64.
 
     Dictionary columns are looked up once for each distinct value. O(rows + len(values)), hashing.
     """
@@ -52,7 +53,8 @@ def codes_of(column: pa.ChunkedArray, values: pa.Array) -> np.ndarray:
 
 
 def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Read ``(values, valid, empty)``: int64 values where ``valid``; ``empty`` marks null and blank entries.
+    """Read integers as ``(values, valid, empty)``. Values are int64 where ``valid``; ``empty`` marks null and
+    blank entries.
 
     Text counts as an integer when it is decimal and fits 64 bits; a minus and spaces around it are allowed.
     """
@@ -74,7 +76,7 @@ def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def is_time(kind: pa.DataType) -> bool:
-    """Tell whether a type can be a time without being text: numbers, dates, timestamps."""
+    """Tell whether a type can be a time. Numbers, dates and timestamps can, text cannot."""
     types = pa.types
     timely: bool = (
         types.is_integer(kind) or types.is_floating(kind) or types.is_date(kind) or types.is_timestamp(kind)
@@ -83,7 +85,7 @@ def is_time(kind: pa.DataType) -> bool:
 
 
 def times_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Read ``(values, valid, empty)`` as :func:`integers_of`; of dates the seconds since 1970 in UTC.
+    """Read ``(values, valid, empty)`` as :func:`integers_of`. Dates become the seconds since 1970 in UTC.
 
     Text may be an integer, a number, or an ISO 8601 date or datetime (UTC where it names no offset). What is
     finer than one unit is cut off, downwards: each value by itself, so that no row changes another's time.
@@ -139,7 +141,8 @@ def _seconds_of(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def numbers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """Read ``(values, bad)``: float64, NaN where empty; ``bad`` marks text that is no number."""
+    """Read numbers as ``(values, bad)``. They are float64, NaN where empty; ``bad`` marks text that is no
+    number."""
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return pc.fill_null(column.cast(pa.float64()), float("nan")).to_numpy(), np.zeros(len(column), bool)
     text = pc.utf8_trim_whitespace(pc.fill_null(as_text(column), ""))
@@ -153,7 +156,8 @@ def numbers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
 def vectors_of(
     column: pa.ChunkedArray, separator: str, width: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Read ``(values, bad)``: float32 (rows, width), by default the first row's; ``bad`` where one differs.
+    """Read vectors as ``(values, bad)``. They are float32 (rows, width), by default the first row's; ``bad``
+    where one differs.
 
     Rows are lists of numbers, or text with ``separator`` between numbers.
     """

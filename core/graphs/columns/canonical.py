@@ -223,7 +223,8 @@ def _merge_columns(source: np.ndarray, target: np.ndarray, step: np.ndarray | No
 
 
 def canonical_nodes(schema: GraphSchema, nodes: Mapping[str, NodeTable]) -> dict[str, NodeTable]:
-    """Put node tables into the schema's order, columns read-only; ValueError where they break the schema."""
+    """Put node tables into the schema's order. Their columns are read-only; ValueError where they break the
+    schema."""
     if unknown := set(nodes) - {node_type.name for node_type in schema.node_types}:
         raise ValueError(f"nodes of undeclared types: {sorted(unknown)}")
     tables = {}
@@ -255,7 +256,7 @@ def _canonical_table(node_type: NodeType, table: NodeTable) -> NodeTable:
 
 
 def frozen(column: np.ndarray) -> np.ndarray:
-    """Return the same values in an array that cannot be written; copied unless it owns its data."""
+    """Return the same values in a read-only array. They are copied unless it owns its data."""
     if not column.flags.writeable and (column.base is None or not _writeable(column.base)):
         return column
     column = column.copy() if column.base is not None or column.flags.writeable else column

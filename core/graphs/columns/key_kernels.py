@@ -9,7 +9,8 @@ from core.kernels.decorator import kernel
 
 @kernel
 def in_order(keys: np.ndarray, spare: np.ndarray, shifts: np.ndarray, bits: int) -> np.ndarray:
-    """Sort by the digits of ``bits`` bits at ``shifts``, the lowest first; returns one of the arrays.
+    """Sort by the digits of ``bits`` bits at ``shifts``. It takes the lowest first; returns one of the
+    arrays.
 
     Each pass puts the keys in the order of one digit and keeps, among equal digits, the order that they had.
     """

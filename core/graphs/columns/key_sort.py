@@ -1,4 +1,4 @@
-"""Sorting packed keys: digit by digit where there are many, which takes a quarter of NumPy's time or less."""
+"""Sorting packed keys by their digits. Where there are many, it takes a quarter of NumPy's time or less."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DIGIT_BITS = 10  # a place for each digit: few enough for the processor's neare
 
 
 def sorted_keys(keys: np.ndarray) -> np.ndarray:
-    """Sort the unsigned 64-bit ``keys``, whose array is used up: it may or may not be the one returned.
+    """Sort the unsigned 64-bit ``keys``. Their array is used up: it may or may not be the one returned.
 
     O(keys) for each digit in which a key has a bit, and as much memory again as the keys, from MANY on.
     """

@@ -1,4 +1,5 @@
-"""The values of an edge, made of its own rows: merged by declared aggregates, or kept up to a declared cap.
+"""The values of an edge, made of its rows. They are merged by declared aggregates, or kept up to a declared
+cap.
 
 Every rule here reads the rows of one edge alone (of one snapshot, where edges carry time), and gives the same
 for any order of the rows. One raw row more therefore changes the values of at most one edge, which is the
@@ -29,8 +30,8 @@ MAX_NAMED = 20
 
 @dataclass(frozen=True)
 class Fault:
-    """Places of edges whose values break the schema: outside the attribute's range; or, where it is None,
-    of too many records. The first few.
+    """Places of edges whose values break the schema. They are outside the attribute's range; or, where it is
+    None, of too many records. The first few.
     """
 
     attribute: str | None
@@ -38,7 +39,7 @@ class Fault:
 
 
 def checked(edge_type: EdgeType, table: EdgeTable) -> EdgeValues | None:
-    """Return the table's values, None without; ValueError where their columns are not those declared."""
+    """Return the table's values, None without. ValueError where their columns are not those declared."""
     values, what = table.values, f"edge type {edge_type.name!r}"
     if values is None:
         return None
@@ -62,7 +63,7 @@ def checked(edge_type: EdgeType, table: EdgeTable) -> EdgeValues | None:
 def merge_values(
     edge_type: EdgeType, values: EdgeValues, place: np.ndarray | None, edges: int, time: np.ndarray | None
 ) -> tuple[EdgeValues, int]:
-    """Make the values of ``edges`` of those of their rows; ``place`` says which edge a row became.
+    """Make the values of ``edges`` from their rows. ``place`` says which edge a row became.
 
     None: each row is an edge, in order. ``time``: of each record, where times order them. Columns are
     read-only. Returns how many sums were set to a bound, too. O(r log r) for r records of edges that have
@@ -180,7 +181,8 @@ def _sealed(edge_type: EdgeType, columns: Mapping[str, np.ndarray], edge: np.nda
 
 
 def faults_of(edge_type: EdgeType, values: EdgeValues) -> tuple[Fault, ...]:
-    """Find edges with values outside the declared range, or with more records than declared."""
+    """Find edges with values that break the declaration. They lie outside the declared range, or have more
+    records than declared."""
     faults = []
     for attribute in edge_type.attributes:
         low, high = attribute.range

@@ -1,5 +1,5 @@
-"""The columns that a graph is made of: node tables, edge tables with their values, and the cell that a query
-sees."""
+"""The columns that a graph is made of. There are node tables, edge tables with their values, and the cell
+that a query sees."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class NodeTable:
         return pa.array(np.arange(self.count)).cast(pa.string())
 
     def id_order(self) -> np.ndarray:
-        """Return the places of the nodes sorted by id: integers by value where all are, else by their bytes.
+        """Return the places of the nodes sorted by id. Integers sort by value where all are, else by their
+        bytes.
 
         It hangs on the ids alone. The order in which nodes were listed may be that in which edges first name
         them: it must reach no method, and no release. O(count log count).
@@ -79,7 +80,7 @@ class EdgeValues:
         return len(next(iter(self.columns.values())))
 
     def of_edges(self, kept: np.ndarray, edges: int) -> EdgeValues:
-        """Keep the records of some of the ``edges``: a mask over them, or places that ascend."""
+        """Keep the records of some of the ``edges``. These are a mask over them, or places that ascend."""
         if self.edge is None:
             return EdgeValues({name: column[kept] for name, column in self.columns.items()})
         mask = np.zeros(edges, dtype=bool)
@@ -92,7 +93,8 @@ class EdgeValues:
 
 @dataclass(frozen=True)
 class EdgeTable:
-    """Canonical edges of one type: int32 or int64 columns of equal length; ``step`` None without time.
+    """Canonical edges of one type. They have int32 or int64 columns of equal length; ``step`` None without
+    time.
 
     ``values`` are what they carry, None where nothing is declared or read. No query of edges sees them.
     """
@@ -112,10 +114,10 @@ class EdgeTable:
 
 
 class Edges(Protocol):
-    """The edges of one cell, in memory or not, for whoever goes over them once, group by group."""
+    """The edges of one cell, in memory or not. They are for whoever goes over them once, group by group."""
 
     def groups(self) -> Iterator[Cell]:
-        """Yield every edge in one of the groups, each a cell of its own over the same universes."""
+        """Yield every edge in one of the groups. Each is a cell of its own over the same universes."""
         ...
 
 
@@ -135,7 +137,7 @@ class Cell:
         return len(self.source)
 
     def groups(self) -> Iterator[Cell]:
-        """Yield the edges in groups: all of them at once, or GROUP at a time where there are more.
+        """Yield the edges in groups. All come at once, or GROUP at a time where there are more.
 
         What is made of a group stays small beside the graph so.
         """

@@ -1,4 +1,4 @@
-"""Graph file formats, one module each; found, not listed.
+"""Graph file formats, one module each; discovered, not listed.
 
 A format is a module beside this file whose name does not start with an underscore. It says ``name``,
 ``media_type``, ``extensions``, ``carries_nodes``, ``parts`` and ``OptionsModel``, and has ``read(request)``,
@@ -36,7 +36,7 @@ def formats() -> Mapping[str, Export]:
 
 
 def register(found: dict[str, Export], module: object) -> None:
-    """Add the module to ``found`` under its name; RuntimeError when it is incomplete or the name is taken."""
+    """Add the module to ``found`` under its name. RuntimeError when it is incomplete or the name is taken."""
     asked = _ASKED + (_ASKED_TO_READ if getattr(module, "parts", ()) else ())
     missing = [part for part in asked if not hasattr(module, part)]
     if missing:
@@ -66,7 +66,7 @@ def get(name: str) -> Export:
 
 
 def reader(name: str) -> Format:
-    """Look up the format to read a file; :class:`UnknownFormat` also where it is only written."""
+    """Look up the format to read a file. :class:`UnknownFormat` also where it is only written."""
     known = get(name)
     if not known.parts:
         readable = ", ".join(read_names())

@@ -15,7 +15,8 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same graph, whenever it
 
 @contextmanager
 def archived(path: Path) -> Iterator[Path]:
-    """Yield an empty folder; what stands in it afterwards is packed into the archive at ``path``.
+    """Yield an empty folder to be archived. What stands in it afterwards is packed into the archive at
+    ``path``.
 
     Names keep their order. What Parquet has compressed is stored as it is.
     """

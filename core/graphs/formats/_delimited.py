@@ -69,7 +69,7 @@ class _Layout:
 
 
 def read_delimited(request: ReadRequest) -> RawGraph:
-    """Read the rows of the file, as batches of the part that was asked for."""
+    """Read the rows of the file in batches. They are of the part that was requested."""
     batches = _batches(request)
     return RawGraph(nodes=batches) if request.part == "nodes" else RawGraph(edges=batches)
 

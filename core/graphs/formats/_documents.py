@@ -1,4 +1,4 @@
-"""Formats that hold a whole graph in one document, read and written by NetworkX.
+"""Formats that hold a whole graph in one document. They are read and written by NetworkX.
 
 Nodes may carry ``node_id`` (else their key is the id), ``type`` and attributes; edges ``time`` and ``type``.
 """
@@ -30,7 +30,7 @@ class DocumentOptions(TextOptions):
 
 
 def raw_graph(made: nx.Graph, request: ReadRequest) -> RawGraph:
-    """Read nodes and edges of the document; a finding's line is the ordinal of the node or edge."""
+    """Read nodes and edges of the document. A finding's line is the ordinal of the node or edge."""
     from core.graphs.uploads.networkx_tables import networkx_tables
 
     nodes, edges = networkx_tables(made, request.remark)

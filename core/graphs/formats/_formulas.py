@@ -1,4 +1,5 @@
-"""Cells that a spreadsheet would run, in delimited text: written behind an apostrophe, read without it.
+"""Cells that a spreadsheet would run, in text. It is delimited text; they are written behind an apostrophe,
+read without it.
 
 Those that begin with ``=``, a tab or a carriage return, and those that begin with ``+``, ``-`` or ``@`` and
 call something. Numbers, telephone numbers and ``@names`` stay as they are.
@@ -15,7 +16,8 @@ _RUNS = r"(?:[=\t\r]|[-+@].*[(|!=])"
 
 
 def escaped(table: pa.Table) -> pa.Table:
-    """Put one more apostrophe before each cell that would be run, or that is one behind apostrophes."""
+    """Escape each cell that would be run. It gets one more apostrophe before it, and so does one that is one
+    behind apostrophes."""
     return _changed(table, rf"(?s)^'*{_RUNS}", lambda cells: pc.binary_join_element_wise("'", cells, ""))
 
 

@@ -1,4 +1,4 @@
-"""Lines of text: cut from files of any size, judged, and split by the delimiter."""
+"""Lines of text from files of any size. They are cut, judged, and split by the delimiter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEAD_BYTES = 1 << 16
 
 
 def opened(request: ReadRequest) -> tuple[Text, Iterator[bytes]]:
-    """Open the file as text: its encoding and line ends, and pieces in UTF-8 that end at an LF.
+    """Open the file as text. It has its encoding and line ends, and pieces in UTF-8 that end at an LF.
 
     gzip is undone, a byte order mark removed. Refused where it is no delimited text.
     """
@@ -90,7 +90,7 @@ def _pieces(request: ReadRequest, blocks: Iterator[bytes], whole: bool) -> Itera
 
 
 def next_record(lines: bytes, start: int) -> int:
-    """Find the first line from ``start`` on (the start of a line) that is not blank.
+    """Find the next line that is not blank. It is the first from ``start`` on (the start of a line).
 
     The length of ``lines`` where none is. Blank lines make no objects: a file of nothing else costs as little
     as its bytes.
@@ -114,7 +114,8 @@ def quotes(error: csv.Error) -> str:
 def record_of(
     raw: bytes, delimiter: str, keys: Sequence[str], width: int, max_line_bytes: int
 ) -> tuple[list[str], tuple[int | None, str] | None]:
-    """Split one line; with the field and what is wrong where there are not ``width`` fields."""
+    """Split one line into fields. With them come the field and what is wrong where there are not ``width``
+    fields."""
     problem = line_problem(raw, max_line_bytes)
     if problem:
         return [], (None, problem)

@@ -1,4 +1,4 @@
-"""Sparse matrices as graphs: one static relation, nodes named by row and column number, from 0.
+"""Sparse matrices as graphs. There is one static relation, nodes named by row and column number, from 0.
 
 Its entries hold one number for each edge, where the relation carries one and no more.
 """
@@ -36,7 +36,8 @@ class MatrixOptions(Options):
 
 @dataclass(frozen=True)
 class Entries:
-    """What a matrix of ``shape`` stores: for each entry its row and column (int64, from 0) and its value."""
+    """What a matrix of ``shape`` stores. It has for each entry its row and column (int64, from 0) and its
+    value."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -166,7 +167,8 @@ def _symmetric(entries: Entries) -> bool:
 
 
 def matrix_of(graph: Graph) -> sp.csr_array:
-    """Build the relation's adjacency, int8, or its weights or values; NotAccepted by :func:`refuses`.
+    """Build the relation's adjacency as a matrix. Entries are int8, or its weights or values; NotAccepted by
+    :func:`refuses`.
 
     A value of zero is stored too. O(n + m).
     """

@@ -1,4 +1,4 @@
-"""The entries of a matrix that scipy saved as NPZ, without scipy's compiled code.
+"""The entries of a matrix that scipy saved as NPZ. They are read without scipy's compiled code.
 
 That code trusts index arrays: a pointer that goes back makes it write outside its memory, and it checks them
 only where something is stored. Here every array's header is held against its bytes before they are read, and

@@ -20,7 +20,8 @@ ROWS = 1 << 20
 
 
 def edge_fields(schema: GraphSchema) -> list[pa.Field]:
-    """List ``source``, ``target``, then ``time``, its ``step`` and ``type`` where the schema needs them.
+    """List the structural columns of edges. These are ``source``, ``target``, then ``time``, its ``step`` and
+    ``type`` where the schema needs them.
 
     In a collection ``graph_id``, ``source`` and ``target``: what an upload of it has.
     """
@@ -37,8 +38,8 @@ def edge_fields(schema: GraphSchema) -> list[pa.Field]:
 def edge_tables(
     graph: Graph, keys: Mapping[str, pa.Array] | None = None, relations: Collection[str] | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the edges by the names of their ends, in canonical order, a bounded number of rows each; then
-    what they carry, and their ``weight`` where the graph has weights: null in a relation without.
+    """Yield the edges by the names of their ends. They come in canonical order, a bounded number of rows
+    each; then what they carry, and their ``weight`` where the graph has weights: null in a relation without.
 
     ``keys`` name the nodes of each type otherwise than by their ids; ``relations`` are all unless given. At
     least one table comes, so that a graph without edges still says its columns.
@@ -74,7 +75,8 @@ def edge_tables(
 
 
 def node_tables(graph: Graph) -> Iterator[pa.Table]:
-    """Yield the nodes of each type: ``id``, ``type`` where there are several, and the attributes as text.
+    """Yield the nodes of each type. They have ``id``, ``type`` where there are several, and the attributes as
+    text.
 
     In a collection ``graph_id`` and ``id`` come first: what an upload of it has.
     """
@@ -129,7 +131,8 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def typed_node_tables(graph: Graph) -> dict[str, pa.Table]:
-    """Make a table of each node type: ``graph_id`` in a collection, ``id``, then the attributes as they are.
+    """Make a table of each node type. It has ``graph_id`` in a collection, ``id``, then the attributes as
+    they are.
 
     Numbers are float64, null where missing; vectors lists of float32; categories strings.
     """

@@ -1,4 +1,4 @@
-"""What an XML document lists, counted without NetworkX, which adds ends that nobody listed."""
+"""Count what an XML document lists. NetworkX is not used: it adds ends that nobody listed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from core.graphs.uploads.findings import reject, shown
 
 @dataclass
 class Listed:
-    """How many nodes and edges there are, and how many of these are said to go both ways."""
+    """How many nodes and edges a document lists. Counted too is how many of these are said to go both
+    ways."""
 
     nodes: int
     edges: int
@@ -18,7 +19,7 @@ class Listed:
 
 
 def listed(request: ReadRequest, data: bytes) -> Listed:
-    """Count what the document lists, nodes once each; the ends of every edge are among them.
+    """Count what the document lists, nodes once each. The ends of every edge are among them.
 
     An end that is added would let an edge decide who there is. Refused where malformed or with a DTD.
     """

@@ -1,4 +1,5 @@
-"""CSV as Neo4j's ``apoc.export.csv`` writes it: nodes, then relationships, in one table of all columns."""
+"""CSV as Neo4j's ``apoc.export.csv`` writes it. It has nodes, then relationships, in one table of all
+columns."""
 
 from __future__ import annotations
 
@@ -107,7 +108,8 @@ def _held(names: Sequence[str], row: Row, kind: str | None) -> dict[str, str]:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write every node with its attributes (vectors as text), every edge with its step and type."""
+    """Write nodes and edges with what they carry. Every node has its attributes (vectors as text), every edge
+    its step and type."""
     import pyarrow as pa
 
     from core.graphs.formats._tables import write_rows

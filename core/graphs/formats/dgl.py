@@ -1,4 +1,4 @@
-"""A folder for ``dgl.data.CSVDataset``, in one archive: ``meta.yaml`` and its tables. Written only.
+"""An archived folder for ``dgl.data.CSVDataset``. It has ``meta.yaml`` and its tables. Written only.
 
 Nodes are numbered from 0 in every type (of a collection: in every graph); ``ids.csv`` has their ids. An
 undirected edge within one node type stands in both directions, as DGL wants it. Categories are numbers, -1

@@ -1,4 +1,5 @@
-"""GEXF for Gephi: the whole graph, dynamic where it has snapshots; written as 1.2, read as 1.1 to 1.3 too.
+"""GEXF for Gephi, the whole graph. It is dynamic where it has snapshots; written as 1.2, read as 1.1 to 1.3
+too.
 
 An edge of a temporal relation that carries nothing stands once, with a spell for each run of snapshots that
 has it; one that carries something stands once a record, from its snapshot to its snapshot. Ends of a spell
@@ -150,7 +151,7 @@ def refuses(schema: GraphSchema) -> str | None:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write every node with its attributes (vectors as text), and every edge with what it carries.
+    """Write nodes and edges with what they carry. Every node has its attributes (vectors as text).
 
     Where there are several node types nodes carry ``type`` and ``node_id``, and where there are several
     relations edges carry ``relation``. O(n + m) Python objects.

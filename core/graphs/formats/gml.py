@@ -73,7 +73,8 @@ def _labelled(made: nx.Graph, request: ReadRequest) -> nx.Graph:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write every node (its id is the label) with its attributes, every edge with its step and type."""
+    """Write nodes and edges with what they carry. Every node (its id is the label) has its attributes, every
+    edge its step and type."""
     import networkx as nx
 
     reason = refuses(graph.schema)
@@ -83,7 +84,8 @@ def write(graph: Graph, path: Path) -> None:
 
 
 def refuses(schema: GraphSchema) -> str | None:
-    """Say why the schema cannot be written: GML allows letters, digits and underscores in attribute names."""
+    """Say why the schema cannot be written as GML. It allows letters, digits and underscores in attribute
+    names."""
     names = [attribute.name for each in schema.node_types for attribute in each.attributes]
     names += [attribute.name for each in schema.edge_types for attribute in each.attributes]
     for name in names:

@@ -30,7 +30,7 @@ _BOOLEANS = re.compile(rb"(?i)>\s*(true|false)\s*</(?=data\b|default\b)")
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Read nodes and edges of the only graph in the document; IngestRejected where it is not GraphML."""
+    """Read nodes and edges of the document's only graph. IngestRejected where it is not GraphML."""
     import networkx as nx
 
     data = read_document(request, name)

@@ -41,7 +41,7 @@ _EDGES = re.compile(rb"(?m)^[ \t]++|[ \t]++(?=\r?$)")
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Read entries that are not zero as edges between node numbers from 0; IngestRejected where damaged."""
+    """Read entries that are not zero as edges. Nodes are numbers from 0; IngestRejected where damaged."""
     return _matrices.raw_graph(_entries(request, read_document(request, name)), request)
 
 

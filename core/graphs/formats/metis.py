@@ -1,4 +1,5 @@
-"""METIS's graphs: a line of sizes, then for each vertex, by number from 1, a line of its neighbours."""
+"""METIS's graphs as text. They have a line of sizes, then for each vertex, by number from 1, a line of its
+neighbours."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ _NUMBERS = re.compile(rb"(?:[ \t]*+[0-9]{1,18}+(?![0-9]))*+[ \t\r]*+")
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Read vertices, named by number from 0, and edges with their weights; IngestRejected where damaged.
+    """Read vertices and edges with their weights. Vertices are named by number from 0; IngestRejected where
+    damaged.
 
     Every edge stands in the lines of both its ends. What vertices weigh is not read.
     """
@@ -113,7 +115,8 @@ def _whole(attribute: EdgeAttribute) -> bool:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write a line for each node, in their order: its neighbours, by number from 1, and what edges hold."""
+    """Write a line for each node, in their order. It has its neighbours, by number from 1, and what edges
+    hold."""
     if reason := refuses(graph.schema):
         raise NotAccepted(reason, field="format")
     import numpy as np

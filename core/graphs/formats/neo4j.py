@@ -34,7 +34,8 @@ def refuses(schema: GraphSchema) -> str | None:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write the files of nodes and edges, properties typed, missing values empty (Neo4j keeps no nulls)."""
+    """Write the files of nodes and edges. They have properties typed, missing values empty (Neo4j keeps no
+    nulls)."""
     if reason := refuses(graph.schema):
         raise NotAccepted(reason, field="format")
     with _archives.archived(path) as folder:

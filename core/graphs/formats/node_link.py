@@ -23,7 +23,8 @@ refuses = refuses_none
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Read nodes and edges (``edges`` or ``links``) of the document; IngestRejected where it is none."""
+    """Read nodes and edges of the document. Edges stand in ``edges`` or ``links``; IngestRejected where it is
+    none."""
     import networkx as nx
 
     try:
@@ -101,7 +102,8 @@ def _by_number(nodes: list[Any], edges: list[Any], request: ReadRequest) -> None
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write every node with its attributes (vectors as lists), every edge with its step and type."""
+    """Write nodes and edges with what they carry. Every node has its attributes (vectors as lists), every
+    edge its step and type."""
     import networkx as nx
 
     content = nx.node_link_data(exported(graph, lists=True), edges="edges")

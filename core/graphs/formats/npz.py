@@ -1,4 +1,4 @@
-"""NPZ as ``scipy.sparse.save_npz`` writes it: the adjacency matrix of one static relation."""
+"""NPZ as ``scipy.sparse.save_npz`` writes it. It has the adjacency matrix of one static relation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ refuses = _matrices.refuses
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Read entries that are not zero as edges between node numbers from 0; IngestRejected where damaged."""
+    """Read entries that are not zero as edges. Nodes are numbers from 0; IngestRejected where damaged."""
     from core.graphs.formats._npz_entries import entries_of
 
     return _matrices.raw_graph(entries_of(request), request)

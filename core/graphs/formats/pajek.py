@@ -1,4 +1,5 @@
-"""Pajek's networks: a list of vertices, then arcs (directed) and edges (not), by vertex number from 1."""
+"""Pajek's networks as text. They have a list of vertices, then arcs (directed) and edges (not), by vertex
+number from 1."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ _SECTIONS = frozenset({"vertices", "arcs", "edges", "arcslist", "edgeslist"})
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Read vertices, arcs and edges with their weights; IngestRejected where the document is damaged.
+    """Read vertices, arcs and edges with their weights. IngestRejected where the document is damaged.
 
     Vertices are named by their label where each has one of its own, else by their number. Where there is an
     arc, edges count in both directions.

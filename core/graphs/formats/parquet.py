@@ -47,7 +47,7 @@ _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Read the rows in batches; IngestRejected where columns are missing, unknown or of a wrong kind."""
+    """Read the rows in batches. IngestRejected where columns are missing, unknown or of a wrong kind."""
     batches = _batches(request)
     return RawGraph(nodes=batches) if request.part == "nodes" else RawGraph(edges=batches)
 
@@ -263,7 +263,7 @@ def _kind_problem(request: ReadRequest, column: str, kind: pa.DataType) -> str |
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write an edge list by node ids, with the first time of each step. Isolated nodes are not in it."""
+    """Write an edge list by node ids. It has the first time of each step. Isolated nodes are not in it."""
     import pyarrow.parquet as pq
 
     from core.graphs.formats._tables import edge_tables

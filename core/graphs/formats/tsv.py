@@ -27,7 +27,7 @@ refuses = refuses_none
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Read the rows of a delimited file; IngestRejected where it cannot be split into the wanted columns."""
+    """Read the rows of a delimited file. IngestRejected where it cannot be split into the wanted columns."""
     from core.graphs.formats._delimited import read_delimited
 
     return read_delimited(request)
@@ -41,7 +41,7 @@ def write(graph: Graph, path: Path) -> None:
 
 
 def write_nodes(graph: Graph, path: Path) -> None:
-    """Write a node list with a header line, of every node, as an upload of it has."""
+    """Write a node list with a header line. Every node is on it, as an upload of it has."""
     from core.graphs.formats._tables import node_tables, write_text
 
     write_text(node_tables(graph), path, "\t")

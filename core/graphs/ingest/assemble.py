@@ -42,9 +42,9 @@ class Sources:
 
 @dataclass(frozen=True)
 class Assembled:
-    """The graph and, by edge type, the counts ``rows, loops_dropped, duplicates_merged, edges``; where edges
-    carry attributes ``values_clipped`` too, and where each row's are kept ``records`` and, in the place of
-    merged rows, ``duplicates_merged`` as the rows over the cap that were left out.
+    """The graph and its counts by edge type. They are the counts ``rows, loops_dropped, duplicates_merged,
+    edges``; where edges carry attributes ``values_clipped`` too, and where each row's are kept ``records``
+    and, in the place of merged rows, ``duplicates_merged`` as the rows over the cap that were left out.
     """
 
     graph: Graph
@@ -57,7 +57,7 @@ Advance = Callable[[str, int], None]
 def assemble_batches(
     schema: GraphSchema, sources: Sources, limits: IngestLimits, advance: Advance
 ) -> Assembled:
-    """Build the canonical graph of the batches; IngestRejected with findings of the first bad part."""
+    """Build the canonical graph of the batches. IngestRejected with findings of the first bad part."""
     raw = sources.open()
     nodes = read_nodes(schema, raw.nodes, sources, limits, advance)
     return assemble_edges(schema, nodes, raw, sources, limits, advance)
@@ -126,7 +126,7 @@ def read_nodes(
     limits: IngestLimits,
     advance: Advance,
 ) -> dict[str, NodeTable]:
-    """Read the universe of every node type from the list and the declared counts."""
+    """Read the universe of every node type. It comes from the list and the declared counts."""
     file = sources.nodes_file
     if batches is None:
         for node_type in schema.node_types:

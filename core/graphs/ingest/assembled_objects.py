@@ -1,4 +1,5 @@
-"""A graph of another library, or a file, as a canonical graph, by every rule that an upload is checked by."""
+"""Objects of other libraries as canonical graphs. A file may be one; every rule that an upload is checked by
+is checked."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ _LOOSE = {"extra_columns": "ignore"}  # what a schema does not declare is not re
 
 @dataclass(frozen=True)
 class Made:
-    """The graph; ``derived``: what of its public schema was read off the data; ``warnings`` about that;
-    ``remarks`` on how the object was understood, for whoever gave it."""
+    """The graph, and how it was understood. ``derived``: what of its public schema was read off the data;
+    ``warnings`` about that; ``remarks`` on how the object was understood, for whoever gave it."""
 
     graph: Graph
     derived: tuple[Derived, ...] = ()
@@ -48,7 +49,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Stored:
-    """What is public of a graph that was stored: its schema, and the sizes of its node universes."""
+    """What is public of a stored graph. It has its schema, and the sizes of its node universes."""
 
     schema: GraphSchema
     nodes: Mapping[str, int]
@@ -67,7 +68,7 @@ def store(
     public: bool = False,
     said: Said = Said(),
 ) -> Stored:
-    """Store the graph, an object of another library or the path of a file, in ``folder``.
+    """Store the graph in ``folder``. It is an object of another library or the path of a file.
 
     ``said``: what columns of a file or frame are, and how the file is read. Raises as :func:`graph_of` and
     :func:`core.graphs.ingest.objects.tables_of`; UnknownFormat for a file whose name tells no format.
@@ -147,8 +148,8 @@ def _store_file(
 
 
 def format_of(path: Path, given: str | None = None, field: str = "graph") -> str:
-    """Tell a file's format by the end of its name, unless it is ``given``; UnknownFormat, InvalidInput
-    without such a file."""
+    """Tell a file's format by the end of its name. ``given`` goes before; UnknownFormat, InvalidInput without
+    such a file."""
     if not path.is_file():
         raise InvalidInput(f"there is no file {path.name}", field=field)
     if given is not None:
@@ -168,8 +169,8 @@ def format_of(path: Path, given: str | None = None, field: str = "graph") -> str
 
 
 def graph_of(tables: Tables, schema: GraphSchema | None = None, *, public: bool = False) -> Made:
-    """Build the graph by ``schema``; without one by what the object's type says, or where the graph is
-    ``public`` and of one node type and relation by what its data say.
+    """Build the graph by ``schema``. Without one it is built by what the object's type says, or where the
+    graph is ``public`` and of one node type and relation by what its data say.
 
     What the schema does not declare is not read. Raises InvalidInput where the type does not say enough,
     IngestRejected with findings where the data break the schema.

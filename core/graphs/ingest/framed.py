@@ -15,7 +15,7 @@ PARTS = ("edges", "nodes")
 
 @dataclass(frozen=True)
 class Said:
-    """What a caller says of a file or frame beside the schema.
+    """What a caller says of a file or frame besides the schema.
 
     ``columns``: of the edges alone, or of each part by its name. ``format``: of a file whose name does not
     tell. ``options``: of the format.
@@ -27,14 +27,14 @@ class Said:
 
 
 def columns_by_part(said: Any) -> dict[str, Columns]:
-    """Read what columns are: of the edges alone, or of each part by its name."""
+    """Read what columns are, by part. It is said of the edges only, or of each part by its name."""
     if isinstance(said, Mapping) and said and set(said) <= set(PARTS):
         return {part: columns_of(each) for part, each in said.items()}
     return {"edges": columns_of(said)}
 
 
 def renamed(frame: object, columns: Columns, part: str) -> object:
-    """Return the frame with its columns called as said, and as it is where nothing is said."""
+    """Return the frame with its columns renamed. It is as it is where nothing is said."""
     if not columns:
         return frame
     if not is_frame(frame):

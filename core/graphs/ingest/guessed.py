@@ -1,4 +1,4 @@
-"""Frames and arrays that name no ends: what is in their columns tells them, or it is asked."""
+"""Frames and arrays that name no ends. What is in their columns says which they are, or it is a question."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ MOST_COLUMNS = 24
 
 
 def with_ends(table: pa.Table, names: Sequence[str] | None) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return the table with its columns called as they are read, and remarks that say so with the grounds.
+    """Return the table with its columns named. They are called as they are read, and remarks say so with the
+    grounds.
 
     InvalidInput where a guess might make another graph, with the mapping that answers it.
     """
@@ -47,7 +48,7 @@ def _grounds(reading: Reading) -> str:
 
 
 def array_table(array: np.ndarray) -> tuple[pa.Table, list[str] | None]:
-    """Take an array of rows apart: a structured one has names, one of two axes has none."""
+    """Take an array of rows apart. A structured one has names, one of two axes has none."""
     if array.dtype.names is not None and array.ndim == 1:
         held = {str(name): array[name] for name in array.dtype.names}
     elif array.ndim == 2 and 2 <= array.shape[1] <= MOST_COLUMNS:

@@ -1,4 +1,4 @@
-"""Columns of what the edges and nodes of an object carry, and what is not said of its edges."""
+"""Columns of what an object's edges and nodes carry. Here stands too what is not said of its edges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from core.graphs.schema.names import column_names
 def carried_columns(
     given: Mapping[str, Sequence[Any]], structural: Iterable[str]
 ) -> tuple[dict[str, pa.Array], dict[str, str]]:
-    """Make a column of each attribute, by a name that no structure has; and say of which there is none."""
+    """Make a column of each attribute. Its name is one that no structure has; said is of which there is
+    none."""
     found, unread = {}, {}
     for name, values in zip(column_names(list(given), frozenset(structural)), given.values(), strict=True):
         try:
@@ -25,7 +26,7 @@ def carried_columns(
 
 
 def told_one_way(source: np.ndarray, target: np.ndarray, directed: bool | None, what: str) -> tuple[str, ...]:
-    """Warn where some edge stands in one direction alone, and nobody said whether that means something."""
+    """Warn where some edge stands in one direction only. Nobody said whether that means something."""
     if directed is not None or not len(source):
         return ()
     pairs = np.unique(np.stack([source, target], axis=1), axis=0)

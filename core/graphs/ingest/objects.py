@@ -1,4 +1,5 @@
-"""Graphs of other libraries, as raw tables of nodes and edges: what an upload of them would hold.
+"""Graphs of other libraries, as raw tables. They are tables of nodes and edges: what an upload of them would
+hold.
 
 Told by an object's type alone: whether edges have a direction, which node and edge types there are, whether
 there is time, and where the object has its nodes, who they are. No value of an edge or attribute is looked
@@ -46,7 +47,8 @@ _SORTS = {False: "false", True: "true"}
 
 @dataclass(frozen=True)
 class Tables:
-    """``edges``: source, target, and what else the object says of them; ``nodes``: id and so on, or None.
+    """Raw tables of edges and of nodes. ``edges``: source, target, and what else the object says of them;
+    ``nodes``: id and so on, or None.
 
     ``counts`` are the sizes of node types whose nodes are numbered. ``timed``: the edges have a column time.
     ``declared_nodes``: somebody said who is there; False where the object knows, which may have been made of
@@ -66,7 +68,7 @@ class Tables:
     warnings: tuple[str, ...] = ()
 
     def declared(self) -> tuple[tuple[NodeType, ...], tuple[EdgeType, ...]]:
-        """Declare what the type of the object says; nothing that nodes or edges carry."""
+        """Declare what the object's type says. It declares nothing that nodes or edges carry."""
         named, related = type_names(self.node_types), type_names([name for name, _, _ in self.relations])
         kinds = tuple(
             NodeType(name=name, shown=_unless(own, name), count=self.counts.get(own))
@@ -417,7 +419,8 @@ def is_frame(value: object) -> bool:
 
 
 def arrow_of(frame: Any) -> tuple[pa.Table, dict[str, str]]:
-    """Convert the frame; of a column that holds several kinds of values only say why it was not."""
+    """Convert the frame to Arrow. Of a column that holds several kinds of values it only says why it was
+    not."""
     if isinstance(frame, pa.Table):
         return frame, {}
     if hasattr(frame, "to_arrow"):

@@ -1,4 +1,4 @@
-"""Uploads of edges in several files to a canonical graph in parts: edges are never in memory together."""
+"""Edges in several files to a canonical graph. The graph is in parts: edges are never in memory together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def canonicalise_parts(
     *,
     fingerprint_key: bytes,
 ) -> IngestReport:
-    """Store the canonical graph of the upload, in parts, in ``out``; where it fails that is no graph.
+    """Store the upload's canonical graph in parts. They stand in ``out``; where it fails that is no graph.
 
     Parts: ``nodes``, and ``edges-1-of-8`` to ``edges-8-of-8``, or ``edges``. The same rows give the same
     graph and the same fingerprint as in memory, however they are divided. Raises what

@@ -67,7 +67,8 @@ BOTH_DIRECTIONS = (
 
 @dataclass(frozen=True)
 class SchemaProposal:
-    """``nodes`` is the derived node list (column ``id``) when none was uploaded; show the ``warnings``.
+    """A proposed schema with its node list. ``nodes`` is the derived node list (column ``id``) when none was
+    uploaded; show the ``warnings``.
 
     ``ignored`` are columns of the edges that no schema can hold: they go with the proposal's confirmation.
     """
@@ -95,7 +96,7 @@ def propose(
     nodes_file: str = "nodes",
     reading_of_edges: Callable[[], Reading | None] = lambda: None,
 ) -> SchemaProposal:
-    """Propose a schema that the parts satisfy; IngestRejected where none can be read off them. O(m).
+    """Propose a schema that the parts satisfy. IngestRejected where none can be read off them. O(m).
 
     ``nodes_file`` names the file of the node list in findings; ``reading_of_edges`` says, once they were
     read, how that was.

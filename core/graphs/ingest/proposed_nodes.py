@@ -1,4 +1,4 @@
-"""Node types as proposed from a list of nodes, and which of them the ends of a relation are."""
+"""Node types proposed from a list of nodes. Proposed is too which of them the ends of a relation are."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ Ends = dict[str | None, list[pl.Series]]
 
 @dataclass(frozen=True)
 class ProposedNodes:
-    """``members`` are the ids of each type; ``unread`` says why a column of the list is left alone."""
+    """Ids of each proposed node type. ``members`` are the ids of each type; ``unread`` says why a column of
+    the list is left out."""
 
     types: tuple[NodeType, ...]
     members: Mapping[str, pl.Series]
@@ -57,7 +58,7 @@ class ProposedNodes:
 
 
 def proposed_nodes(listed: pa.Table, file: str) -> ProposedNodes:
-    """Propose the types of the listed nodes: what their column type says, where it says several."""
+    """Propose the types of the listed nodes. They are what their column type says, where it says several."""
     types = as_text(listed["type"]) if "type" in listed.column_names else None
     if types is None:
         return _of_one_sort(listed, {})
@@ -112,7 +113,7 @@ def _of_one_sort(listed: pa.Table, unread: Mapping[str, str]) -> ProposedNodes:
 
 
 def of_one_sort(nodes: ProposedNodes, file: str) -> ProposedNodes:
-    """Leave the types alone. IngestRejected where they tell nodes of one id apart."""
+    """Leave the types as they are. IngestRejected where they tell nodes of one id apart."""
     ids = nodes.listed["id"]
     if pc.count_distinct(ids).as_py() < len(ids):
         reject(
@@ -147,7 +148,7 @@ def _kind(column: pa.ChunkedArray) -> AttributeKind:
 
 
 def listed_by_ends(sources: Collection[Ends], targets: Collection[Ends]) -> pa.Table:
-    """List the nodes that have an edge, each once, by id; with their type where every end has one."""
+    """List the nodes that have an edge, by id. Each comes once; with their type where every end has one."""
     by_type: dict[str | None, list[pl.Series]] = {}
     for ends in (*sources, *targets):
         for kind, ids in ends.items():
@@ -166,7 +167,7 @@ def listed_by_ends(sources: Collection[Ends], targets: Collection[Ends]) -> pa.T
 def end_types(
     nodes: ProposedNodes, name: str, pairs: Collection[tuple[str | None, str | None]], ends: tuple[Ends, Ends]
 ) -> tuple[str, str] | None:
-    """Find the node types of a relation's ends; None where no two types hold them all.
+    """Find the node types of a relation's ends. None where no two types hold them all.
 
     By the ``pairs`` of types that a document says, else by who is listed under a type.
     """
@@ -200,7 +201,7 @@ def require_listed(
     gathered: Collection[Ends],
     limits: IngestLimits,
 ) -> None:
-    """Return where every end is listed; IngestRejected names the lines of the first that are not."""
+    """Check that every end is listed. IngestRejected names the lines of the first that are not."""
     listed = pl.concat(list(nodes.members.values()))
     known = listed.implode()
     every = [each for ends in gathered for parts in ends.values() for each in parts]

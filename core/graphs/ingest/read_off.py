@@ -1,4 +1,4 @@
-"""What of a public schema was read off the data: kept on record until a curator declares another.
+"""Public facts that were read off the data. They are kept on record until a curator declares another schema.
 
 What is read off the data and then published lies outside the guarantee: one edge more may change it. So every
 release made under it says so. A curator who declares what may occur, instead of what did, clears a mark.
@@ -16,7 +16,7 @@ Facts = frozenset[tuple[Hashable, ...]]
 
 
 def marks_of(schema: GraphSchema, *, nodes: bool) -> tuple[Derived, ...]:
-    """List what a proposed schema was read off the data for; ``nodes``: its node list was too."""
+    """List what a proposed schema read off the data. ``nodes``: its node list was too."""
     found = {mark for mark, (facts, _) in _READ.items() if facts(schema)}
     return tuple(mark for mark in Derived if mark in found or (mark is Derived.NODE_LIST and nodes))
 
@@ -24,7 +24,7 @@ def marks_of(schema: GraphSchema, *, nodes: bool) -> tuple[Derived, ...]:
 def still_read_off(
     marks: Sequence[Derived], seen: GraphSchema, confirmed: GraphSchema
 ) -> tuple[Derived, ...]:
-    """Keep the marks that hold once the schema that was ``seen`` is replaced by ``confirmed``.
+    """Keep the marks that still hold. The schema that was ``seen`` is replaced by ``confirmed``.
 
     A declared count takes the place of the node list. Any other part is the curator's own only where it
     shares nothing with what was read off: a grid where both its ends are new, bounds where both are (0
@@ -34,13 +34,15 @@ def still_read_off(
 
 
 def words_for(mark: Derived, schema: GraphSchema) -> str:
-    """Say what was read off, with what the schema has of it, for whoever is to confirm it as public."""
+    """Describe what was read off the data. What the schema has of it is said for whoever is to confirm it as
+    public."""
     listed = () if mark is Derived.NODE_LIST else _READ[mark][1](schema)
     return f"{_NAMES[mark]}: {'; '.join(listed)}" if listed else _NAMES[mark]
 
 
 def sentence(marks: Sequence[Derived]) -> str:
-    """Say in the guarantee's own words what lies outside it; empty where nothing was read off."""
+    """Say what lies outside the guarantee. It is said in the guarantee's own words; empty where nothing was
+    read off."""
     if not marks:
         return ""
     named = ", ".join(_NAMES[mark] for mark in Derived if mark in marks)

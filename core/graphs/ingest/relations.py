@@ -1,4 +1,4 @@
-"""Raw edge rows to indices and steps, checked row by row; declared facts, checked over all rows."""
+"""Raw edge rows to indices and steps. Rows are checked one by one; declared facts, over all rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENDS = ("source", "target")
 
 
 def no_time(value: object) -> str:
-    """Say what is wrong with a text that is no time, and how to mend it."""
+    """Explain why a text is no time. It is said how to mend it, too."""
     header = (
         "" if re.search(r"\d", str(value)) else "; if the line is a header, name the time's column 'time'"
     )
@@ -45,8 +45,8 @@ def _untimed(name: str, _: object) -> str:
 
 @dataclass(frozen=True)
 class EdgeRows:
-    """Rows of one edge type: positions of the ends, raw times (None without time), places in the batch, and
-    what they carry."""
+    """Rows of one edge type. They have positions of the ends, raw times (None without time), places in the
+    batch, and what they carry."""
 
     edge_type: EdgeType
     rows: np.ndarray
@@ -57,8 +57,8 @@ class EdgeRows:
 
 
 class EdgeCollector:
-    """Rows of an edge list, resolved against the universe and gathered by type in 8 to 20 bytes each, and 4
-    or 8 for each value."""
+    """Rows of an edge list, gathered by type. They are resolved against the universe, in 8 to 20 bytes each,
+    and 4 or 8 for each value."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class EdgeCollector:
 
     @cached_property
     def unlisted(self) -> dict[str, int]:
-        """Count the ids that ends have and no node has, by node type; of all rows, once some are refused."""
+        """Count ids of ends that no node has. They count by node type; of all rows, once some are refused."""
         found: dict[str, pl.Series] = {}
         for batch in self.rows_again() or ():
             tables = [batch.table] if batch.table is not None else [p.table for p in batch.carefully()]
@@ -231,8 +231,8 @@ class EdgeCollector:
             self.clipped[part.edge_type.name] += part.values.clipped
 
     def columns(self, edge_type: EdgeType) -> tuple[EdgeTable, np.ndarray | None]:
-        """Hand over the gathered rows of one type, and their raw times where its declared facts or values
-        need them.
+        """Return the gathered rows of one type. Their raw times come with them where its declared facts or
+        values need them.
 
         The rows are handed over: a second call gives none.
         """
@@ -260,7 +260,7 @@ def steps_of(schema: GraphSchema, time: np.ndarray) -> np.ndarray:
 
 
 def pair_keys(edge_type: EdgeType, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Pack each pair into one unsigned 64-bit key; undirected pairs within one type have no order."""
+    """Pack each pair into one unsigned 64-bit key. Undirected pairs within one type have no order."""
     low, high = source.astype(np.uint64), target.astype(np.uint64)
     if edge_type.homogeneous and not edge_type.directed:
         low, high = np.minimum(low, high), np.maximum(low, high)
@@ -268,14 +268,15 @@ def pair_keys(edge_type: EdgeType, source: np.ndarray, target: np.ndarray) -> np
 
 
 def broken_functional(table: EdgeTable) -> np.ndarray:
-    """Find up to 20 sources with more than one target, in canonical ``table``; O(m log m)."""
+    """Find sources with more than one target. Up to 20 of canonical ``table`` are returned; O(m log m)."""
     pairs = np.unique(table.source.astype(np.uint64) << np.uint64(32) | table.target.astype(np.uint64))
     sources = (pairs >> np.uint64(32)).astype(np.int64)
     return np.unique(sources[1:][sources[1:] == sources[:-1]])[:MAX_VIOLATORS]
 
 
 def broken_degrees(schema: GraphSchema, tables: Mapping[str, EdgeTable]) -> dict[str, np.ndarray]:
-    """Find, by node type, up to 20 nodes with more edges than its ``degree_bound``, in canonical tables.
+    """Find nodes with more edges than their bound. Up to 20 are returned by node type, in canonical tables;
+    the bound is its ``degree_bound``.
 
     An edge counts at each end of the type, in every step; public relations do not count. O(m).
     """
@@ -297,7 +298,7 @@ def broken_degrees(schema: GraphSchema, tables: Mapping[str, EdgeTable]) -> dict
 
 
 def broken_once(edge_type: EdgeType, table: EdgeTable, time: np.ndarray) -> np.ndarray:
-    """Find up to 20 pair keys that occur at more than one time; loops do not count. O(m log m)."""
+    """Find pair keys that occur at several times. Up to 20 are returned; loops do not count. O(m log m)."""
     keys = pair_keys(edge_type, table.source, table.target)
     if edge_type.homogeneous:
         kept = table.source != table.target

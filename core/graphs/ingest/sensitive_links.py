@@ -1,4 +1,4 @@
-"""An uploaded list of sensitive links to indices: every row a link of the graph, or a finding."""
+"""An uploaded list of sensitive links to indices. Every row is a link of the graph, or a finding."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def write_checked(
     progress: Progress,
     list_id: str | None = None,
 ) -> dict[str, int]:
-    """Write the checked list of the stored graph to ``out``, and count the links of each relation on it.
+    """Write the checked list of the stored graph. It goes to ``out``; counted are the links of each relation
+    on it.
 
     Raises as :func:`checked_list`.
     """

@@ -1,4 +1,5 @@
-"""Findings about edges whose rows together break the schema: a sum out of bounds, too many records."""
+"""Findings about edges whose rows break the schema. Together they make a sum out of bounds, or too many
+records."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ def reject_slots(
     again: Iterator[tuple[EdgeRows, np.ndarray, dict[str, int]]],
     findings: Findings,
 ) -> None:
-    """Refuse rows of the faulty edges, read ``again``: each edge's first row of a sum, or the first one
-    beyond the cap. Raises IngestRejected.
+    """Refuse rows of the faulty edges. Rows are read ``again``: each edge's first row of a sum, or the first
+    one beyond the cap. Raises IngestRejected.
     """
     table, values = merged.edges, merged.edges.values
     assert values is not None

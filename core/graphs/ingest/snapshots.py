@@ -1,4 +1,5 @@
-"""One snapshot of a live stream to its canonical form: an edge list over a universe that is known already."""
+"""Bring a stream's snapshot to its canonical form. It is an edge list over a universe that is known
+already."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def canonical_snapshot(
     limits: IngestLimits | None = None,
     progress: Progress | None = None,
 ) -> Graph:
-    """Write schema and edges of the snapshot to ``out`` in the stored form; None is an empty snapshot.
+    """Write schema and edges of the snapshot. They go to ``out`` in the stored form; None is an empty
+    snapshot.
 
     ``schema`` has one step (:func:`core.graphs.schema.snapshots.tick_schema`), ``nodes`` are the dataset's.
     Columns:

@@ -42,7 +42,7 @@ class NodeIndex:
         return np.where(valid & (values >= 0) & (values < self.count), values, -1)
 
     def lookup_ends(self, columns: list[pa.ChunkedArray]) -> list[np.ndarray]:
-        """Look up each column; columns of one Arrow type share one hash table of ids."""
+        """Look up each column. Columns of one Arrow type share one hash table of ids."""
         if len({column.type for column in columns}) > 1:
             return [self.lookup(column) for column in columns]
         joined = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
@@ -50,7 +50,8 @@ class NodeIndex:
         return np.split(positions, np.cumsum([len(column) for column in columns])[:-1])
 
     def explain(self, end: str, value: object, such: int) -> str:
-        """Say what is wrong with an id that was not found, as ``such`` ids were not, and how to mend it."""
+        """Explain what is wrong with an unlisted id. ``such`` ids are not listed either; it is said how to
+        mend it."""
         name = self.node_type.name
         if value is None or value == "":
             return EMPTY_END.format(end=end)
@@ -66,12 +67,13 @@ EMPTY_END = "the {end} is empty; name a node or remove the line"
 
 
 def counted(such: int) -> str:
-    """Say how many ids are wrong in the same way, where that is known."""
+    """Say how many ids are wrong in the same way. It is said where that is known."""
     return "" if not such else " (1 such id)" if such == 1 else f" ({such} such ids)"
 
 
 def not_listed(end: str, value: object, ids: pa.Array, such: int, of_type: str = "", mend: str = "") -> str:
-    """Say that an end is not among the listed ``ids``, whether one is written almost so, and the way out."""
+    """Say that an end is not among the listed ``ids``. Said is too whether one is written almost so, and the
+    way out."""
     text = str(value)
     spaces = " (it has spaces around it)" if text != text.strip() else ""
     told = f"the {end} {shown(text)}{spaces} is not in the node list{of_type}{counted(such)}"
@@ -186,7 +188,7 @@ class NodeCollector:
                 listed.attributes.setdefault(key, []).append(column)
 
     def duplicates(self) -> dict[str, set[str]]:
-        """Find up to ``max_findings`` ids of each type that are listed more than once."""
+        """Find ids that are listed more than once. Up to ``max_findings`` of each type are returned."""
         repeated = {}
         for name, listed in self.listed.items():
             ids = pl.Series([], dtype=pl.String) if not listed.ids else pl.Series(_joined(listed.ids))
@@ -195,7 +197,7 @@ class NodeCollector:
         return repeated
 
     def tables(self) -> tuple[dict[str, NodeTable], list[str]]:
-        """Build node tables by type, sorted by id, and list what is wrong with whole types."""
+        """Build node tables by type, sorted by id. Listed is too what is wrong with whole types."""
         tables, problems = {}, []
         for node_type in self.schema.node_types:
             listed = self.listed[node_type.name]
@@ -308,7 +310,7 @@ def indices(schema: GraphSchema, tables: Mapping[str, NodeTable]) -> dict[str, N
 
 
 def require_listed(document: Iterable[Batch], graph: Graph) -> None:
-    """Reject a document that lists nodes of its own which the uploaded node list, in its place, lacks."""
+    """Reject a document that lists unknown nodes. The uploaded node list, in its place, lacks them."""
     declared, missing, seen = indices(graph.schema, graph.nodes).values(), list[tuple[int, str]](), 0
     for batch in document:
         assert batch.table is not None  # documents are read as columns

@@ -45,7 +45,7 @@ def canonicalise(
     *,
     fingerprint_key: bytes | None = None,
 ) -> IngestReport:
-    """Store the canonical graph of the upload in ``out``; nothing is written when it fails.
+    """Store the upload's canonical graph in ``out``. Nothing is written when it fails.
 
     Parts: ``edges`` (required) and ``nodes``, which takes the place of what a document lists. With
     ``schema`` None one is proposed from the data and used; it stands in the report and must be confirmed
@@ -95,7 +95,7 @@ def canonicalise(
 
 
 def as_read(options: Options, reading: Reading | None) -> Options:
-    """Say how a file was read, so that it is read so again; what its proposal leaves out is left out."""
+    """Say how a file was read. So it can be read again; what its proposal leaves out is left out."""
     if reading is not None and isinstance(options, DelimitedOptions):
         options = options.said(reading.mapping)
     return options.model_copy(update={"extra_columns": "ignore"})
@@ -166,7 +166,7 @@ def request_of(
     notes: Notes | None = None,
     name: str | None = None,
 ) -> ReadRequest:
-    """Say what is read of a file under the schema, or where there is none; ``name``: its own in findings."""
+    """Say what is read of a file. There is a schema, or there is none; ``name``: its own in findings."""
     if part == "nodes":
         wanted, required = _node_columns(schema)
         return ReadRequest(

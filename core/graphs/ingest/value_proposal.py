@@ -1,4 +1,5 @@
-"""What edges carry, as proposed from an upload: kinds, categories, and bounds widened to round numbers.
+"""What edges carry, proposed from an upload. There are kinds, categories, and bounds widened to round
+numbers.
 
 A column is proposed only where every row of the relation has a usable value, so that the upload satisfies the
 proposal, and where not all of them have the same. Like all of a proposal it reads the data, and is public
@@ -105,7 +106,8 @@ class Seen:
 def proposed_values(
     seen: Mapping[str, Mapping[str, Seen]], temporal: Mapping[str, bool]
 ) -> tuple[dict[str, tuple[EdgeAttribute, ...]], dict[str, str], list[str]]:
-    """Propose the attributes of each relation, say why each other column is not read, and what is rewritten.
+    """Propose the attributes of each relation. Said is why each other column is not read, and what is
+    rewritten.
 
     ``seen``: of each relation its columns; ``temporal``: which relations carry time.
     """
@@ -152,7 +154,7 @@ def proposed_values(
 
 
 def numbers_as_texts(seen: Mapping[str, Mapping[str, Seen]]) -> list[str]:
-    """Warn of columns that are proposed as texts, or not at all, though they look like numbers."""
+    """Warn of columns that look like numbers. They are proposed as texts, or not at all."""
     told: dict[str, None] = {}
     for columns in seen.values():
         for name, each in columns.items():
@@ -181,7 +183,7 @@ def _attribute(name: str, kind: EdgeAttributeKind, seen: Seen, temporal: bool) -
 
 
 def rounded_up(value: float) -> float:
-    """Round up to 0, or to 1, 2 or 5 times a power of ten."""
+    """Round up to a round number. These are 0, and 1, 2 or 5 times a power of ten."""
     if value <= 0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(max(value, _LEAST)))

@@ -1,4 +1,4 @@
-"""What has to be asked of a reading, and what its curator is told: each with the mapping that corrects it."""
+"""Questions and remarks about a reading. A curator reads them, each with the mapping that corrects it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNNAMED = "the header has no name for it"
 
 
 def told(question: Question) -> str:
-    """Write the question with its answers, as whoever sends a file can give them."""
+    """Write the question with its answers. Whoever sends a file can give them as they stand."""
     answers = ", or ".join(f"{answer.mapping} ({answer.text})" for answer in question.answers)
     return f"{question.text}; send {answers}"
 
@@ -75,7 +75,8 @@ def _first(column: Cells) -> str:
 
 
 def of_part(source: Cells, target: Cells, fixed: Map[int, Role]) -> list[Question]:
-    """Ask whether rows are edges or nodes: a first column never repeats and shares nothing with the other."""
+    """Ask whether rows are edges or nodes. It is in question where a first column never repeats and shares
+    nothing with the other."""
     if fixed or len(source.held) < LEAST_ROWS or source.distinct & target.distinct:
         return []
     if len(source.distinct) < len(source.held):
@@ -170,13 +171,15 @@ def of_dates(example: str) -> Question:
 
 
 def thousands(columns: Sequence[Cells], mark: str) -> bool:
-    """Tell whether there is such a mark, and every one parts three digits from what is no zero alone."""
+    """Tell whether such a mark parts thousands. There is one, and every one parts three digits from what is
+    not only a zero."""
     held = [value for each in columns if each.numeric for value in each.distinct if mark in value]
     return bool(held) and all(_THOUSANDS.fullmatch(value.replace(mark, ",")) for value in held)
 
 
 def all_new(first: Sequence[str], columns: Sequence[Cells]) -> bool:
-    """Tell whether the first record is of words that occur nowhere else, over no numbers of its own."""
+    """Tell whether the first record's words are all new. They occur nowhere else, over no numbers of its
+    own."""
     rows = max((len(column.values) for column in columns), default=0)
     held = set().union(*(column.distinct for column in columns))
     words = [cell for cell in first if kind_of(cell) == TEXT]
@@ -187,7 +190,7 @@ def all_new(first: Sequence[str], columns: Sequence[Cells]) -> bool:
 
 
 def again(first: Sequence[str], columns: Sequence[Cells]) -> bool:
-    """Tell whether a word of the first record occurs again, or a number stands in it."""
+    """Tell whether a first record's word occurs again. A number in it counts, too."""
     held = set().union(*(column.distinct for column in columns))
     return any(cell in held or kind_of(cell) in NUMERIC for cell in first if cell)
 

@@ -70,7 +70,7 @@ def kind_of(cell: str) -> str:
 
 
 def shape_of(cell: str) -> str:
-    """Write letters as a, digits as 0, other signs as they are, each run once."""
+    """Write the shape of a text. Letters are a, digits 0, other signs as they are, each run once."""
     text = re.sub(r"\d+", "0", cell)
     return re.sub(r"[^\W\d_]+", "a", text)
 
@@ -157,7 +157,7 @@ class Cells:
 
     @cached_property
     def epoch(self) -> str | None:
-        """The unit in which all numbers are moments of 1980 to 2040: s, ms, us or ns."""
+        """Find the unit of epoch times. In it all numbers are moments of 1980 to 2040: s, ms, us or ns."""
         if not self.numeric or any(value.startswith("+") for value in self.distinct):
             return None
         low, high = min(self.numbers), max(self.numbers)
@@ -172,7 +172,8 @@ class Cells:
 
     @cached_property
     def rising(self) -> bool:
-        """The numbers, or dates as they stand, never fall from one row to the next, and do rise."""
+        """Tell whether values rise from row to row. They are numbers, or dates as they stand, never fall, and
+        do rise."""
         if self.numeric:
             numbers = self.numbers
         elif self.share(DATE) == 1 and all(_ISO.fullmatch(value) for value in self.distinct):
@@ -183,7 +184,7 @@ class Cells:
 
     @cached_property
     def counter(self) -> bool:
-        """The rows counted up by one, as far as they stand beside one another."""
+        """Find the rows that count up by one. They count as far as they adjoin."""
         if not self.integer or len(self.numbers) < 3 or len(self.numbers) != len(self.values):
             return False
         steps = [b - a for a, b in pairwise(self.numbers)]
@@ -191,7 +192,8 @@ class Cells:
 
     @cached_property
     def truths(self) -> tuple[str, ...] | None:
-        """The words for no and yes that it has throughout; letters alone are ids where there are few."""
+        """Find a column's words for no and yes. It has them throughout; letters alone are ids where there are
+        few."""
         pair = pair_of(self.distinct) if self.distinct and len(self.distinct) <= _SPELLINGS else None
         certain = pair is None or len(pair[1]) > 1 or (len(self.distinct) > 1 and len(self.held) >= _LETTERS)
         return pair if certain else None
@@ -214,7 +216,8 @@ def _is_day(text: str) -> bool:
 
 
 def order_of_days(values: Sequence[str]) -> str | None:
-    """Tell the order of day and month in dates such as 03/04/2024: ``dmy``, ``mdy``, or None where none says.
+    """Tell the order of day and month in dates. For dates such as 03/04/2024 it is ``dmy``, ``mdy``, or None
+    where none says.
 
     A field above 12 is a day. Dates with points are days first.
     """
@@ -233,5 +236,6 @@ def order_of_days(values: Sequence[str]) -> str | None:
 
 
 def slashed(values: Sequence[str]) -> bool:
-    """Tell whether all are dates whose first two fields are day and month, in one order or the other."""
+    """Tell whether all are dates with slashes. Their first two fields are day and month, in one order or the
+    other."""
     return bool(values) and all(_SLASHED.fullmatch(value) for value in values)

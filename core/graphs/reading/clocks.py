@@ -1,4 +1,4 @@
-"""A time that is written in two columns, the day in one and the clock in the other."""
+"""A time that is written in two columns. The day is in one and the clock in the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT = "time of day"
 
 
 def clock_beside(guesses: Mapping[int, Guess], cells: Sequence[Cells]) -> int | None:
-    """Find the one column of clocks beside a time of days without any; None where there is none."""
+    """Find the one column of clocks of a time. The time has days without any; None where there is none."""
     days = [place for place, guess in guesses.items() if guess.role is Role.TIME and is_days(cells[place])]
     clocks = [place for place, guess in guesses.items() if guess.role not in _ENDS and is_clock(cells[place])]
     return clocks[0] if len(days) == len(clocks) == 1 else None
@@ -36,12 +36,12 @@ def is_days(column: Cells) -> bool:
 
 
 def is_clock(column: Cells) -> bool:
-    """Tell whether a column has times of day alone."""
+    """Tell whether a column has only times of day."""
     return not column.empty and column.share(CLOCK) >= MOSTLY
 
 
 def of_two(columns: Sequence[Column], cells: Sequence[Cells]) -> tuple[int, int] | None:
-    """Return the places of the day and of the clock, where two columns are the time."""
+    """Return the places of the day and of the clock. Two columns are the time."""
     places = [column.place - 1 for column in columns if column.role is Role.TIME]
     clocks = [place for place in places if is_clock(cells[place])]
     if len(places) != 2 or len(clocks) != 1:
@@ -57,7 +57,7 @@ def together(days: Cells, clocks: Cells) -> Cells:
 
 
 def joined(table: pa.Table) -> pa.Table:
-    """Write days and clocks as one column, the time; a day without a clock is its beginning."""
+    """Write days and clocks as one column, the time. A day without a clock is its beginning."""
     day, clock = (pc.utf8_trim_whitespace(as_text(table[name])) for name in ("time", KEPT))
     none = pc.fill_null(pc.equal(clock, ""), True)
     both = pc.if_else(none, day, pc.binary_join_element_wise(day, clock, " "))
@@ -65,7 +65,7 @@ def joined(table: pa.Table) -> pa.Table:
 
 
 def told(columns: Sequence[Column], day: int, clock: int) -> str:
-    """Say that two columns are one time, and the mapping by which they are not."""
+    """Say that two columns are one time. The mapping by which they are not is said, too."""
     apart = [
         replace(each, called="value", role=Role.VALUE) if each.place - 1 == clock else each
         for each in columns

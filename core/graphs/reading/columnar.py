@@ -1,4 +1,4 @@
-"""What the columns of a table are, told by what is in them, as those of a text are."""
+"""Roles of a table's columns. What is in them tells it, as in those of a text."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _of_all(found: Looked, table: pa.Table) -> Looked:
 
 
 def as_read(table: pa.Table, found: Looked) -> pa.Table:
-    """Call the columns what they were read as, and write times as a reading takes them."""
+    """Name the columns as what they were read. Times are written as a reading takes them."""
     reading = found.reading
     called = {
         each.place - 1: KEPT if each.place == found.clock else each.called

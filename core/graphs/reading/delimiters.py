@@ -1,4 +1,4 @@
-"""What separates the fields of a text, and which lines stand before the first record."""
+"""The delimiter of a text, and its preamble. The latter are the lines that stand before the first record."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class Separated:
 
 
 def separated(sample: Sample, usual: str, said: str | None, spaces: bool) -> Separated:
-    """Choose the delimiter: it splits most lines into as many fields, with no other delimiter inside.
+    """Choose the delimiter of a text. It splits most lines into as many fields, with no other delimiter
+    inside.
 
     Only where ``spaces``, runs of spaces and tabs are one: a node list may hold names in a single column.
     """

@@ -15,7 +15,8 @@ _UNSEEN = 3.0  # by itself it is asked about: a list of names may begin with two
 
 
 def header_odds(first: Sequence[str], columns: Sequence[Cells]) -> tuple[float, tuple[str, ...]]:
-    """Return the log odds that the record above the ``columns`` is a header, and the grounds for it."""
+    """Return the log odds that a record is a header. It stands above the ``columns``; the grounds for it
+    come, too."""
     rows = max((len(column.values) for column in columns), default=0)
     odds, grounds = 0.0, dict[str, None]()
     names = [each.lstrip("#%").strip() for each in first]

@@ -1,4 +1,4 @@
-"""One look at the beginning of a text, which decides how all of it is read.
+"""One look at the beginning of a text. It decides how all of it is read.
 
 Encoding and line ends are known by then. In this order: comments, delimiter, header, ends, the other columns,
 two sorts of nodes. What a person said is not guessed; what is guessed has its grounds.
@@ -30,7 +30,7 @@ _DIRECTIONS = frozenset({"directed", "undirected", "mixed"})
 
 @dataclass(frozen=True)
 class Asked:
-    """What is wanted of a file, and what is known of it before the look.
+    """What a file is read for. It is what is wanted of it, and what is known of it before the look.
 
     ``wanted`` are the schema's columns in their order; ``infer``: no person declared them, so the columns are
     told by what is in them.
@@ -50,7 +50,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Looked:
-    """The reading, the line ``at`` which the first record stands, and where the rows begin.
+    """The reading, and where its records begin. The first record stands ``at`` this line, and the rows begin
+    there.
 
     ``forms`` are those of times that are not ISO 8601; ``keys`` those of dictionaries at the end of lines;
     ``commas`` are the columns whose commas are decimal marks, ``grouped`` those whose commas part thousands.
@@ -82,7 +83,7 @@ class _Records:
 
 
 def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
-    """Look at the first chunk with a record, which begins with that ``line``; None where it has none."""
+    """Look at the first chunk with a record. It begins with that ``line``; None where it has none."""
     sample = sample_of(chunk, line)
     if sample.unread is not None:
         reject(asked.file, sample.unread[1], line=sample.unread[0])

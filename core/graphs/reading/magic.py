@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, where it is no delimited text, and what to do with it."""
+"""What a file is by its first bytes. For what is no delimited text they say what to do with it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ _COMPILED = tuple((re.compile(pattern, re.IGNORECASE), what, mend) for pattern, 
 
 
 def otherwise(head: bytes, own: str = "") -> str | None:
-    """Say what the file is and what to do, where its first bytes are those of something else; else None.
+    """Say what a file of another kind is. Its first bytes are those of something else; it says what to do,
+    else None.
 
     ``own`` is the format that it is read as.
     """

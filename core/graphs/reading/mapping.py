@@ -1,4 +1,4 @@
-"""What a person says of a file instead of what was guessed: one mapping, whatever the face.
+"""What a person says of a file. It replaces what was guessed: one mapping, whatever the face.
 
 ``source=caller,target=callee,time=when,value=seconds`` says what columns are, by name or by number from 1;
 ``source,target,-,time`` names them in the order of the file. JSON says either where names have commas.
@@ -64,7 +64,8 @@ class Mapping:
         bipartite: bool | str | None = None,
         dates: str | None = None,
     ) -> Mapping:
-        """Read what a face was given, each as text or as it is; InvalidInput names the field at fault."""
+        """Read a mapping from the values given. Each is text or as it is; InvalidInput names the field at
+        fault."""
         return cls(
             columns=columns_of(columns),
             delimiter=delimiter_of(delimiter),
@@ -78,20 +79,20 @@ class Mapping:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Write what is said as plain JSON values: of columns a list of ``role=column``, or of pairs."""
+        """Write the mapping as plain JSON values. Columns are a list of ``role=column``, or of pairs."""
         said = {name: value for name, value in vars(self).items() if value is not None}
         return {**said, "columns": [list(pair) for pair in self.columns]}
 
     @classmethod
     def from_json(cls, said: Map[str, Any]) -> Mapping:
-        """Read what :meth:`as_json` wrote, or a person's own JSON; an unknown member is refused."""
+        """Read a mapping from JSON. :meth:`as_json` wrote it, or a person; an unknown member is refused."""
         if unknown := sorted(set(said) - set(cls.__dataclass_fields__)):
             known = ", ".join(cls.__dataclass_fields__)
             raise InvalidInput(f"a mapping has no {unknown[0]!r}; it has {known}", field=unknown[0])
         return cls.parse(**said)
 
     def options(self) -> dict[str, str | list[str]]:
-        """Write what is said as options of an upload, as HTTP, the command line and the library take them."""
+        """Write the mapping as options of an upload. HTTP, the command line and the library take them so."""
         made: dict[str, str | list[str]] = {}
         if self.columns:
             made["columns"] = json.dumps([list(pair) for pair in self.columns], ensure_ascii=False)
@@ -117,7 +118,8 @@ class Mapping:
 
 
 def columns_of(said: str | Sequence[Any] | Map[str, Any] | None) -> Columns:
-    """Read what columns are, from ``source=caller,target=callee``, from names in order, or from JSON."""
+    """Read the roles of columns. They are given as ``source=caller,target=callee``, as names in order, or as
+    JSON."""
     if said is None:
         return ()
     if isinstance(said, str):
@@ -159,7 +161,7 @@ def delimiter_of(said: str | None) -> str | None:
 
 
 def encoding_of(said: str | None) -> str | None:
-    """Read the name of an encoding in any of its spellings; None: it is guessed."""
+    """Read the name of an encoding. Any of its spellings will do; None: it is guessed."""
     if said is None or said == "auto":
         return None
     known = {codecs.lookup(name).name: name for name in ENCODINGS}

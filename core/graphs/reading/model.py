@@ -1,4 +1,4 @@
-"""A reading: how one file of an upload was understood, on what grounds, and what has to be asked.
+"""How one file of an upload was understood. A reading has its grounds, and what is in question.
 
 A reading is private: like a proposal it looks at the data, and its examples are from it. Curators alone see
 it.
@@ -88,7 +88,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many records were read, and what became of other lines and of records that make no edge.
+    """Counts of records and of other lines. They say what became of the latter, and of records that make no
+    edge.
 
     Complete once every row was read. ``left_out`` counts others by the reason why they are not read.
     """
@@ -119,7 +120,7 @@ class Question:
 
     @property
     def destroys(self) -> bool:
-        """Tell whether a wrong guess makes another graph, so that an upload without an answer is refused."""
+        """Tell whether a wrong guess makes another graph. If so, an upload without an answer is refused."""
         return self.about in DESTROYING
 
 

@@ -20,7 +20,7 @@ _STRUCTURE = {
 
 
 def of_values(names: Sequence[str], part: str) -> list[str]:
-    """Name columns that hold values by their own names, in letters that a schema takes."""
+    """Name columns of values by their own names. They are written in letters that a schema takes."""
     return column_names(names, RESERVED if part == "edges" else RESERVED_ATTRIBUTES)
 
 

@@ -1,4 +1,5 @@
-"""How the numbers and dates of columns are written: decimal marks, thousands, the order of day and month."""
+"""How a column's numbers and dates are written. There are decimal marks, thousands, the order of day and
+month."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ def _no_points(column: Cells) -> bool:
 
 
 def with_thousands(chosen: Sequence[Column], cells: Sequence[Cells], said: bool) -> tuple[str, ...]:
-    """List the columns of numbers with commas between thousands; ``said``: of these alone commas tell."""
+    """List the columns with commas between thousands. They hold numbers; ``said``: of these alone commas
+    tell."""
     return tuple(
         each.called
         for each in chosen
@@ -28,7 +30,7 @@ def with_thousands(chosen: Sequence[Column], cells: Sequence[Cells], said: bool)
 
 
 def with_commas(chosen: Sequence[Column], cells: Sequence[Cells]) -> tuple[str, ...]:
-    """List the columns whose commas are decimal marks, where any are: whose points part thousands at most."""
+    """List the columns with decimal commas. There are some only where points part thousands at most."""
     return tuple(
         each.called
         for each in chosen
@@ -46,7 +48,7 @@ def written(
     infer: bool,
     semicolons: bool,
 ) -> tuple[str, str | None]:
-    """Tell the decimal mark, and how dates are written where they are not ISO 8601.
+    """Tell the decimal mark and the form of dates. Dates may be written otherwise than ISO 8601.
 
     Where ``semicolons`` separate, points may part thousands.
     """

@@ -1,4 +1,4 @@
-"""What columns are: the ends as a pair, then every other column by itself; each with its probability."""
+"""Roles of columns, each with its probability. The ends come as a pair, then every other column by itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Guess:
 
 @dataclass(frozen=True)
 class Ends:
-    """The places of the ends from 0, the probability that it is these two, and the grounds.
+    """The ends of an edge, with their grounds. They are places from 0, and the probability that it is these
+    two.
 
     ``rival`` are the next likely two.
     """
@@ -125,7 +126,8 @@ def _loops(one: Cells, two: Cells) -> float:
 
 
 def loop_odds(loops: int, expected: float, rows: int) -> float:
-    """Weigh so many loops: log odds of two ends of one sort, where few are, against independent columns."""
+    """Weigh so many loops as log odds. They are odds of two ends of one sort, where few are, against
+    independent columns."""
     by_chance = loops * math.log(expected) - expected - math.lgamma(loops + 1)
     return math.log(1 - LOOPS if loops == 0 else LOOPS / (1 + min(rows, _MOST_LOOPS))) - by_chance
 
@@ -168,7 +170,7 @@ def _grounds(pair: tuple[int, int], columns: Sequence[Cells], named: bool) -> tu
 
 
 def role_of(name: str | None, column: Cells, *, edges: bool = True) -> Guess:
-    """Choose what a column is that is no end, and no id of a node list."""
+    """Choose the role of a column. It is no end, and no id of a node list."""
     if column.empty:
         return Guess(Role.LEFT, 1.0, ("it is empty",))
     word = words.plain(name) if name else ""

@@ -1,4 +1,4 @@
-"""What is looked at of a text: its comments, its first lines, and some from further on."""
+"""Lines of a text that are looked at. They are its comments, its first lines, and some from further on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SAID = re.compile(rb"(?i)\"?sep=(.)\"?\r?\n")
 
 @dataclass(frozen=True)
 class Line:
-    """One line that is not blank: its text, its number in the file, and where it begins and ends."""
+    """One line that is not blank. It has its text, its number in the file, and where it begins and ends."""
 
     text: str
     number: int
@@ -37,7 +37,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Sample:
-    """Lines of the head, in order; of the ``rest`` the texts alone. ``comments`` are the first few before.
+    """Lines of the head, in order; of the ``rest`` only the texts. ``comments`` are the first few before.
 
     ``unread``: the number of a line that is not UTF-8, and what is wrong with it. ``whole``: no line of the
     chunk is left out.
@@ -54,7 +54,7 @@ class Sample:
 
 
 def sample_of(chunk: bytes, line: int) -> Sample:
-    """Take the sample of the first chunk with a record; ``line``: the number of its first line.
+    """Sample the first chunk with a record. ``line``: the number of its first line.
 
     The head ends before a line that is not UTF-8; of the rest such lines are left out.
     """
@@ -160,7 +160,8 @@ def _words(line: str) -> list[str]:
 
 
 def cells_of(line: str, delimiter: str, keys: Sequence[str] = ()) -> list[str] | None:
-    """Split one line into its fields without the spaces around them; None where quotes do not match."""
+    """Split one line into its fields. They come without the spaces around them; None where quotes do not
+    match."""
     try:
         return [each.strip() for each in fields_of(line, delimiter, keys)]
     except csv.Error:
@@ -168,7 +169,7 @@ def cells_of(line: str, delimiter: str, keys: Sequence[str] = ()) -> list[str] |
 
 
 def keys_of(lines: Sequence[str]) -> tuple[str, ...] | None:
-    """List the keys of the dictionaries at the end of every line; None where one has none.
+    """List the keys of dictionaries at line ends. Every line has one; None where one has none.
 
     Without any key the empty one: the dictionary is no field then.
     """

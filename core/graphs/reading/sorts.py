@@ -1,4 +1,4 @@
-"""Whether the two ends of an edge list are two sorts of nodes, whose ids mean different things."""
+"""Whether an edge list's ends are two sorts. Ids of two sorts of nodes mean different things."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _ID_SPACE = re.compile(r":(?:START|END)_ID\((.+)\)$")
 
 
 def names_of(source: str | None, target: str | None) -> tuple[str, str]:
-    """Name two sorts of nodes after their columns: ``user`` for ``userId``; without names left and right."""
+    """Name two sorts of nodes after their columns. It is ``user`` for ``userId``; without names left and
+    right."""
     found = []
     spaces = [_ID_SPACE.search((name or "").strip()) for name in (source, target)]
     if all(spaces):
@@ -52,7 +53,7 @@ def names_of(source: str | None, target: str | None) -> tuple[str, str]:
 
 
 def said_by(comments: Sequence[str], names: tuple[str, str] | None) -> tuple[bool | None, str]:
-    """Tell what a comment of KONECT or the names of the ends say; None: they say nothing."""
+    """Tell what comments or names say of the ends. Comments are KONECT's; None: they say nothing."""
     for comment in comments:
         if found := _KONECT.match(comment):
             return found[1] == "bip", f"a comment says {found[1]}"
@@ -67,7 +68,7 @@ def said_by(comments: Sequence[str], names: tuple[str, str] | None) -> tuple[boo
 def ordered_by(
     comments: Sequence[str], delimiter: str, columns: Sequence[Cells]
 ) -> tuple[tuple[Role, ...], str]:
-    """List what the columns are by a list's form, with the grounds; none where its form says nothing.
+    """List what the columns are by a list's form. The grounds come with it; none where its form says nothing.
 
     A comment of KONECT promises ends, a value and a time; so does the form of MovieLens: two colons, ids, a
     rating and a moment.
@@ -91,7 +92,7 @@ def ends_named(reading: Reading) -> bool:
 
 
 def doubtful(one: Cells, two: Cells, named: bool) -> str | None:
-    """Say why integers at both ends may be two sorts that share ids; None where nothing speaks for it.
+    """Say why integers at both ends may be two sorts. Two sorts share ids; None where nothing speaks for it.
 
     ``named``: the columns have the names of ends.
     """
@@ -104,7 +105,8 @@ def doubtful(one: Cells, two: Cells, named: bool) -> str | None:
 
 
 class Watch:
-    """Weighs, over all rows, whether integers at both ends are ids of one sort of nodes or of two.
+    """Weighs whether integers of both ends are one sort. All rows are weighed; they may be ids of one sort of
+    nodes or of two.
 
     Loops are counted in every row; the ids are those of rows evenly chosen, at most ``MOST_WATCHED``.
     """
@@ -137,7 +139,8 @@ class Watch:
             self._step *= 2
 
     def doubt(self) -> str | None:
-        """Say why there may be two sorts; None where no row is, or where the rows tell that there is one."""
+        """Say why there may be two sorts of nodes. None where no row is, or where the rows tell that there is
+        one."""
         if not self._kept:
             return None
         ends = pa.concat_tables(self._kept).drop_null()

@@ -18,7 +18,8 @@ _MARKS = (
 
 @dataclass(frozen=True)
 class Text:
-    """The encoding, how lines end, and how many bytes of a byte order mark come first."""
+    """How a text is encoded. Known are its encoding, how lines end, and how many bytes of a byte order mark
+    come first."""
 
     encoding: str = "utf-8"
     line_end: str = "LF"
@@ -26,7 +27,8 @@ class Text:
 
 
 def text_of(head: bytes, said: str | None) -> Text:
-    """Tell encoding and line ends of the first bytes; ``said``: the encoding that a person names.
+    """Tell encoding and line ends of a text. The first bytes show them; ``said``: the encoding that a person
+    names.
 
     Lines end with CR where there is no LF at all.
     """
@@ -46,7 +48,7 @@ def text_of(head: bytes, said: str | None) -> Text:
 
 
 def not_utf8(raw: bytes) -> str | None:
-    """Say that a line is not UTF-8 and how it reads as Latin-1; None where it is."""
+    """Say that a line is not UTF-8. It is said how it reads as Latin-1; None where it is."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -59,12 +61,13 @@ def not_utf8(raw: bytes) -> str | None:
 
 
 def looks_utf_16(head: bytes) -> bool:
-    """Tell whether every other byte is zero, as in UTF-16 without a byte order mark."""
+    """Tell whether text looks like UTF-16. Every other byte is zero, as in UTF-16 without a byte order
+    mark."""
     return len(head) > 3 and (not any(head[1:64:2]) or not any(head[:64:2]))
 
 
 def in_utf8(blocks: Iterable[bytes], text: Text) -> Iterator[bytes]:
-    """Yield the blocks as UTF-8 with LF; as they are where they need nothing. UnicodeDecodeError."""
+    """Yield the blocks as UTF-8 with LF. They are as they are where they need nothing. UnicodeDecodeError."""
     decoder = None if text.encoding == "utf-8" else codecs.getincrementaldecoder(text.encoding)("strict")
     start = text.mark
     for block in blocks:

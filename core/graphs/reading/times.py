@@ -1,4 +1,4 @@
-"""Dates that are written otherwise than ISO 8601: one form for a column, chosen by its sample."""
+"""Dates that are written otherwise than ISO 8601. They have one form for a column, chosen by its sample."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FIRST, _LAST = -2_208_988_800, 7_258_118_400  # 1900 and 2200
 
 
 def form_of(values: Sequence[str], order: str | None) -> str | None:
-    """Choose the form that every value has; None where they are numbers, ISO 8601, or of no form."""
+    """Choose the form that every value has. None where they are numbers, ISO 8601, or of no form."""
     if not values:
         return None
     column = pa.chunked_array([pa.array(list(values), pa.string())])
@@ -53,7 +53,7 @@ def form_of(values: Sequence[str], order: str | None) -> str | None:
 
 
 def rewritten(column: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
-    """Write texts of the form as seconds since 1970 in UTC; others stay as they are."""
+    """Rewrite texts of the form as seconds. These count from 1970 in UTC; others stay as they are."""
     text = as_text(column)
     seconds = _seconds(text, form)
     made = pl.select(pl.coalesce(seconds.cast(pl.String), pl.Series(text, dtype=pl.String))).to_series()

@@ -15,6 +15,6 @@ MEANING = {word: truth for pair in _PAIRS for word, truth in zip(pair, BOOLEANS,
 
 
 def pair_of(texts: Iterable[str]) -> tuple[str, ...] | None:
-    """Find the word for no and that for yes which are all that the texts have, in any case; else None."""
+    """Find the words for no and yes. They are all that the texts have, in any case; else None."""
     lowered = {each.strip().lower() for each in texts}
     return next((pair for pair in _PAIRS if lowered and lowered <= set(pair)), None)

@@ -1,4 +1,5 @@
-"""What is odd about ids and times of a whole file, for its curator: counted, and left as it is."""
+"""What is odd about ids and times of a file. It is counted for its curator, over the whole file, and left as
+it is."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 def told_of_numbers(name: str, texts: Collection[str]) -> str | None:
-    """Warn where most of what a column holds as texts looks like numbers; None elsewhere."""
+    """Warn where texts look like numbers. Most of what a column holds as texts does; None elsewhere."""
     held = sorted(each.strip() for each in texts if each and each.strip())
     alike = sum(_LIKE_NUMBER.fullmatch(each) is not None for each in held)
     if not held or 2 * alike < len(held):
@@ -41,7 +42,7 @@ def told_of_numbers(name: str, texts: Collection[str]) -> str | None:
 
 
 def told_of_ids(ids: pa.ChunkedArray | pa.Array) -> list[str]:
-    """Warn of ids that differ in writing alone, and of texts that stand for no id."""
+    """Warn of ids that differ in writing only. It warns of texts that stand for no id, too."""
     text = as_text(ids if isinstance(ids, pa.ChunkedArray) else pa.chunked_array([ids]))
     alike = alike_ids(text)
     found = [] if alike is None else [alike]
@@ -55,7 +56,8 @@ def told_of_ids(ids: pa.ChunkedArray | pa.Array) -> list[str]:
 
 
 def alike_ids(ids: pa.ChunkedArray | pa.Array) -> str | None:
-    """Say how many ids differ only by case, by Unicode form or by a float's ``.0``; None where none does.
+    """Say how many ids differ in writing only. They differ only by case, by Unicode form or by a float's
+    ``.0``; None where none does.
 
     For the uploader alone: it names one pair. O(n).
     """

@@ -1,4 +1,4 @@
-"""What headers call the ends, times, values and types, in several languages and in other tools' files."""
+"""What headers call ends, times, values and types. They do in several languages and in other tools' files."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def plain(name: str) -> str:
-    """Write a header's name without case, accents, spaces and marks: ``From Node-ID`` is ``fromnodeid``."""
+    """Write a header's name plainly. Case, accents, spaces and marks go: ``From Node-ID`` is
+    ``fromnodeid``."""
     return "".join(tokens(name))
 
 
@@ -122,7 +123,8 @@ _ALONE = frozenset(word for pair in PAIRS for word in pair if len(word) > 2)
 
 
 def are_ends(first: str, second: str) -> bool:
-    """Tell whether two names are those of ends, in this order: a known pair, or ``gene_1`` and ``gene_2``."""
+    """Tell whether two names are ends. They stand in this order: a known pair, or ``gene_1`` and
+    ``gene_2``."""
     if (_NEO4JS_END.search(first.strip()), _NEO4JS_END.search(second.strip())) != (None, None):
         return _neo4js(first, "START") and _neo4js(second, "END")
     return _found(first, second, PAIRS) or numbered(first, second) or are_sorts(first, second)
@@ -134,7 +136,7 @@ def _neo4js(name: str, end: str) -> bool:
 
 
 def are_sorts(first: str, second: str) -> bool:
-    """Tell whether two names are those of two sorts of nodes, such as user and item."""
+    """Tell whether two names are sorts of nodes. User and item are such."""
     return _found(first, second, SORTS)
 
 
@@ -158,12 +160,12 @@ def _stem(name: str) -> list[str]:
 
 
 def telling(first: str, second: str) -> bool:
-    """Tell whether a pair of names says that a line is a header: words of one letter may be ids as well."""
+    """Tell whether two names show a header. Words of one letter may be ids as well."""
     return len(first) > 2 or len(second) > 2 or (plain(first), plain(second)) == ("u", "v")
 
 
 def numbered(first: str, second: str) -> bool:
-    """Tell whether two names differ in 1 and 2, or a and b, alone."""
+    """Tell whether only numbers part two names. They differ only in 1 and 2, or a and b."""
     one, two = plain(first), plain(second)
     if len(one) != len(two) or len(one) < 3 or one == two:
         return False
@@ -177,7 +179,8 @@ def may_be_end(name: str) -> bool:
 
 
 def is_neo4js_id(name: str) -> bool:
-    """Tell whether Neo4j's import takes the column for the ids of nodes: ``personId:ID(Person)``."""
+    """Tell whether Neo4j's import reads the column as ids. It takes it for the ids of nodes:
+    ``personId:ID(Person)``."""
     return re.search(r":ID(\([^()]*\))?$", name.strip()) is not None
 
 
@@ -187,7 +190,7 @@ def ends_as_id(name: str) -> bool:
 
 
 def known(name: str) -> bool:
-    """Tell whether a name is that of a time, a value, a type or an id."""
+    """Tell whether a name has a known role. It names a time, a value, a type or an id."""
     word = plain(name)
     return len(word) > 2 and (
         word in TIMES or word in VALUES or word in TYPES or word in IDS or word in _ALONE or word in INDICES
@@ -195,7 +198,7 @@ def known(name: str) -> bool:
 
 
 def ends_among(names: Sequence[str]) -> list[tuple[int, int]]:
-    """List the places of pairs of names that are those of ends, from 0.
+    """List the pairs of names that are ends. Their places count from 0.
 
     ``col1`` and ``col2`` are none where there is a ``col3``: columns are numbered then.
     """
@@ -211,14 +214,14 @@ def ends_among(names: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def only_numbered(first: str, second: str) -> bool:
-    """Tell whether two names are a pair by their numbers alone, of a stem that names no node."""
+    """Tell whether only numbers make two names a pair. Their stem names no node."""
     if _found(first, second, PAIRS) or not numbered(first, second):
         return False
     return _NUMBER.sub("", plain(first)).removesuffix("id") not in IDS
 
 
 def numbering(names: Sequence[str]) -> bool:
-    """Tell whether three names or more are one stem, numbered in order from 0 or 1."""
+    """Tell whether names are numbered in order. Three or more are one stem, numbered from 0 or 1."""
     found = [_COUNTED.fullmatch(plain(name)) for name in names]
     if len(names) < 3 or not all(found) or len({each[1] for each in found if each}) > 1:
         return False
@@ -231,7 +234,7 @@ _ID_NAMES = ("id", "node", "node_id", "nodeid")
 
 
 def meant(names: Sequence[str], part: str, wanted: Sequence[str]) -> list[str]:
-    """Give columns the names of a declared schema: ``from`` is ``source`` beside ``to``, in any case.
+    """Give columns the names of a declared schema. ``from`` is ``source`` beside ``to``, in any case.
 
     A name that is wanted as it stands keeps its meaning, and a synonym of a column that is there has none.
     """
@@ -263,11 +266,12 @@ def meant(names: Sequence[str], part: str, wanted: Sequence[str]) -> list[str]:
 
 
 def by_schema(names: Sequence[str], part: str, wanted: Sequence[str], required: Sequence[str]) -> bool:
-    """Tell whether a first line names what a schema needs: the ends, or of a node list all of it."""
+    """Tell whether a first line names required columns. A schema needs the ends, or of a node list all of
+    it."""
     telling = {"source", "target"} if part == "edges" else set(required)
     return telling <= set(as_schema(names, part, wanted))
 
 
 def as_schema(names: Sequence[str], part: str, wanted: Sequence[str]) -> list[str]:
-    """Name columns by what a declared schema calls them: in its words, and in letters that it takes."""
+    """Name columns by a declared schema's names. These are in its words, and in letters that it takes."""
     return columns_apart(meant(names, part, wanted), part, wanted)

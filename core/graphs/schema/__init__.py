@@ -284,8 +284,8 @@ class Collection(Frozen):
     def released(
         self, edge_types: Container[str], drawn: Container[Attribute] = (), *, values: bool = False
     ) -> Collection:
-        """Declare what a release of these relations holds: their graphs, with the public attributes and those
-        that are ``drawn``, and what edges carry where it has ``values``."""
+        """Declare what a release of relations holds. It has their graphs, with the public attributes and
+        those that are ``drawn``, and what edges carry where it has ``values``."""
         left = {} if values else {"edge_attributes": (), "multiplicity": None, "records_per_slot": None}
         kept = {name: getattr(self, name) for name in type(self).model_fields} | left
         return Collection(
@@ -402,16 +402,17 @@ class GraphSchema(Frozen):
 
     @property
     def counted(self) -> bool:
-        """Whether every node type declares its count: who is there hangs on no list and no document."""
+        """Whether every node type declares its count. If so, who is there hangs on no list and no
+        document."""
         return all(node_type.count is not None for node_type in self.node_types)
 
     @property
     def protected_type(self) -> NodeType | None:
-        """The node type whose nodes the unit ``node`` protects; None where none is declared."""
+        """The node type that unit ``node`` protects. None where none is declared."""
         return next((each for each in self.node_types if each.protected), None)
 
     def graph_ids(self) -> dict[str, str]:
-        """Map node types and relations to the graph they stand for; empty without a collection."""
+        """Map node types and relations to their graph. It is empty without a collection."""
         return {graph.type_name: graph.id for graph in self.collection.graphs} if self.collection else {}
 
     def node_type(self, name: str) -> NodeType:
@@ -423,7 +424,7 @@ class GraphSchema(Frozen):
         return next((t for t in self.edge_types if t.name == name), None) or _missing("edge type", name)
 
     def steps_of(self, edge_type: str) -> tuple[int | None, ...]:
-        """List the cells of an edge type: its steps, or ``(None,)`` when it carries no time."""
+        """List the cells of an edge type. These are its steps, or ``(None,)`` when it carries no time."""
         return tuple(range(self.steps)) if self.edge_type(edge_type).temporal else (None,)
 
 

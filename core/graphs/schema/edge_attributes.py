@@ -1,4 +1,4 @@
-"""What edges carry, as it is declared: an amount, stars, a sign, a time of day.
+"""What edges carry, as it is declared. It may be an amount, stars, a sign, a time of day.
 
 Categories, bounds and cuts are public by declaration, like all of a schema; the values are as private as the
 edges that carry them. No NumPy here: the api validates schemas without loading data.
@@ -116,7 +116,8 @@ class EdgeAttribute(Frozen):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the largest stored value; of a category positions among the declared ones."""
+        """The least and the largest stored value. Of a category they are positions among the declared
+        ones."""
         if self.categories is not None:
             return 0, len(self.categories) - 1
         return self.bounds or (0, DAY_SECONDS - 1)
@@ -170,7 +171,7 @@ def categories_problem(categories: tuple[str, ...] | None) -> str | None:
 def range_problem(
     bounds: tuple[float, float] | None, cuts: tuple[float, ...], most: float = LARGEST_NUMBER
 ) -> str | None:
-    """Say what is wrong with bounds and the cuts between them, or None; without bounds there are no cuts."""
+    """Say what is wrong with bounds and cuts, or None. Without bounds there are no cuts."""
     if bounds is None:
         return None
     low, high = bounds
@@ -191,7 +192,8 @@ def merging_problem(
     overflow: Overflow,
     temporal: bool,
 ) -> str | None:
-    """Say what is wrong with how several rows of one edge are declared to become one, or None."""
+    """Say what is wrong with declared merging, or None. Several rows of one edge are declared to become
+    one."""
     each = multiplicity is Multiplicity.EACH
     if not attributes and (multiplicity is not None or records is not None):
         return "multiplicity and records_per_slot are declared with attributes"

@@ -1,4 +1,4 @@
-"""A time grid in round units over the times of an upload, for a proposal."""
+"""Propose a time grid in round units. It lies over the times of an upload."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _EARLIEST, _LATEST = 315_532_800, 4_102_444_800  # 1980 and 2100: what seconds s
 
 
 def proposed_grid(low: int, high: int, grain: int) -> TimeGrid:
-    """Propose a grid over ``low`` to ``high``: one time a step where these are few, else a round width.
+    """Propose a grid over ``low`` to ``high``. It has one time a step where these are few, else a round
+    width.
 
     Times over a long span are taken as seconds, or as milli-, micro- or nanoseconds where these lie between
     1980 and 2100.
@@ -49,7 +50,7 @@ def proposed_grid(low: int, high: int, grain: int) -> TimeGrid:
 
 
 def in_dates(grid: TimeGrid) -> dict[str, str | int]:
-    """Write a grid of seconds as a schema takes it: a date, and a width such as ``1d``."""
+    """Write a grid of seconds as a schema takes it. It has a date, and a width such as ``1d``."""
     begin = datetime.fromtimestamp(grid.start, UTC)
     start = begin.date().isoformat() if grid.start % DAY == 0 else begin.strftime("%Y-%m-%dT%H:%M:%SZ")
     letter, size = next((each, size) for each, size in WIDTHS.items() if grid.width % size == 0)

@@ -1,4 +1,4 @@
-"""What every part of a schema is made of: names, and models that are closed and cannot change."""
+"""Names and models that schemas are made of. They are models that are closed and cannot change."""
 
 from __future__ import annotations
 
@@ -37,19 +37,20 @@ Shown = Annotated[str, Field(min_length=1, max_length=MAX_SHOWN), AfterValidator
 
 
 def is_plain(text: object) -> bool:
-    """Tell whether the text is a name as it stands: a letter, then letters, digits, ``_`` and ``-``."""
+    """Tell whether the text is a plain name. A letter comes first, then letters, digits, ``_`` and ``-``."""
     return isinstance(text, str) and re.fullmatch(PLAIN, text) is not None
 
 
 def is_shown(text: object) -> bool:
-    """Tell whether files may name a type so: printable, without spaces around it, of 128 letters at most."""
+    """Tell whether files may name a type so. Such a name is printable, without spaces around it, of 128
+    letters at most."""
     return (
         isinstance(text, str) and 0 < len(text) <= MAX_SHOWN and text.isprintable() and text == text.strip()
     )
 
 
 def plain_name(text: str) -> str:
-    """Make a plain name of any text: ``Größe`` is ``Grosse``, ``2020 votes`` is ``x2020_votes``.
+    """Make a plain name of any text. It writes ``Größe`` as ``Grosse``, ``2020 votes`` as ``x2020_votes``.
 
     A letter that has no plain form is written as its number. The same text has the same name everywhere.
     """
@@ -73,7 +74,7 @@ def apart(name: str) -> str:
 
 
 def column_names(given: Sequence[str], structural: Collection[str] = ()) -> list[str]:
-    """Name columns of values plainly; those that would share a name keep their own, which no schema can hold.
+    """Name columns of values plainly. Those that would share a name keep their own, which no schema can hold.
 
     A column that has the name of what is ``structural`` is called its attribute: ``id`` is ``id_attribute``.
     """
@@ -85,7 +86,8 @@ def column_names(given: Sequence[str], structural: Collection[str] = ()) -> list
 
 
 def renamed(given: Sequence[str], names: Sequence[str]) -> str | None:
-    """Tell a curator which columns are called otherwise than in their file; None where none is."""
+    """Tell a curator which columns are renamed. They are called otherwise than in their file; None where none
+    is."""
     told = [f"{own!r} is {name}" for own, name in zip(given, names, strict=True) if own != name]
     if not told:
         return None
@@ -94,7 +96,7 @@ def renamed(given: Sequence[str], names: Sequence[str]) -> str | None:
 
 
 def type_names(shown: Sequence[str]) -> dict[str, str]:
-    """Name types plainly, by how files name them; what would share a name is numbered, in sorted order."""
+    """Name types plainly, as files name them. What would share a name is numbered, in sorted order."""
     taken = {each for each in shown if is_plain(each)}
     named = {each: each for each in taken}
     for each in sorted(set(shown) - taken):

@@ -1,4 +1,4 @@
-"""What a column of a node table may hold, and how it is protected."""
+"""What a node table's column may hold. It says how it is protected, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which node attributes may be synthesised, and into which bins their values fall: by public declarations."""
+"""Node attributes to synthesise, and their bins. Public declarations say which may be, and into which bins
+their values fall."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ OF_A_VECTOR = 8
 
 
 def synthesised(kind: NodeType) -> tuple[Attribute, ...]:
-    """List the protected attributes that declare categories or bounds, the class label first, no vectors.
+    """List the protected attributes to synthesise. They declare categories or bounds; the class label comes
+    first, no vectors.
 
     The first of them is the one by which nodes mix.
     """
@@ -34,7 +36,8 @@ def synthesised(kind: NodeType) -> tuple[Attribute, ...]:
 
 
 def vectors(kind: NodeType) -> tuple[Attribute, ...]:
-    """List the protected vectors that declare bounds and length; they go with the first of the others."""
+    """List the protected vectors with declared bounds. Their length is declared, too; they go with the first
+    of the others."""
     return tuple(
         each
         for each in kind.attributes
@@ -43,12 +46,13 @@ def vectors(kind: NodeType) -> tuple[Attribute, ...]:
 
 
 def most_counted(vector: Attribute) -> int:
-    """Count the numbers of a vector that may lie outside of the bin of 0, at most."""
+    """Count a vector's numbers outside of the bin of 0. There are this many at most."""
     return vector.nonzero or vector.length or 0
 
 
 def moved_by(vector: Attribute) -> int:
-    """Bound what another row moves counts of a vector's numbers by: in L1, and the square of that in L2.
+    """Bound the sensitivity of a vector's counts. It is what another row moves them by: in L1, and the square
+    of that in L2.
 
     Proof: :mod:`core.privacy.reads.node_values`.
     """
@@ -56,7 +60,8 @@ def moved_by(vector: Attribute) -> int:
 
 
 def synthesised_in(schema: GraphSchema, edge_types: Sequence[str]) -> Mapping[str, tuple[Attribute, ...]]:
-    """List, by node type at an end of ``edge_types``, the attributes to synthesise, vectors last."""
+    """List the attributes to synthesise by node type. These are types at an end of ``edge_types``, vectors
+    come last."""
     ends = {
         end for each in schema.edge_types if each.name in edge_types for end in (each.source, each.target)
     }
@@ -67,7 +72,7 @@ def synthesised_in(schema: GraphSchema, edge_types: Sequence[str]) -> Mapping[st
 
 
 def node_bins(attribute: Attribute) -> ValueBins:
-    """Divide what the attribute's values may be into bins, as those of an edge are divided."""
+    """Divide the attribute's values into bins. They are divided as those of an edge are."""
     from core.graphs.schema.value_bins import bins_of  # which brings numpy: the api plans without it
 
     of_edge, category = EdgeAttributeKind, attribute.kind is AttributeKind.CATEGORY
@@ -91,7 +96,7 @@ def _of_a_vector(attribute: Attribute) -> tuple[float, ...]:
 
 
 def places_of(attribute: Attribute, column: np.ndarray | pa.Array) -> np.ndarray:
-    """Find the bin of every node's value in a stored column; int64 (n,), -1 where there is none."""
+    """Find the bin of every node's value. It is a stored column; int64 (n,), -1 where there is none."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,4 +1,4 @@
-"""Which graphs are kept in parts, and what is told of a part. No NumPy here."""
+"""Which graphs are kept in parts, and what is known of a part. No NumPy here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from core.graphs.schema import EdgeType, GraphSchema
 
 @dataclass(frozen=True)
 class Part:
-    """What is told of one file: name, digest, rows, and the range of its sources, -1 and -1 without rows."""
+    """What is known of one file. It has its name, digest, rows, and the range of its sources, -1 and -1
+    without rows."""
 
     name: str
     sha256: str
@@ -25,7 +26,8 @@ def part_name(number: int, parts: int) -> str:
 
 
 def require_partable(schema: GraphSchema) -> EdgeType:
-    """Return the only relation; ValueError where graphs of this schema are not kept in parts."""
+    """Return the only relation of a partable schema. ValueError where graphs of this schema are not kept in
+    parts."""
     if len(schema.edge_types) != 1 or len(schema.node_types) != 1:
         raise ValueError("a graph in parts has one node type and one relation")
     (relation,), (kind,) = schema.edge_types, schema.node_types

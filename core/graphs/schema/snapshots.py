@@ -1,4 +1,4 @@
-"""The schema of one snapshot of a live stream: a graph of one step, over the dataset's public universe.
+"""The schema of one stream snapshot. It is a graph of one step, over the dataset's public universe.
 
 No NumPy here: the api plans a snapshot without loading data.
 """
@@ -14,7 +14,8 @@ from core.graphs.schema import MAX_TIME, GraphSchema, TimeGrid
 def tick_schema(
     schema: GraphSchema, edge_types: Sequence[str], step: int, *, values: bool = True
 ) -> GraphSchema:
-    """Declare the same node types, the asked relations, and a grid of one step: the dataset's ``step``.
+    """Declare a schema of one step of the dataset. It has the same node types, the requested relations, and a
+    grid of one step: the dataset's ``step``.
 
     ``once`` speaks of all steps together, which a snapshot alone cannot show: it is not declared here.
     Without ``values`` neither is what edges carry: then snapshots come without it. Raises

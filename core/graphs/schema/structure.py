@@ -1,4 +1,4 @@
-"""Columns of a list that are named as structure is: kept apart from it, by names of their own."""
+"""Columns of a list that are named as structure. They are kept apart from it, by names of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def columns_apart(
     wanted: Sequence[str],
     remark: Callable[[str], None] = lambda text: None,
 ) -> list[str]:
-    """Name the columns of values so that a schema can hold them, and none is taken for structure.
+    """Rename columns that would read as structure. A schema can then hold them, and none is taken for
+    structure.
 
     ``remark`` is told which are called otherwise than in their file.
     """

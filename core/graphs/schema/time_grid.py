@@ -53,5 +53,6 @@ class TimeGrid(Frozen):
     count: Annotated[int, Field(ge=1, le=MAX_STEPS)]
 
     def times_of(self, steps: Any) -> Any:
-        """Compute the first time of each step, as an upload would say it; of a number or an int64 array."""
+        """Compute the first time of each step. It is as an upload would say it; of a number or an int64
+        array."""
         return steps * self.width + self.start

@@ -1,4 +1,5 @@
-"""Into which bins the values of a declared edge attribute fall: public, as categories, bounds and cuts are.
+"""Public bins of a declared edge attribute. Its values fall into them; they are public, as categories, bounds
+and cuts are.
 
 A category is a bin. Cuts that are declared divide the range; where none are, an integer of few values has a
 bin for each, a time of day one for each hour, and other ranges are divided evenly.
@@ -24,7 +25,7 @@ MOST_LISTED = 2**17
 
 @dataclass(frozen=True)
 class ValueBins:
-    """Bins in ascending order: bin i holds the values from ``starts[i]`` to below ``starts[i + 1]``.
+    """Bins in ascending order. Bin i holds the values from ``starts[i]`` to below ``starts[i + 1]``.
 
     ``starts`` float64, ascending; ``end`` is where the last one ends.
     """
@@ -39,7 +40,8 @@ class ValueBins:
 
     @property
     def ordered(self) -> bool:
-        """Whether near bins hold near values: not those of categories, nor of a clock, which goes round."""
+        """Whether near bins hold near values. Those of categories do not, nor of a clock, which goes
+        round."""
         return self.attribute.numeric
 
     @cached_property
@@ -59,7 +61,7 @@ class ValueBins:
         return self.starts + (self.widths - whole) / 2
 
     def places(self, column: np.ndarray) -> np.ndarray:
-        """Find the bin of each stored value; int64 in 0..count-1, whatever the values are."""
+        """Find the bin of each stored value. int64 in 0..count-1, whatever the values are."""
         low, high = self.attribute.range
         if column.dtype.kind != "i" or not high - low < min(MOST_LISTED, len(column)):
             return self._searched(column)
@@ -71,8 +73,8 @@ class ValueBins:
         return np.clip(np.searchsorted(self.starts, column, side="right") - 1, 0, self.count - 1)
 
     def values(self, places: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """Return the values that lie at these ``shares``, in [0, 1), of these bins; a stored column. Where
-        every bin holds a ``single`` one, shares are not looked at.
+        """Return the values at ``shares`` of these bins. Shares lie in [0, 1); a stored column. Where every
+        bin holds a ``single`` one, shares are not looked at.
         """
         if self.single:
             starts: np.ndarray = self.starts.astype(np.int32)[places]
@@ -88,7 +90,7 @@ class ValueBins:
 
 
 def bins_of(attribute: EdgeAttribute) -> ValueBins:
-    """Divide what the attribute's values may be into bins. Of public declarations alone."""
+    """Divide what the attribute's values may be into bins. Only public declarations count."""
     low, high = attribute.range
     end = float(high) if attribute.kind is EdgeAttributeKind.NUMBER else float(high) + 1
     if attribute.categories is not None:

@@ -1,4 +1,4 @@
-"""A keyed fingerprint of content: the backstop that finds the same edges uploaded again.
+"""A keyed fingerprint of content. It is the backstop that finds the same edges uploaded again.
 
 It covers which pairs of ids are joined (of a collection, in which graph), nothing else: row order, the order
 of the node list, format, names of types, direction, time grid and isolated nodes do not change it, so that
@@ -26,7 +26,7 @@ MAX_KEY_BYTES = 64  # BLAKE2b, RFC 7693
 
 
 def fingerprint(graph: Graph, key: bytes) -> str:
-    """Hash the set of joined id pairs by keyed BLAKE2b-256, in hex; ValueError for a key not of 16 to 64
+    """Hash the set of joined id pairs. It is keyed BLAKE2b-256, in hex; ValueError for a key not of 16 to 64
     bytes.
 
     The digest is over the sorted ids that occur in an edge and the sorted pairs of their ranks, which is
@@ -38,7 +38,8 @@ def fingerprint(graph: Graph, key: bytes) -> str:
 
 
 def fingerprint_parts(graph: PartedGraph, key: bytes, buckets: int) -> str:
-    """Hash the joined id pairs of a graph whose edges stay in parts, as :func:`fingerprint` does in memory.
+    """Fingerprint a graph whose edges stay in parts. It hashes the joined id pairs, as :func:`fingerprint`
+    does in memory.
 
     Pairs of ranks are sorted in so many files beside the parts. O(m log m) time; memory of the nodes, one
     group of rows and one file.

@@ -1,4 +1,4 @@
-"""A graph of one undirected relation whose edges stay on disk, in the parts of
+"""A graph of one relation, edges on disk. The relation is undirected, and edges stay in the parts of
 :mod:`core.graphs.stored.parts`.
 
 A folder of ``schema.json``, ``nodes.parquet``, the parts and ``parts.json``, which is written last and tells
@@ -38,7 +38,7 @@ PART_EDGES = 1 << 24
 
 @dataclass(frozen=True)
 class PartedCell:
-    """The edges of the only cell, for going over them once, group by group."""
+    """The edges of the only cell. They are for going over them once, group by group."""
 
     edge_type: EdgeType
     nodes: int
@@ -82,7 +82,7 @@ def write_parted(
     folder: Path,
     part_edges: int = PART_EDGES,
 ) -> PartedGraph:
-    """Write the canonical graph of ``rows``, which come in any order: loops dropped, repeats merged.
+    """Write the canonical graph of ``rows``. They come in any order: loops are dropped, repeats merged.
 
     ``edges``: about how many there are, by which they are divided. Rows go to files by their smaller end
     first, each of which is then sorted: a pair and its repeats meet in one. 1-Lipschitz: a row more is an
@@ -106,7 +106,8 @@ def write_parted(
 
 
 def sorted_pairs(rows: Iterable[Ends], nodes: int, buckets: int, scratch: Path) -> Iterator[np.ndarray]:
-    """Sort the pairs of ``rows`` in files in ``scratch``: keys ``low * nodes + high``, each once, no loops.
+    """Sort the pairs of ``rows`` in files in ``scratch``. Keys are ``low * nodes + high``, each once, no
+    loops.
 
     Yields so many arrays, each of a range of smaller ends of its own, in their order. ValueError for ends
     outside 0..nodes-1. O(m log m) time; memory of one group of rows and one array.
@@ -121,7 +122,7 @@ def sorted_pairs(rows: Iterable[Ends], nodes: int, buckets: int, scratch: Path) 
 
 
 def read_parted(folder: Path) -> PartedGraph:
-    """Open a graph in parts. Read is what is told of them, and checked that no two may share a pair."""
+    """Open a graph in parts. What is known of them is read, and it is checked that no two share a pair."""
     parts = tuple(Part(**each) for each in json.loads((folder / "parts.json").read_bytes()))
     require_whole(parts)
     require_apart(parts)
@@ -131,8 +132,8 @@ def read_parted(folder: Path) -> PartedGraph:
 
 
 def check_parted(graph: PartedGraph) -> int:
-    """Read every part and check it (:func:`~core.graphs.stored.parts.checked_part`); return the number of
-    edges."""
+    """Read and check every part. Each is checked by :func:`~core.graphs.stored.parts.checked_part`; returned
+    is the number of edges."""
     count = graph.nodes[require_partable(graph.schema).source].count
     return sum(len(source) for part in graph.parts for source, _ in checked_part(graph.folder, part, count))
 
@@ -156,7 +157,7 @@ def _scatter(rows: Iterable[Ends], nodes: int, files: list[Path]) -> None:
 
 
 def groups(keys: np.ndarray, nodes: int) -> Iterator[Ends]:
-    """Take keys ``low * nodes + high`` apart into ends, a row group at a time."""
+    """Yield the ends of keys in groups. Keys are ``low * nodes + high``, a row group at a time."""
     for begin in range(0, len(keys), GROUP_ROWS):
         source, target = np.divmod(keys[begin : begin + GROUP_ROWS], np.uint64(nodes))
         yield source.astype(np.int64), target.astype(np.int64)

@@ -1,4 +1,5 @@
-"""Edges of one undirected relation in parts: Parquet files that are written and read one row group at a time.
+"""Edges of one undirected relation in parts. These are Parquet files that are written and read one row group
+at a time.
 
 A part has the columns ``source`` and ``target``, indices into the nodes, source < target, sorted, each pair
 once. Every part has a range of sources of its own, so that no pair stands in two parts.
@@ -30,7 +31,8 @@ Ends = tuple[np.ndarray, np.ndarray]
 
 
 def write_part(groups: Iterable[Ends], path: Path, nodes: int) -> Part:
-    """Write one part, a row group for each of ``groups``, which come in the order of their sources.
+    """Write one part of a graph. Each of ``groups``, which come in the order of their sources, is a row
+    group.
 
     The same groups give the same bytes. The file is there when it is whole: a process that dies meanwhile
     leaves ``path`` as it was. One group is in memory. O(rows).
@@ -63,7 +65,8 @@ def read_part(path: Path) -> Iterator[Ends]:
 
 
 def checked_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
-    """Read a part, and check it against what is told of it: ValueError for the first thing that is not so.
+    """Read a part and check it. It is checked against what is known of it: ValueError for the first thing
+    that is not so.
 
     Checked are the digest, and what :func:`canonical_part` checks. O(rows).
     """
@@ -74,7 +77,8 @@ def checked_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
 
 
 def canonical_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
-    """Read a part whose rows are canonical, and as many as is told: ValueError for the first that is not so.
+    """Read a part whose rows are canonical. There are as many as declared: ValueError for the first that is
+    not so.
 
     Pairs are sorted, distinct, without loops, of nodes that there are, with sources in the part's range:
     parts whose ranges are apart share none. O(rows).
@@ -95,14 +99,14 @@ def canonical_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
 
 
 def require_whole(parts: Sequence[Part]) -> None:
-    """Check that these are all parts of one graph, each once: ValueError where one lacks, or is another's."""
+    """Check that these parts make one graph. Each comes once: ValueError where one lacks, or is another's."""
     names = {part_name(number, len(parts)) for number in range(len(parts))}
     if {part.name for part in parts} != names:
         raise ValueError("these are not all parts of one graph")
 
 
 def require_apart(parts: Iterable[Part]) -> None:
-    """Check that no two parts may share a pair: ValueError where ranges of sources meet or come unsorted."""
+    """Check that no two parts share pairs. ValueError where ranges of sources meet or come unsorted."""
     last = -1
     for part in parts:
         if part.rows:

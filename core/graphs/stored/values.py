@@ -1,4 +1,4 @@
-"""What the edges of a stored graph carry: ``values.parquet``, beside its edges.
+"""What the edges of a stored graph carry: ``values.parquet``, next to its edges.
 
 One row for each record: ``type``, ``edge`` (which of the type's edges it belongs to; null where there is one
 record for each edge, in their order) and a column for each attribute, null where the type has none of that
@@ -58,7 +58,7 @@ def write_values(graph: Graph, path: Path) -> None:
 
 
 def read_values(path: Path, edge_types: Sequence[EdgeType]) -> dict[str, EdgeValues]:
-    """Read the values of those edge types that have some; nothing of the others is read."""
+    """Read the values of edge types that have some. Nothing of the others is read."""
     if not path.exists():
         return {}
     found = {}

@@ -1,5 +1,5 @@
-"""The stored form of a graph: a folder of ``schema.json``, ``nodes.parquet`` and ``edges.parquet``, and where
-edges carry values ``values.parquet`` (:mod:`core.graphs.stored.values`).
+"""The stored form of a graph. It is a folder of ``schema.json``, ``nodes.parquet`` and ``edges.parquet``, and
+where edges carry values ``values.parquet`` (:mod:`core.graphs.stored.values`).
 
 ``nodes.parquet`` has the columns ``type``, ``id`` and one for each attribute; ``edges.parquet`` has ``type``,
 ``source`` and ``target`` (indices into the node types) and ``step`` (null without time). No row group mixes
@@ -39,7 +39,7 @@ def write_graph(graph: Graph, folder: Path) -> None:
 
 
 def read_graph(folder: Path, *, protected_values: bool = True) -> Graph:
-    """Read the graph that :func:`write_graph` stored; ValueError where a file contradicts the schema.
+    """Read a graph that :func:`write_graph` stored. ValueError where a file contradicts the schema.
 
     Without ``protected_values`` only edges of public relations come with what they carry.
     """
@@ -53,7 +53,7 @@ def read_graph(folder: Path, *, protected_values: bool = True) -> Graph:
 
 
 def write_edges(graph: Graph, folder: Path) -> None:
-    """Write all but the nodes to ``folder``; with them beside it is whole."""
+    """Write all but the nodes to ``folder``; with them it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     write_values(graph, folder / VALUES)
     _write_edges(graph, folder / "edges.parquet")
@@ -61,13 +61,13 @@ def write_edges(graph: Graph, folder: Path) -> None:
 
 
 def write_universe(graph: Graph, folder: Path) -> None:
-    """Write the nodes of the graph alone; :func:`read_universe` gives back equal ones. O(n)."""
+    """Write only the nodes of the graph; :func:`read_universe` gives back equal ones. O(n)."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_nodes(graph, folder / "nodes.parquet")
 
 
 def read_universe(folder: Path) -> dict[str, NodeTable]:
-    """Read the nodes of a stored graph, whose other files need not be there."""
+    """Read the nodes of a stored graph. Its other files need not be there."""
     return _read_nodes(folder / "nodes.parquet")
 
 

@@ -160,7 +160,7 @@ class ReadLimits:
 
 @dataclass(frozen=True)
 class Notes:
-    """What a curator should know of how a file was read, in order, each once."""
+    """Remarks on how a file was read. A curator should know them; they are in order, each once."""
 
     skipped: dict[str, None] = field(default_factory=dict)
     remarks: dict[str, None] = field(default_factory=dict)
@@ -200,12 +200,12 @@ class ReadRequest:
 
     @property
     def file(self) -> str:
-        """Name of the file in findings: the part, unless it is one of several with a ``name``."""
+        """Name of the file in findings. It is the part, unless it is one of several with a ``name``."""
         return self.name or self.part
 
     @property
     def proposes(self) -> bool:
-        """Whether the edges are read for a proposal: no schema says anything of them."""
+        """Whether the edges are read for a proposal. Then no schema says anything of them."""
         return self.part == "edges" and self.attributes is None
 
     def refuses_column(self, name: str) -> bool:
@@ -229,7 +229,7 @@ class ReadRequest:
             self.notes.remarks[text] = None
 
     def unknown_column(self, name: str) -> str:
-        """Say what is wrong with a column that is refused, and how to mend it."""
+        """Explain why a column is refused. It is said how to mend it, too."""
         if name == GRAPH_ID:
             return f"the column {GRAPH_ID} is for collections; declare a schema with the collection's graphs"
         mend = "declare it, remove it, or set the option extra_columns to ignore"
@@ -238,7 +238,8 @@ class ReadRequest:
 
 @dataclass(frozen=True)
 class Careful:
-    """Part of a batch, read slowly: rows that could be split, their lines, and the lines that could not."""
+    """A part of a batch, read slowly. It has rows that could be split, their lines, and the lines that could
+    not."""
 
     table: pa.Table
     lines: np.ndarray
@@ -263,7 +264,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class RawGraph:
-    """What a file holds: ``edges``, and ``nodes`` where the format carries them (or was asked for them).
+    """What a file holds. It has ``edges``, and ``nodes`` where the format carries them (or they were
+    requested).
 
     ``directed`` says whether its edges have a direction, where the format does.
     """
@@ -297,7 +299,8 @@ class Format(Export, Protocol):
 
 @runtime_checkable
 class ListsNodes(Protocol):
-    """A format whose edges do not say which nodes there are: it writes a list of them beside."""
+    """A format that lists its nodes. Its edges do not say which nodes there are: it writes a list of them,
+    too."""
 
     def write_nodes(self, graph: Graph, path: Path) -> None: ...
 
@@ -308,7 +311,7 @@ def refuses_none(schema: GraphSchema) -> str | None:
 
 
 def open_bytes(request: ReadRequest) -> IO[bytes]:
-    """Open the file's bytes, unpacked where they are those of a container of one file."""
+    """Open the file's bytes, unpacked. They are unpacked where they are those of a container of one file."""
     try:
         return open_packed(request.path, unpacked_limit(request, request.limits.max_document_bytes))
     except NotOne as error:
@@ -324,7 +327,7 @@ def damaged(request: ReadRequest, error: Exception) -> NoReturn:
 
 
 def refuses_names(schema: GraphSchema, form: str, nodes: frozenset[str], edges: frozenset[str]) -> str | None:
-    """Say which declared attribute has a name that the format uses itself, or None."""
+    """Say which attribute's name the format needs itself. The attribute is declared; None without any."""
     for taken, kinds in ((nodes, schema.node_types), (edges, schema.edge_types)):
         for attribute in (each for kind in kinds for each in kind.attributes):
             if attribute.name in taken:
@@ -339,7 +342,7 @@ FREE_BYTES = 16 << 20
 
 
 def unpacked_limit(request: ReadRequest, most: int) -> int:
-    """Compute how many bytes the file may unpack to: ``most``, or less where it is small.
+    """Compute how many bytes a file may unpack to. It is ``most``, or less where it is small.
 
     Graphs compress tenfold; what compresses a thousandfold was made to cost more than its upload did.
     """
@@ -348,7 +351,7 @@ def unpacked_limit(request: ReadRequest, most: int) -> int:
 
 
 def read_document(request: ReadRequest, own: str) -> bytes:
-    """Read a whole document of at most ``max_document_bytes``, as UTF-8 without its byte order mark.
+    """Read a whole document as UTF-8. It has at most ``max_document_bytes``; its byte order mark is left out.
 
     Refused where it begins as no document of the format ``own`` does.
     """
@@ -398,7 +401,7 @@ def _in_utf8(request: ReadRequest, data: bytes) -> bytes:
 
 
 def columnar(table: pa.Table, first_row: int = 1, bytes_done: int = 0) -> Batch:
-    """Make a batch of a format without lines: a finding's line is then the row, counted from 1."""
+    """Make a batch of a format without lines. A finding's line is then the row, counted from 1."""
     import numpy as np
 
     fields = {name: number for number, name in enumerate(table.column_names, start=1)}

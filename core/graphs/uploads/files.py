@@ -1,4 +1,4 @@
-"""What goes into an ingest and what comes out: uploaded files, limits, the report."""
+"""What goes into an ingest and comes out. There are uploaded files, limits, the report."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _EDGE_FILE = re.compile(r"edges-([1-9][0-9]{0,2})-of-([1-9][0-9]{0,2})")
 
 
 def place_of(part: str) -> tuple[int, int] | None:
-    """Read which of how many files of edges a part is, as ``edges-2-of-8`` says, or ``edges``; None: no such
-    file."""
+    """Read which file of edges a part is. It is one of as many as ``edges-2-of-8`` says, or ``edges``; None:
+    no such file."""
     if part == "edges":
         return 1, 1
     found = _EDGE_FILE.fullmatch(part)
@@ -43,7 +43,7 @@ def place_of(part: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class UploadedFile:
-    """One file of an upload, its format's name, and what the uploader declares about it.
+    """One file of an upload. It has its format's name, and what the uploader declares about it.
 
     ``infer``: no person declared its columns, though there is a schema, so what is in them tells what they
     are. ``answered_later``: its questions wait for the person who confirms the proposal.
@@ -69,7 +69,7 @@ class IngestLimits(ReadLimits):
 
     @classmethod
     def of(cls, settings: Settings, *, in_parts: bool = False) -> IngestLimits:
-        """Take the limits that the service's settings name; the others as they stand here."""
+        """Take the limits that the service's settings name. The others are as they stand here."""
         fewer = settings.max_edges_in_memory < settings.max_edges and not in_parts
         return cls(
             max_nodes=settings.max_nodes,

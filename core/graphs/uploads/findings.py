@@ -1,4 +1,4 @@
-"""What is wrong with an upload, where, and how to mend it: for its curator, never for a requester."""
+"""What is wrong with an upload. It says where, and how to mend it: for its curator, never for a requester."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Findings:
         return len(self.items) >= self.limit
 
     def add(self, line: int | None, column: int | None, message: str) -> None:
-        """Add a finding; ``line`` and ``column`` count from 1 (rows and fields where a file has no lines)."""
+        """Add a finding. ``line`` and ``column`` count from 1 (rows and fields where a file has no lines)."""
         if not self.full:
             self.items.append({"file": self.file, "line": line, "column": column, "message": message})
 
@@ -44,7 +44,8 @@ def reject(
     column: int | None = None,
     reading: dict[str, Any] | None = None,
 ) -> NoReturn:
-    """Raise :class:`IngestRejected` with one finding, and the ``reading`` of a file where that is asked."""
+    """Raise :class:`IngestRejected` with one finding. The ``reading`` of a file comes with it where that is
+    in question."""
     finding: dict[str, Any] = {"file": file, "line": line, "column": column, "message": message}
     if reading is not None:
         finding["reading"] = reading
@@ -52,6 +53,6 @@ def reject(
 
 
 def shown(value: object) -> str:
-    """Write a value as it may stand in a message: quoted, cut, without control characters."""
+    """Write a value as a message may show it. It is quoted, cut, without control characters."""
     text = repr(str(value))
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…'"

@@ -23,7 +23,7 @@ _EDGE_IDS = frozenset({"id", "key"})
 def networkx_tables(
     made: nx.Graph, remark: Callable[[str], None] = lambda text: None
 ) -> tuple[pa.Table, pa.Table]:
-    """Make raw node and edge tables of a NetworkX graph, all ids as strings, in its own order.
+    """Make raw tables of a NetworkX graph. They are of nodes and edges, all ids as strings, in its own order.
 
     Attributes that are named as structure is never take its place: they have names of their own, which
     ``remark`` is told, as those have that no schema could name.

@@ -1,4 +1,4 @@
-"""One file in a container: gzip, bzip2, Zstandard, or a zip archive that holds one file."""
+"""One file in a container. It is gzip, bzip2, Zstandard, or a zip archive that holds one file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class NotOne(ValueError):
 
 
 def open_packed(path: Path, most: int) -> IO[bytes]:
-    """Open the file's bytes, unpacked where they begin as a container's do; the name does not matter.
+    """Open the file's bytes, unpacked. They are unpacked where they begin as a container's do; the name does
+    not matter.
 
     What it unpacks to is read as a stream, so that whoever reads can count and stop; of a spreadsheet comes
     the first sheet as CSV, where it unpacks to ``most`` bytes at most. Raises NotOne for a zip archive of no

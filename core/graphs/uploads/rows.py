@@ -1,4 +1,4 @@
-"""Batches to rows that keep the rules: fast where a file is well formed, slowly where it is not.
+"""Batches to rows that keep the rules. It is fast where a file is well formed, slowly where it is not.
 
 The slow reading decides: a batch that cannot be read as columns, or breaks a rule, is read again line by
 line, and either every line passes or the findings say which do not.
@@ -25,7 +25,7 @@ _UNNAMED = pa.array(["node"], type=pa.string())
 
 @dataclass(frozen=True)
 class Fault:
-    """Rows that break one rule, the column that shows it, and the message for a value of that column.
+    """Rows that break one rule. It has the column that shows it, and the message for a value of that column.
 
     ``unlisted``: the node type that lacks the value, where that is what is wrong.
     """
@@ -38,7 +38,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Resolved(Generic[T]):
-    """A batch in terms of the schema; ``content`` is to be used only when there are no faults."""
+    """A batch in terms of the schema. ``content`` is to be used only when there are no faults."""
 
     content: T
     rows: int
@@ -53,7 +53,8 @@ def at_most(
     advance: Callable[[int], None] = lambda bytes_done: None,
     mend: str = THE_OPERATORS,
 ) -> Callable[[int, int], None]:
-    """Make an ``advance`` for :func:`drain` that refuses a file of more than ``most`` rows in all.
+    """Limit how many rows :func:`drain` reads. This ``advance`` refuses a file of more than ``most`` rows in
+    all.
 
     ``mend`` says what can be done about it.
     """
@@ -118,7 +119,7 @@ def _drain_one(
 
 
 def note(part: Careful, faults: list[Fault], findings: Findings) -> None:
-    """Add the findings of one carefully read part, in the order of its lines."""
+    """Add the findings of a carefully read part. They are in the order of its lines."""
     problems: list[tuple[int, int | None, str]] = list(part.problems)
     for fault in faults:
         number = part.fields.get(fault.column)
@@ -131,7 +132,7 @@ def note(part: Careful, faults: list[Fault], findings: Findings) -> None:
 
 @dataclass(frozen=True)
 class Kinds:
-    """What tells the type of a row: the ``column``, and its ``values`` in the order of the schema's types.
+    """How a row's type is read. It has the ``column``, and its ``values`` in the order of the schema's types.
 
     ``thing``: "node", or "edge" or "link", for messages.
     """
@@ -142,14 +143,14 @@ class Kinds:
 
     @classmethod
     def of(cls, schema: GraphSchema, thing: str) -> Kinds:
-        """Tell types apart by name; in a collection by the id of the graph."""
+        """Tell types apart by name. In a collection the id of the graph tells them."""
         if schema.collection is not None:
             return cls(thing, GRAPH_ID, pa.array([g.id for g in schema.collection.graphs], type=pa.string()))
         types = schema.node_types if thing == "node" else schema.edge_types
         return cls(thing, "type", pa.array([each.in_files for each in types], type=pa.string()))
 
     def unknown(self, value: object) -> str:
-        """Say what is wrong with a value that is none of them, and how to mend it."""
+        """Explain a value that is no type. It is said how to mend it, too."""
         if self.column == GRAPH_ID:
             if value is None or value == "":
                 return "the graph_id is empty; name one of the collection's graphs or remove the line"
@@ -162,7 +163,8 @@ class Kinds:
 
 
 def type_codes(table: pa.Table, kinds: Kinds, faults: list[Fault]) -> np.ndarray:
-    """Find the position of each row's type in the schema; int64, -1 with a fault where it is undeclared.
+    """Find the position of each row's type. It is that in the schema; int64, -1 with a fault where it is
+    undeclared.
 
     Without a column for it every row is of the only type there is; so is every node where that type has no
     name of its own.

@@ -18,7 +18,7 @@ class NotRead(ValueError):
 
 
 def first_sheet(path: Path, most: int) -> bytes:
-    """Write the cells of the first sheet as CSV; NotRead where it unpacks to more than ``most`` bytes.
+    """Write the first sheet's cells as CSV. NotRead where it unpacks to more than ``most`` bytes.
 
     Numbers are written as they stand, dates by ISO 8601; rows without a cell are left out.
     """

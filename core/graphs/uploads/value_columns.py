@@ -1,4 +1,5 @@
-"""What edges carry, read from raw columns: codes, integers, numbers, seconds of a day, with their faults."""
+"""What edges carry, read from raw columns. There are codes, integers, numbers, seconds of a day, with their
+faults."""
 
 from __future__ import annotations
 
@@ -36,14 +37,15 @@ Read = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class ValueRows:
-    """Columns of values in the declared order, and how many of them were beyond bounds and may be clipped."""
+    """Columns of values in the declared order. Counted is how many of them were beyond bounds and may be
+    clipped."""
 
     columns: tuple[np.ndarray, ...] = ()
     clipped: int = 0
 
 
 def readable(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type can hold values: texts, numbers, truth values, times of day."""
+    """Tell whether a column can hold values. Texts, numbers, truth values and times of day can."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     types = pa.types
@@ -78,7 +80,7 @@ def read_values(
 def refuse_values(
     edge_type: EdgeType, names: Sequence[str], table: pa.Table, rows: np.ndarray, faults: list[Fault]
 ) -> None:
-    """Find cells of attributes that other edge types declare, but this one does not."""
+    """Find cells of attributes declared elsewhere. Other edge types declare them, but this one does not."""
     own = {attribute.name for attribute in edge_type.attributes}
     for name in names:
         if name not in own and name in table.column_names:
@@ -171,7 +173,8 @@ def read_numbers(column: pa.ChunkedArray) -> Read:
 
 
 def read_day_seconds(column: pa.ChunkedArray) -> Read:
-    """Read times of day as seconds since midnight: 08:30, 08:30:00, Arrow's times, or the seconds."""
+    """Read times of day as seconds. They count since midnight: 08:30, 08:30:00, Arrow's times, or the
+    seconds."""
     if pa.types.is_time(column.type):
         empty = column.is_null().to_numpy()
         micros = pc.fill_null(column.cast(pa.time64("us"), safe=False).cast(pa.int64()), 0).to_numpy()

@@ -13,7 +13,8 @@ from core.graphs.views.value_tables import edges_of, python_values
 
 
 def node_keys(graph: Graph) -> dict[str, list[str]]:
-    """Name all nodes uniquely: by the id, or ``type/id`` where there are several node types."""
+    """Name all nodes uniquely. They are named by the id, or ``type/id`` where there are several node
+    types."""
     several = len(graph.nodes) > 1
     keys = {}
     for name, table in graph.nodes.items():

@@ -1,4 +1,5 @@
-"""The graphs of a collection side by side, as one graph: for what is read and drawn of all of them together.
+"""Join the graphs of a collection to one. They stand side by side, for what is read and sampled of all of
+them together.
 
 Nodes of a graph come after those of the graphs before it, in the declared order, and so do its edges. No
 NumPy where only the schema is asked for.
@@ -22,7 +23,7 @@ EVERY = "every-graph"
 
 
 def relation_of(schema: GraphSchema, name: str) -> EdgeType:
-    """Look up a relation; of a collection's graphs together by the name of :data:`EVERY`."""
+    """Look up a relation. All of a collection's graphs together have the name of :data:`EVERY`."""
     if name != EVERY or schema.collection is None:
         return schema.edge_type(name)
     ends = {"name": EVERY, "source": EVERY, "target": EVERY}
@@ -30,14 +31,14 @@ def relation_of(schema: GraphSchema, name: str) -> EdgeType:
 
 
 def node_type_of(schema: GraphSchema, name: str) -> NodeType:
-    """Look up a node type; of a collection's graphs together by the name of :data:`EVERY`."""
+    """Look up a node type. All of a collection's graphs together have the name of :data:`EVERY`."""
     if name != EVERY or schema.collection is None:
         return schema.node_type(name)
     return schema.node_types[0].model_copy(update={"name": EVERY, "count": None})
 
 
 def joined(graph: Graph, names: Sequence[str]) -> Graph:
-    """Put those graphs of a collection side by side, with what their edges and nodes carry.
+    """Join some graphs of a collection. They stand side by side, with what their edges and nodes carry.
 
     ``names``: of relations, in the declared order. O(n + m).
     """
@@ -74,7 +75,8 @@ def _one_column(parts: Sequence[Any]) -> Any:
 
 
 def parted(values: EdgeValues, tables: Mapping[str, EdgeTable]) -> dict[str, EdgeValues]:
-    """Give each graph's edges what the joined ones carry; ``tables`` in the order of joining."""
+    """Split joined values by graph. Each graph's edges get what the joined ones carry; ``tables`` in the
+    order of joining."""
     from core.graphs.columns.tables import EdgeValues
 
     last = np.cumsum([table.count for table in tables.values()])

@@ -1,4 +1,4 @@
-"""NetworKit, without the optional libraries that it imports and that nothing here asks it for."""
+"""NetworKit without its optional libraries. It imports them, and nothing here needs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fresh names and a fresh order for the nodes of a graph, so that neither carries what the original held."""
+"""Fresh names and a fresh order for nodes. Neither carries what the original held."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pseudonymise(
 
 
 def sorted_by_id(graph: Graph) -> tuple[Graph, dict[str, np.ndarray]]:
-    """Put the nodes into the order of their ids; the graph, and the permutations as :func:`pseudonymise`.
+    """Sort the nodes by their ids. Returned are the graph, and the permutations as :func:`pseudonymise`.
 
     O(n log n + m log m).
     """
@@ -51,14 +51,14 @@ def sorted_by_id(graph: Graph) -> tuple[Graph, dict[str, np.ndarray]]:
 
 
 def in_id_order(graph: Graph) -> Graph:
-    """Return the graph with its nodes in the order of their ids, as it was stored unless before that rule."""
+    """Return the graph with its nodes by id. So it was stored unless before that rule."""
     orders = {name: table.id_order() for name, table in graph.nodes.items()}
     sorted_already = all((order[1:] > order[:-1]).all() for order in orders.values())
     return graph if sorted_already else reordered(graph, orders)
 
 
 def reordered(graph: Graph, orders: Mapping[str, np.ndarray]) -> Graph:
-    """Put the nodes of each type into an order, edges and attributes with them. O(n + m log m)."""
+    """Reorder the nodes of each type. Edges and attributes move with them. O(n + m log m)."""
     inverse = {}
     for name, order in orders.items():
         inverse[name] = np.empty(len(order), dtype=np.int64)

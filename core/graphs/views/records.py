@@ -1,5 +1,5 @@
-"""Records: what edges carry, one by one, each with the ends and the step of its edge; and which of them
-count.
+"""Records of what edges carry. They come one by one, each with the ends and the step of its edge; and which
+of them count.
 
 A relation of ``multiplicity`` ``each`` keeps every row of an edge as a record, ``records_per_slot`` at most;
 of any other an edge is one record. Where one node pair's edges of all steps are protected together, at most
@@ -25,7 +25,8 @@ SINGLE, GROWTH = 16, 1.25
 
 
 def number_of_records(relation: EdgeType) -> EdgeAttribute:
-    """Declare the number of an edge's records as a value that it carries: 1 to the relation's cap."""
+    """Declare the number of an edge's records. It is a value that the edge carries: 1 to the relation's
+    cap."""
     most = relation.records_per_slot or 1
     cuts = [*range(2, min(most, SINGLE) + 1)]
     while cuts and (following := max(cuts[-1] + 1, int(cuts[-1] * GROWTH))) <= most and most > SINGLE:
@@ -34,7 +35,8 @@ def number_of_records(relation: EdgeType) -> EdgeAttribute:
 
 
 def asked_for(relation: EdgeType, attribute: str | None) -> EdgeAttribute:
-    """Return the named attribute, or for None the number of an edge's records; raises where there is none."""
+    """Return the named attribute. For None it is the number of an edge's records; raises where there is
+    none."""
     if attribute is None:
         if relation.merged:
             raise NotAccepted(f"every edge of {relation.name!r} has one record", field="edge_type")
@@ -54,7 +56,8 @@ def records_per_edge(table: EdgeTable) -> np.ndarray:
 
 
 def each_alone(table: EdgeTable) -> EdgeTable:
-    """Give each record a row of its own, with its edge's ends and step; as it stands where edges have one."""
+    """Give each record a row of its own. It has its edge's ends and step; it is as it stands where edges have
+    one."""
     values = table.values
     if values is None or values.edge is None:
         return table
@@ -67,7 +70,7 @@ def numbered(table: EdgeTable) -> EdgeTable:
 
 
 def counted(records: EdgeTable, most: int, by_pair: bool) -> EdgeTable:
-    """Keep ``most`` records of every edge at most; ``by_pair``: of every node pair, of all steps together.
+    """Keep at most ``most`` records of every edge. ``by_pair``: of every node pair, of all steps together.
 
     ``records``: one row each, those of an edge beside one another. Kept are those that lie evenly in the
     order of time and value, beginning where a fixed function of the two ends says, as if at random. What a
@@ -122,6 +125,6 @@ def _scattered(source: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def with_numbers(table: EdgeTable, numbers: np.ndarray) -> tuple[EdgeTable, np.ndarray]:
-    """Repeat every edge as often as it shall have records; and of which edge each of them is."""
+    """Repeat every edge by its number of records. Returned is too of which edge each of them is."""
     edge = np.repeat(np.arange(table.count), numbers)
     return EdgeTable(*_of(table, edge)), edge

@@ -1,4 +1,4 @@
-"""The links of a graph that its curator named sensitive: never released, whatever else is.
+"""Sensitive links of a graph, named by its curator. They are never released, whatever else is.
 
 A stored graph may hold ``sensitive.parquet`` beside its other files: the columns ``type``, ``source`` and
 ``target`` (indices into the node types), each row a link of a protected relation without time. The list is
@@ -38,7 +38,7 @@ Pairs = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class SensitiveLinks:
-    """(source, target) int64 of the sensitive links of each relation that has some: sorted, each once.
+    """Sensitive links of each relation that has some. They are (source, target) int64: sorted, each once.
 
     Pairs of an undirected relation have ``source <= target``, as the graph's edges. Made by
     :meth:`SensitiveLinks.of`. Its text shows no link. ``list_id`` names the list, None where a share
@@ -50,7 +50,7 @@ class SensitiveLinks:
 
     @classmethod
     def of(cls, graph: Graph, pairs: Mapping[str, Pairs], list_id: str | None = None) -> SensitiveLinks:
-        """Take the given pairs as links of ``graph``; repeats are merged, undirected ones turned. O(m log m).
+        """Take the pairs as links of ``graph``. Repeats are merged, undirected ones turned. O(m log m).
 
         Raises InvalidInput, which names no pair, for a relation that is undeclared, public or timed, and for
         a pair that is no link of its relation.
@@ -85,7 +85,7 @@ def drawn_share(graph: Graph, relations: Iterable[str], share: float, rng: Permu
 
 
 def write_sensitive(links: SensitiveLinks, folder: Path) -> None:
-    """Write the list to ``folder``, that of the stored graph, in place of one that was there."""
+    """Write the list to ``folder``. The stored graph is there; one that was there is replaced."""
     tables = [
         pa.table([pa.repeat(pa.scalar(name), len(source)), source, target], schema=COLUMNS)
         for name, (source, target) in links.pairs.items()
@@ -121,7 +121,7 @@ def _padded(table: pa.Table, known: dict[str, str]) -> bytes:
 
 
 def read_sensitive(folder: Path, graph: Graph) -> SensitiveLinks | None:
-    """Read the sensitive links of the stored graph, None where it has no list of them.
+    """Read the sensitive links of the stored graph. None where it has no list of them.
 
     Raises InvalidInput as :func:`stored_links` and :meth:`SensitiveLinks.of`.
     """
@@ -130,7 +130,7 @@ def read_sensitive(folder: Path, graph: Graph) -> SensitiveLinks | None:
 
 
 def stored_links(folder: Path) -> SensitiveLinks | None:
-    """Read the links as the file has them, not checked against a graph; None where there is no file.
+    """Read the links as the file has them. They are not checked against a graph; None where there is no file.
 
     Raises InvalidInput where the file has other columns or an empty cell.
     """

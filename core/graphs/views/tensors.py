@@ -30,8 +30,8 @@ def relation_of(graph: Graph, name: str | None) -> EdgeType:
 
 
 def to_scipy(graph: Graph, relation: str | None = None, step: int | None = None) -> sp.csr_array:
-    """Build the adjacency matrix of one relation: (n, n), or (n, m) between two node types; of one ``step``
-    or of all.
+    """Build the adjacency matrix of one relation. It is (n, n), or (n, m) between two node types; of one
+    ``step`` or of all.
 
     Ones, or where edges carry one number and no more that number, summed over steps and records; both
     triangles of an undirected relation. Row i is node i of the type's table. O(n + m).
@@ -160,7 +160,7 @@ def _of_edges(graph: Graph, relation: EdgeType, *, both: bool = True) -> Columns
 
 
 def igraph_arguments(graph: Graph) -> dict[str, Any]:
-    """Compute the arguments of ``igraph.Graph`` (0.10 and later): ``n``, ``edges``, ``directed``,
+    """Compute the arguments of ``igraph.Graph``. They are for 0.10 and later: ``n``, ``edges``, ``directed``,
     ``vertex_attrs`` and ``edge_attrs``.
 
     Named and typed as in :func:`core.graphs.views.convert.to_networkx`; a missing value is None.

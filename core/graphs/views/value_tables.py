@@ -1,4 +1,4 @@
-"""What edges carry, in the words of its declaration: as columns of tables, or as Python values."""
+"""Edge values in their declaration's words. They come as columns of tables, or as Python values."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _TYPES = {
 
 
 def value_fields(graph: Graph) -> list[pa.Field]:
-    """List a column for each attribute that some edges of the graph carry, in the declared order; then
-    ``weight``, where a method publishes weights.
+    """List the columns of edge values. Each attribute that some edges of the graph carry has one, in the
+    declared order; then comes ``weight``, where a method publishes weights.
     """
     fields: dict[str, pa.DataType] = {}
     for edge_type in graph.schema.edge_types:
@@ -36,7 +36,7 @@ def value_fields(graph: Graph) -> list[pa.Field]:
 
 
 def record_count(table: EdgeTable) -> int:
-    """Count the rows that write the table: one for each record, or edge that carries nothing."""
+    """Count the rows that write the table. There is one for each record, or edge that carries nothing."""
     return table.count if table.values is None else table.values.count
 
 
@@ -48,7 +48,7 @@ def edges_of(table: EdgeTable, records: slice) -> slice | np.ndarray:
 def value_columns(
     edge_type: EdgeType, table: EdgeTable, records: slice, fields: Sequence[pa.Field]
 ) -> list[pa.Array]:
-    """Make the columns of ``fields``; null where these edges carry nothing of that name."""
+    """Make the columns of ``fields``. They are null where these edges carry nothing of that name."""
     declared = {attribute.name: attribute for attribute in edge_type.attributes}
     columns = []
     for field in fields:
@@ -68,7 +68,7 @@ def _arrow(attribute: EdgeAttribute | None, column: np.ndarray, kind: pa.DataTyp
 
 
 def python_values(edge_type: EdgeType, table: EdgeTable) -> list[dict[str, Any]]:
-    """List what each record carries: categories and times of day as texts, numbers as numbers."""
+    """List what each record carries. Categories and times of day are texts, numbers are numbers."""
     values = table.values
     if values is None:
         return [{} for _ in range(table.count)]

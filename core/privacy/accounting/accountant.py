@@ -1,4 +1,4 @@
-"""What composed events cost as (epsilon, delta): by Rényi divergences, or by privacy losses too.
+"""Compose the costs of events into (epsilon, delta). Ways are Rényi divergences, or privacy losses too.
 
 Composition is adaptive throughout. Rényi divergences, dp-accounting's, add at every order, and the order is
 minimised over a grid that is fixed before any data is read (Mironov 2017; Canonne, Kamath, Steinke 2020,
@@ -40,7 +40,7 @@ class Accountant(StrEnum):
 
 
 def cell_nano_epsilon(events: Sequence[Event], delta_atto: int, accountant: Accountant) -> int:
-    """Price one cell's events: their sum where all are pure, else converted at delta; rounded up."""
+    """Price one cell's events, rounded up. It is their sum where all are pure, else converted at delta."""
     if all(pure_nano_epsilon(event) is not None for event in events):
         return sum(pure_nano_epsilon(event) or 0 for event in events)
     by_curves = nano_epsilon([float(x) for x in cell_curve(events, ORDERS)], delta_atto)
@@ -50,20 +50,21 @@ def cell_nano_epsilon(events: Sequence[Event], delta_atto: int, accountant: Acco
 
 
 def loss_nano_epsilon(events: Sequence[Event], delta_atto: int) -> int | None:
-    """Convert the composed privacy losses to epsilon in nano, rounded up; None where losses say nothing."""
+    """Convert the composed privacy losses to epsilon in nano, rounded up. None where losses say nothing."""
     pure, counts = together(events)
     epsilon = losses.epsilon(pure, counts, math.nextafter(delta_atto / 1e18, 0.0))
     return max(1, ceil_nano(epsilon)) if math.isfinite(epsilon) else None
 
 
 def together(events: Sequence[Event]) -> tuple[int, Counter[Event]]:
-    """Add up the events' pure nano-epsilon, and count how often each other part happens."""
+    """Add up pure nano-epsilon, and count the other parts. The latter by how often each happens."""
     split = [parts(event) for event in events]
     return sum(nano for nano, _ in split), sum((each for _, each in split), Counter())
 
 
 def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:
-    """Bound one cell's Rényi divergences: its pure epsilons added first, the other events at every order."""
+    """Bound one cell's Rényi divergences. Its pure epsilons are added first, the other events at every
+    order."""
     import numpy as np
 
     pure = sum(pure_nano_epsilon(e) or 0 for e in events)
@@ -79,7 +80,8 @@ def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:
 
 
 def counted_curve(counts: Mapping[Event, int], orders: tuple[float, ...]) -> np.ndarray:
-    """Bound the Rényi divergences of many equal events (DP-SGD's steps), each distinct one computed once."""
+    """Bound the Rényi divergences of many equal events (DP-SGD's steps). Each distinct one is computed
+    once."""
     import numpy as np
 
     rows = [_curve(event, orders) * count for event, count in counts.items()]
@@ -94,14 +96,15 @@ def _curve(event: Event, orders: tuple[float, ...]) -> np.ndarray:
 
 
 def ceil_nano(value: float) -> int:
-    """Convert ``value`` to nano, rounded up past any float error of the sums; InvalidInput if not finite."""
+    """Convert ``value`` to nano, rounded up. It lies past any float error of the sums; InvalidInput if not
+    finite."""
     if not math.isfinite(value) or value < 0:
         raise InvalidInput("a cost must be finite", field="allotments")
     return math.ceil(Fraction(value) * (1 + Fraction(SLACK)) * NANO)
 
 
 def nano_epsilon(curve: Sequence[float], delta_atto: int) -> int:
-    """Convert a Rényi curve to the epsilon in nano, rounded up, at which a mechanism is (epsilon, delta)-DP.
+    """Convert a Rényi curve to (epsilon, delta)-DP. Returned is the epsilon in nano, rounded up.
 
     ``delta_atto`` is in units of 1e-18 and positive. Errors: InvalidInput when no order yields a finite
     epsilon.

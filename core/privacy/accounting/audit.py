@@ -1,4 +1,4 @@
-"""Empirical audits: a lower bound on epsilon, from many runs on two neighbouring inputs.
+"""Empirical audits of epsilon. They give a lower bound on epsilon, from many runs on two neighbouring inputs.
 
 The harness runs a mechanism on a graph and on a neighbour, picks the most telling event on one half of the
 outputs, and estimates that event's two probabilities on the other half, so that the choice costs no
@@ -26,7 +26,8 @@ MAX_POINTS = 64
 
 @dataclass(frozen=True)
 class AuditResult:
-    """With ``confidence``, epsilon is at least ``lower_bound``. ``event`` says what told the inputs apart."""
+    """With ``confidence``, epsilon is at least ``lower_bound``. ``event`` says what distinguished the
+    inputs."""
 
     lower_bound: float
     confidence: float
@@ -51,7 +52,8 @@ def audit_epsilon(
     delta: float = 0.0,
     confidence: float = CONFIDENCE,
 ) -> AuditResult:
-    """Compute a lower bound on the epsilon of ``run``, valid with probability ``confidence`` over the runs.
+    """Compute a lower bound on the epsilon of ``run``. It is valid with probability ``confidence`` over the
+    runs.
 
     ``run(graph, count)`` runs the mechanism ``count`` times, independently, and returns (count,) or (count,
     d) numbers, one row of output features each; :func:`repeated` makes it from a single-run function.
@@ -79,7 +81,7 @@ def audit_epsilon(
 
 
 def repeated(once: Callable[[Any], np.ndarray]) -> Callable[[Any, int], np.ndarray]:
-    """Make a ``run`` for :func:`audit_epsilon` that calls ``once(graph)`` afresh for each row."""
+    """Make a ``run`` for :func:`audit_epsilon`. It calls ``once(graph)`` afresh for each row."""
     return lambda graph, count: np.stack([np.atleast_1d(once(graph)) for _ in range(count)])
 
 

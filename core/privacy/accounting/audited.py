@@ -151,7 +151,8 @@ def canary_steps(unit: Unit, schema: GraphSchema) -> tuple[int | None, ...]:
 
 
 def replaced(schema: GraphSchema) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the neighbours of node 0 in the two canary graphs of unit node: disjoint, and of two sizes.
+    """Return the neighbours of node 0 in both canary graphs. They are those of unit node: disjoint, and of
+    two sizes.
 
     Inside one type everybody and nobody, which moves counts and degrees as far as one node can; of things
     four and two, since two vectors of sums lie farther apart than one and none.
@@ -164,7 +165,7 @@ def replaced(schema: GraphSchema) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def mechanism_plans(
     mechanism: Mechanism, params: Any, schema: GraphSchema, unit: Unit, nano_epsilon: int, delta_atto: int
 ) -> tuple[PrivacyPlan, PrivacyPlan]:
-    """Plan what keeps to (epsilon, delta) on the canary graphs, and its half-noise copy."""
+    """Plan (epsilon, delta) on the canary graphs, and its half-noise copy."""
     if unit not in mechanism.units:
         known = ", ".join(sorted(mechanism.units))
         other = ": it hides single edges; audit a method that takes the unit" if unit is Unit.NODE else ""
@@ -248,7 +249,8 @@ _SLOW, _MOST_SLOW, _MOST = 4_000, 10_000, 200_000
 
 
 def default_runs(method: str, epsilon: float) -> int:
-    """Choose as many runs as catch the half-noise copy, where that is affordable: they grow with e^epsilon.
+    """Choose enough runs to catch the half-noise copy. They are as many where that is affordable: they grow
+    with e^epsilon.
 
     Audits share their workers with paid releases: the most that is made takes some minutes.
     """

@@ -34,7 +34,8 @@ GRAIN = 1000
 
 @dataclass(frozen=True)
 class DpSgd:
-    """The public facts of a training: each of ``steps`` steps keeps an edge with probability ``rate``.
+    """The public facts of a training by DP-SGD. Each of ``steps`` steps keeps an edge with probability
+    ``rate``.
 
     ``noise_multiplier`` is the noise's standard deviation over the clipping norm. Equal values, equal events.
     """
@@ -73,7 +74,8 @@ class DpSgd:
         besides: tuple[Event, ...] = (),
         accountant: Accountant = Accountant.PRIVACY_LOSS,
     ) -> DpSgd:
-        """Plan the least noise with which the training and ``besides`` cost a cell at most this."""
+        """Plan the least noise that fits (epsilon, delta). With it the training and ``besides`` cost a cell
+        at most this."""
         sigma = noise_multiplier(nano_epsilon, delta_atto, rate, steps, besides, accountant)
         return cls(positive_fraction(rate, "rate"), sigma, steps)
 
@@ -86,7 +88,8 @@ def noise_multiplier(
     besides: tuple[Event, ...] = (),
     accountant: Accountant = Accountant.PRIVACY_LOSS,
 ) -> Fraction:
-    """Find the least noise multiplier, in thousandths, at which the training costs at most (epsilon, delta).
+    """Find the least noise multiplier for (epsilon, delta), in thousandths. It is the least at which the
+    training costs at most that.
 
     ``besides`` are the other events of the same cell: all are composed and converted once, as ``accountant``
     does for the plan. Rounded up; about 20 evaluations by Rényi divergences and as few by losses as a secant

@@ -1,4 +1,4 @@
-"""The closed vocabulary of privacy events: what a metered operation may be said to cost.
+"""The closed vocabulary of privacy events. A metered operation may be said to cost one of them.
 
 Every event is understood under the plan's adjacency: one unit added or removed, or, where a unit is replaced,
 one in the place of another. Sampling amplifies the first only (see ``sampled``). Meanings never change; a
@@ -140,7 +140,7 @@ def check_nano_epsilon(value: int) -> int:
 
 
 def positive_fraction(value: Any, field: str) -> Fraction:
-    """Return ``value`` as an exact fraction > 0; InvalidInput for zero, negatives, NaN and infinities."""
+    """Return ``value`` as an exact fraction > 0. InvalidInput for zero, negatives, NaN and infinities."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         raise InvalidInput(f"{field} must be a number", field=field)
     if isinstance(value, float) and not math.isfinite(value):
@@ -153,7 +153,8 @@ def positive_fraction(value: Any, field: str) -> Fraction:
 
 
 def check_event(event: Any) -> None:
-    """Raise InvalidInput unless ``event`` belongs to the vocabulary and nests at most MAX_DEPTH deep."""
+    """Check that ``event`` belongs to the vocabulary. InvalidInput otherwise, and where it nests more than
+    MAX_DEPTH deep."""
     _depth(event, 0)
 
 
@@ -173,7 +174,7 @@ def _depth(event: Any, depth: int) -> None:
 
 
 def check_text(text: Any, field: str) -> None:
-    """Raise InvalidInput unless ``text`` has 1 to MAX_TEXT characters, all of which can be printed."""
+    """Check a printable text of 1 to MAX_TEXT characters; InvalidInput otherwise."""
     if not isinstance(text, str) or not 1 <= len(text) <= MAX_TEXT or not text.isprintable():
         raise InvalidInput(f"{field} is a text of 1 to {MAX_TEXT} printable characters", field=field)
 
@@ -187,7 +188,7 @@ def _check_many(events: Any, field: str) -> tuple[Event, ...]:
 
 
 def pure_nano_epsilon(event: Event) -> int | None:
-    """Compute the pure epsilon of ``event`` in nano, rounded up; None when it has no finite one."""
+    """Compute the pure epsilon of ``event`` in nano. It is rounded up; None when it has no finite one."""
     match event:
         case Pure():
             return event.nano_epsilon
@@ -208,8 +209,8 @@ def pure_nano_epsilon(event: Event) -> int | None:
 
 
 def parts(event: Event) -> tuple[int, Counter[Event]]:
-    """Split ``event`` into the nano-epsilon of its pure parts, added up, and how often each other part
-    happens.
+    """Split ``event`` into pure parts and others. Returned are the nano-epsilon of its pure parts, added up,
+    and how often each other part happens.
 
     Only what is composed or repeated comes apart; branches stay together.
     """
@@ -276,7 +277,7 @@ def sampled(event: Event) -> bool:
 
 
 def rdp(event: Event, orders: Sequence[float]) -> np.ndarray:
-    """Bound the Rényi divergence of ``event`` at each order > 1, as float64; infinite for Unprotected.
+    """Bound the Rényi divergence of ``event`` at each order > 1. float64; infinite for Unprotected.
 
     A pure epsilon maps to min(eps, alpha eps^2 / 2) (Bun and Steinke 2016, Proposition 1.4; Mironov 2017).
     Branches of Parallel map to their maximum at each order: neighbours differ in one branch only, whichever

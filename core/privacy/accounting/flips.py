@@ -1,4 +1,4 @@
-"""What a coin over the slots of a cell costs: its two probabilities, exact to a unit of 2^-64.
+"""Coins over the slots of a cell, and their cost. Their two probabilities are exact to a unit of 2^-64.
 
 Light: a plan asks for it, and :mod:`core.privacy.mechanisms.randomised_response` throws the coins.
 """
@@ -23,8 +23,8 @@ _DIGITS = 60  # decimal digits of logarithms and exponentials; a last digit is n
 
 @dataclass(frozen=True)
 class Flips:
-    """Two probabilities in units of 2^-64: ``add`` of an absent edge to appear, ``drop`` of a present one to
-    go.
+    """The two probabilities of a coin, in units of 2^-64. They are ``add`` of an absent edge to appear,
+    ``drop`` of a present one to go.
 
     Raises InvalidInput unless 0 < add, 0 < drop and add + drop <= 2^64: beyond that a coin would tell more by
     being inverted.
@@ -41,7 +41,8 @@ class Flips:
 
     @classmethod
     def symmetric(cls, nano_epsilon: int) -> Flips:
-        """Set p_add = p_drop = 1 / (1 + e^eps), rounded up: the true epsilon is at most the stated one."""
+        """Set p_add = p_drop = 1 / (1 + e^eps). Both are rounded up: the true epsilon is at most the stated
+        one."""
         with localcontext(prec=_DIGITS):
             share = 1 / (1 + _exp(check_nano_epsilon(nano_epsilon)))
             both = min(WORD // 2, _over_word(share))
@@ -49,7 +50,7 @@ class Flips:
 
     @classmethod
     def balanced(cls, nano_epsilon: int, edges: int, slots: int) -> Flips:
-        """Let as many edges appear as vanish, on average, where ``edges`` slots are taken (THEPUFF, Eq. 4).
+        """Let as many edges appear as vanish, on average. There are ``edges`` slots taken (THEPUFF, Eq. 4).
 
         With r = (slots - edges) / edges: p_add = 1 / (e^eps + r), p_drop = r / (e^eps + r), both rounded up;
         the symmetric form above half of the slots. ``edges`` must be public or already paid for, and is held
@@ -68,7 +69,8 @@ class Flips:
 
     @property
     def nano_epsilon(self) -> int:
-        """max(ln((1 - p_drop) / p_add), ln((1 - p_add) / p_drop)) in nano, rounded up; at least 1.
+        """Compute the epsilon of the coin in nano, rounded up. It is max(ln((1 - p_drop) / p_add), ln((1 -
+        p_add) / p_drop)), and at least 1.
 
         From the actual probabilities. Exact to 60 digits before it is rounded up.
         """

@@ -1,4 +1,4 @@
-"""What a method that hides single edges promises about all edges of one node, where a bound is declared.
+"""What hiding single edges promises about all edges of one node. It does where a bound is declared.
 
 Proof. Let no node of a type have more than D edges in the protected relations, all steps together: declared,
 and checked at ingest. Replace all edges of one such node by any others that keep the bound: at most D are
@@ -22,7 +22,7 @@ MOST_EDGES = 4
 
 @dataclass(frozen=True)
 class NodePrice:
-    """What holds for all edges of one node of ``node_type``, of which it has at most ``edges``."""
+    """The guarantee for all edges of one node. It is of ``node_type``, and has at most ``edges`` of them."""
 
     node_type: str
     edges: int
@@ -31,7 +31,8 @@ class NodePrice:
 
 
 def edges_of_node(schema: GraphSchema, node_type: str) -> int | None:
-    """Return the most protected edges that a node of the type has, by declared facts; None without any.
+    """Bound a node's protected edges by declared facts. It is the most that a node of the type has; None
+    without any.
 
     Either by ``degree_bound``, or because every protected relation that touches the type is functional from
     it: one target a source, thus one edge, or one a step where a pair may occur in several.
@@ -51,7 +52,8 @@ def _occurrences(schema: GraphSchema, relation: EdgeType) -> int:
 
 
 def node_prices(schema: GraphSchema, unit: Unit, epsilon: Decimal, delta: Decimal) -> tuple[NodePrice, ...]:
-    """Price every node type with a declared bound of at most MOST_EDGES; none under units but EDGE and EVENT.
+    """Price every node type with a declared bound. Bounds are at most MOST_EDGES; none under units but EDGE
+    and EVENT.
 
     (epsilon, delta) is what one edge is promised. A type of which delta would say nothing is left out.
     """

@@ -1,4 +1,5 @@
-"""The guarantee that a release prints: the plan's cost, once the transcript is shown to lie within the plan.
+"""The guarantee that a release prints. It is the plan's cost, once the transcript is shown to lie within the
+plan.
 
 A snapshot of a live stream prints what any window of the stream may cost.
 
@@ -47,7 +48,8 @@ COMPUTATIONAL = (
 
 
 def sampled_note(radius: int) -> str:
-    """Say what DP-SGD assumes, where the clipping norm has ``radius`` grid steps: as training computes it."""
+    """Say what DP-SGD assumes of floating point. The clipping norm has ``radius`` grid steps where training
+    computes it."""
     cpu, gpu = (place_slack(radius, device, 1) for device in ("cpu", "cuda"))
     return (
         "Of DP-SGD steps, gradients are computed in floating point, in batches of one shape, and cut to "
@@ -172,7 +174,7 @@ _SHOWN = Context(prec=3, rounding=ROUND_CEILING)
 
 
 def of_several(epsilon: Decimal, delta: Decimal, units: int) -> tuple[Decimal, Decimal]:
-    """Compute (epsilon, delta) for ``units`` units at once, where it holds for one; both rounded up.
+    """Compute (epsilon, delta) for ``units`` units at once. It must hold for one; both are rounded up.
 
     k epsilon, and delta (1 + e^eps + ... + e^((k-1) eps)). Vadhan, The Complexity of Differential Privacy
     (2017), Lemma 2.2.
@@ -185,12 +187,12 @@ def of_several(epsilon: Decimal, delta: Decimal, units: int) -> tuple[Decimal, D
 
 
 def inequality(epsilon: Decimal, delta: Decimal = Decimal(0)) -> str:
-    """Write ``P[S] <= e^epsilon P'[S] + delta``: epsilon exact, delta as :func:`rounded_up`."""
+    """Write ``P[S] <= e^epsilon P'[S] + delta``. Epsilon is exact, delta as by :func:`rounded_up`."""
     return f"P[S] <= e^{epsilon.normalize():f} P'[S]" + (f" + {rounded_up(delta)}" if delta else "")
 
 
 def rounded_up(value: Decimal) -> str:
-    """Write three digits of a positive bound, never below it: ``0.0372``, ``1.24e-6``."""
+    """Write three digits of a positive bound. They are never below it: ``0.0372``, ``1.24e-6``."""
     shown = _SHOWN.plus(value).normalize()
     return f"{shown:f}" if shown >= Decimal("0.001") else f"{shown:e}"
 

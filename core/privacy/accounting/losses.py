@@ -1,4 +1,5 @@
-"""Epsilon by privacy-loss distributions: what a composition of known events costs, without Rényi's slack.
+"""Epsilon by privacy-loss distributions. It is what a composition of known events costs, without Rényi's
+slack.
 
 The loss of an output is ln(P(output) / P'(output)), for a pair of neighbouring graphs; a release is
 (epsilon, delta) when E[(1 - e^(epsilon - loss))+] is at most delta, for both members of the pair. Losses of
@@ -61,7 +62,7 @@ _TILTS = tuple(2.0 ** (k / 4) for k in range(-28, 49))
 
 
 def epsilon(pure_nano: int, counts: Mapping[Event, int], delta: float) -> float:
-    """Find the least epsilon, rounded up, at which a cell's events are (epsilon, delta)-DP; may be infinite.
+    """Find the least (epsilon, delta)-DP epsilon of a cell's events. It is rounded up, and may be infinite.
 
     ``pure_nano``: its pure events' nano-epsilon, added up; ``counts``: how often each other event happens.
     Infinite means that nothing is known here (an event without a dominating pair, a grid too large), not

@@ -1,4 +1,4 @@
-"""What paid reads answered, kept beside the transcript: noisy numbers, with the law of their noise.
+"""Noisy answers of paid reads, kept with the transcript. They are numbers, with the law of their noise.
 
 An answer was paid for when it was drawn. To publish it is post-processing, under the guarantee of the
 transcript that it belongs to.
@@ -24,7 +24,8 @@ MOST_KEPT = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One side of a cut of a cell's edges: those ``inside`` one group of ``labels``, or those between two."""
+    """One side of a cut of a cell's edges. It has those ``inside`` one group of ``labels``, or those between
+    two."""
 
     labels: np.ndarray
     inside: bool
@@ -32,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """The answer of one named query: ``values`` int64 are the truth and discrete Laplace noise of ``scale``.
+    """The answer of one named query. ``values`` int64 are the truth and discrete Laplace noise of ``scale``.
 
     ``arguments`` are the query's, public or paid for, and so are the cuts in ``parts``, of which the answer
     counts the edges that lie in all. ``values`` is None where there are too many to keep, ``size`` says how
@@ -53,7 +54,7 @@ class Measurement:
 
 
 class Measurements:
-    """The answers of one session, in order. Not the first too many: the sizes alone say which are kept."""
+    """The answers of one session, in order. Not the first too many: only the sizes say which are kept."""
 
     def __init__(self) -> None:
         self._kept: list[Measurement] = []

@@ -1,4 +1,5 @@
-"""The meter between a generator and the data: check, record durably, and only then let an operation draw.
+"""The meter between a generator and the data. It checks, records durably, and only then lets an operation
+draw.
 
 A cell (edge type, step) may spend what the plan allots to it and nothing else. An overrun is a bug in a
 generator: the meter raises, and stays closed.
@@ -53,7 +54,7 @@ class TranscriptEntry:
 
     @classmethod
     def from_json(cls, value: Any) -> TranscriptEntry:
-        """Read the entry that :meth:`to_json` wrote; InvalidInput for other types, ranges and texts."""
+        """Read the entry that :meth:`to_json` wrote. InvalidInput for other types, ranges and texts."""
         names = {"sequence", "edge_type", "step", "event", "purpose", "group", "branch"}
         if not isinstance(value, dict) or set(value) != names:
             raise InvalidInput("not a transcript entry", field="transcript")
@@ -78,14 +79,15 @@ class Recorder(Protocol):
     """Where the transcript is kept. What is recorded here is durable before the call returns."""
 
     def opening(self) -> None:
-        """Note that the graph is about to be opened: from now on job failures can depend on the data."""
+        """Note that the graph is about to be opened. From now on job failures can depend on the data."""
 
     def record(self, entry: TranscriptEntry) -> None:
         """Note, durably, that the operation is about to draw."""
 
 
 class MemoryRecorder:
-    """Keeps entries in memory only: for benchmarks, public data and replays, where nothing has to survive."""
+    """Keeps entries in memory only. It is for benchmarks, public data and replays, where nothing has to
+    survive."""
 
     def __init__(self) -> None:
         self.entries: list[TranscriptEntry] = []
@@ -188,8 +190,8 @@ class Meter:
         purpose: str,
         parent: tuple[int, int] | None = None,
     ) -> tuple[tuple[int, int], ...]:
-        """Charge a parallel group ``nano_epsilon`` once, now, and return one key per branch, each with as
-        much to spend.
+        """Charge a parallel group ``nano_epsilon`` once, now. Return one key per branch, each with as much to
+        spend.
 
         Unit: sound where every unit lies wholly in one branch; the caller answers for that. ``parent`` is the
         branch that pays for a nested group.
@@ -202,11 +204,11 @@ class Meter:
     def charge_branch(
         self, key: tuple[int, int], edge_type: str, step: int | None, event: Event, purpose: str
     ) -> None:
-        """Charge as :meth:`charge` does, out of the cap of one branch of an open group."""
+        """Charge one branch of an open group. It does so as :meth:`charge` does, out of the branch's cap."""
         self._admit(edge_type, step, event, purpose, *key)
 
     def close_group(self, keys: Iterable[tuple[int, int]]) -> None:
-        """Void what is left in the branches: no later operation may draw on it."""
+        """Void what is left in the branches. No later operation may draw on it."""
         with self._lock:
             for key in keys:
                 self._branches[key] = 0
@@ -266,7 +268,7 @@ class Meter:
 
 
 def replay(plan: PrivacyPlan, transcript: Iterable[TranscriptEntry]) -> None:
-    """Check that the transcript fits the plan; PlanExceeded otherwise, InvalidInput when out of sequence."""
+    """Check that the transcript fits the plan. PlanExceeded otherwise, InvalidInput when out of sequence."""
     meter = Meter(plan, MemoryRecorder())
     for expected, entry in enumerate(transcript):
         if entry.sequence != expected or (entry.group is None) != (entry.branch is None):
@@ -275,6 +277,6 @@ def replay(plan: PrivacyPlan, transcript: Iterable[TranscriptEntry]) -> None:
 
 
 def require_metered(transcript: Sequence[TranscriptEntry]) -> None:
-    """Raise UnmeteredFit when a fit recorded nothing: whatever it made did not come through the meter."""
+    """Raise UnmeteredFit when a fit recorded nothing. Whatever it made did not come through the meter."""
     if not transcript:
         raise UnmeteredFit("the fit recorded no operation")

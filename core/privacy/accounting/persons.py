@@ -1,4 +1,5 @@
-"""Which schemas the unit NODE can protect: one node type of persons, an end of every protected relation.
+"""The schemas that unit NODE can protect. They have one node type of persons, an end of every protected
+relation.
 
 And what of a schema the reads of people and people need: their relation.
 
@@ -16,7 +17,7 @@ TIMES = "unit edge is for graphs without time, event, w-event and pair for graph
 
 
 def refusal(schema: GraphSchema, unit: Unit) -> tuple[str, str] | None:
-    """Say why the unit cannot protect the schema, and which field of it to mend; None where it can.
+    """Say why the unit cannot protect the schema. It says which field of it to mend too; None where it can.
 
     Under NODE: a protected type, touched by a protected relation, and an end of each of them. Under the other
     units: no protected type, since they hide no node.
@@ -46,7 +47,7 @@ def refusal(schema: GraphSchema, unit: Unit) -> tuple[str, str] | None:
 
 
 def require_persons(schema: GraphSchema, unit: Unit) -> None:
-    """Raise NotAccepted with the field to mend where the unit cannot protect the schema."""
+    """Check that the unit can protect the schema. Raises NotAccepted with the field to mend otherwise."""
     if (refused := refusal(schema, unit)) is not None:
         raise NotAccepted(refused[0], field=f"schema.{refused[1]}")
 

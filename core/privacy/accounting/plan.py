@@ -88,7 +88,8 @@ class Allotment:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRead:
-    """A read that every fit makes in ``cells`` cells of a relation: a query of :mod:`core.privacy.queries`.
+    """A read that every fit makes in some cells. It is made in ``cells`` cells of a relation: a query of
+    :mod:`core.privacy.queries`.
 
     ``nano_epsilon``: the least that a cell pays for it; more than one where its answer is the sum of answers
     about disjoint parts of the cell, each of which pays for itself. ``deviation``: the most that the standard
@@ -202,11 +203,12 @@ class PrivacyPlan:
         return {key: tuple(events) for key, events in cells.items()}
 
     def only(self, *purposes: str) -> PrivacyPlan:
-        """Return the part of the plan that is granted for these purposes; InvalidInput where none is."""
+        """Return the part of the plan granted for these purposes. InvalidInput where none is."""
         return replace(self, allotments=tuple(each for each in self.allotments if each.purpose in purposes))
 
     def without(self, *purposes: str) -> PrivacyPlan:
-        """Return the part of the plan that is granted for any others; InvalidInput where none is."""
+        """Return the part of the plan outside these purposes. It is what is granted for any others;
+        InvalidInput where none is."""
         return replace(
             self, allotments=tuple(each for each in self.allotments if each.purpose not in purposes)
         )
@@ -302,7 +304,7 @@ class PrivacyPlan:
         return {"untimed": cost.untimed, **steps, "delta": 0}
 
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON, in hex: what a reservation and a charge name."""
+        """SHA-256 of the canonical JSON, in hex. A reservation and a charge name it."""
         return self._digest
 
     @cached_property

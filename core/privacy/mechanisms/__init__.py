@@ -1,1 +1,1 @@
-"""Samplers and mechanisms, each with its proof; none of them reads a graph by itself."""
+"""Samplers and mechanisms, each with its proof. None of them reads a graph by itself."""

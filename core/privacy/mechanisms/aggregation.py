@@ -1,5 +1,5 @@
-"""Noisy sums of features over neighbours: one row for each node, exact integers under discrete Gaussian
-noise.
+"""Noisy sums of features over neighbours. They have one row for each node, exact integers under discrete
+Gaussian noise.
 
 Features are public or already paid for. They are cut to an integer grid, so that sum, sensitivity and noise
 are integers throughout.
@@ -33,7 +33,7 @@ MAX_MULTIPLIER = 2**10
 
 @dataclass(frozen=True)
 class Aggregation:
-    """What is asked, checked against public facts alone.
+    """What is requested, checked against public facts only.
 
     ``points`` int64 (nodes of the other side, d): features on the grid, every row's L2 norm at most
     ``radius``, checked in integers. ``scale``: the noise's standard deviation in grid steps, an integer.
@@ -77,8 +77,8 @@ def asked(
 
 
 def scale_of(squared: Fraction) -> tuple[int, int]:
-    """Choose (length one, the noise's standard deviation), both in grid steps: the latter an integer, its
-    square at least ``squared`` times that of the former. InvalidInput where it would be below FINEST, or
+    """Choose length one and the noise's standard deviation. Both are in grid steps: the latter an integer,
+    its square at least ``squared`` times that of the former. InvalidInput where it would be below FINEST, or
     length one below a step.
     """
     radius = min(MAX_RADIUS, math.isqrt(int(MAX_SIGMA**2 / squared)))
@@ -93,7 +93,7 @@ def scale_of(squared: Fraction) -> tuple[int, int]:
 
 
 def on_grid(values: np.ndarray, radius: int) -> np.ndarray:
-    """Cut the rows to grid steps, towards zero; one that is still too long is cut by a step or two more."""
+    """Cut the rows to grid steps, towards zero. One that is still too long is cut by a step or two more."""
     points: np.ndarray = np.trunc(values * radius).astype(np.int64)
     for _ in range(2):
         long = np.square(points).sum(axis=1) > radius**2
@@ -103,8 +103,8 @@ def on_grid(values: np.ndarray, radius: int) -> np.ndarray:
 
 
 def noisy_sums(cells: Sequence[Cell], question: Aggregation, *, rng: Generator | None = None) -> np.ndarray:
-    """Sum each node's neighbours' features over all ``cells``, with noise; float64, a row for every node of
-    the side.
+    """Sum features of each node's neighbours over ``cells``, with noise. All ``cells`` count together;
+    float64, a row for every node of the side.
 
     A neighbour counts as often as it is linked. ``rng`` is for tests of the law alone. O(edges * d).
 

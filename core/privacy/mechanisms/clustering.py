@@ -1,4 +1,4 @@
-"""A damped sum of local clustering coefficients by the ladder mechanism, drawn exactly.
+"""A damped sum of local clustering coefficients by the ladder mechanism, sampled exactly.
 
 A node's clustering coefficient, t / C(d, 2) for t triangles and degree d, moves far with one edge where d is
 small. Dividing by C(max(d, D), 2) instead, with a public D, keeps what one edge can do small. The ladder
@@ -26,7 +26,8 @@ FINEST, COARSEST = 16, 5  # powers of two: parts that a triangle at a node of de
 
 @dataclass(frozen=True)
 class Damping:
-    """The public part: ``degree`` D, below which a node counts as if it had D, and the integers' ``unit``.
+    """The public part of the damped sum. It has ``degree`` D, below which a node counts as if it had D, and
+    the integers' ``unit``.
 
     ``grain``: what a triangle counts at a node of degree D or less; ``unit`` = ``grain`` C(D, 2) is what a
     coefficient of 1 counts at larger ones.
@@ -41,12 +42,13 @@ class Damping:
 
     @property
     def ends(self) -> int:
-        """The most that an edge's own two ends change the sum, see :func:`damped_clustering`."""
+        """Bound what an edge's own ends change the sum. It is the most that these two do. See
+        :func:`damped_clustering`."""
         return 2 * -(-2 * self.unit // self.degree)
 
 
 def damping_of(nodes: int, degree: int) -> Damping:
-    """The finest integers with which no product passes 2^62; NotAccepted where none are fine enough.
+    """Choose the finest grid whose products fit in 2^62. NotAccepted where no integers are fine enough.
 
     Public facts only.
     """
@@ -64,7 +66,8 @@ def damping_of(nodes: int, degree: int) -> Damping:
 def damped_clustering(
     source: np.ndarray, target: np.ndarray, nodes: int, damping: Damping, at_nodes: np.ndarray | None = None
 ) -> tuple[int, int]:
-    """The damped sum S of clustering coefficients, and the width I_0 of the first rung. Both private, exact.
+    """Compute the damped sum S, and width I_0. S is that of clustering coefficients, I_0 that of the first
+    rung. Both private, exact.
 
     S = sum over nodes v of floor(t_v U / C(m_v, 2)), with t_v the triangles at v, m_v = max(d_v, D),
     U = ``damping.unit``. I_0 = E + L: E = 2 ceil(2U / D) is public; L is the largest, over ALL pairs of
@@ -100,16 +103,17 @@ def damped_clustering(
 
 
 def rung_of(start: np.ndarray, others: np.ndarray, damping: Damping) -> int:
-    """The width I_0 alone, see :func:`damped_clustering`, of rows of neighbours, in any order, and where each
-    begins. Private, exact."""
+    """Compute the first rung's width I_0. See :func:`damped_clustering`; it is that of rows of neighbours, in
+    any order, and where each begins. Private, exact."""
     weight = -(-damping.unit // _pairs(np.diff(start), damping))
     ahead = _weighed(start, others, weight)
     return damping.ends + int(_largest_sum(start, others, weight, ahead, np.argsort(-ahead)))
 
 
 def rung_at_hubs(start: np.ndarray, others: np.ndarray, damping: Damping) -> int:
-    """No more than :func:`rung_of`, mostly the same: of the few pairs with a node whose neighbours weigh the
-    most. Not for noise, but for how far it reached. O(n log n + m + their paths)."""
+    """Bound the rung's width at pairs with a hub. It is no more than :func:`rung_of`, mostly the same: of the
+    few pairs with a node whose neighbours weigh the most. Not for noise, but for how far it reached. O(n log
+    n + m + their paths)."""
     weight = -(-damping.unit // _pairs(np.diff(start), damping))
     order = np.argsort(-_weighed(start, others, weight))[:FIRST_NODES]
     return damping.ends + int(_sum_of_first(start, others, weight, order, _room(len(start) - 1)))
@@ -129,7 +133,8 @@ def clustering_ladder(
     nano_epsilon: int,
     at_nodes: np.ndarray | None = None,
 ) -> int:
-    """The damped sum S by the ladder mechanism; any integer, negative ones too; in ``damping.unit``.
+    """Release the damped sum S by the ladder mechanism. It may be any integer, negative ones too; in
+    ``damping.unit``.
 
     Rung t >= 1 has I_0 + (t - 1) g integers on each side, I_0 and g of :func:`damped_clustering`.
 

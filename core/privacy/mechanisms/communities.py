@@ -30,7 +30,8 @@ def exponential_pass(
     *,
     rng: Generator | None = None,
 ) -> np.ndarray:
-    """Move every node once, in ``order``: new labels 0..k'-1, int64 of shape (n,), communities renumbered.
+    """Move every node once, in ``order``. Returned are new labels 0..k'-1, int64 of shape (n,), communities
+    renumbered.
 
     Candidates of node v are the communities that are non-empty once v is taken out; its own, if it was alone,
     comes back only when no other is left. The candidates depend on labels alone, which are paid-for output.
@@ -67,7 +68,7 @@ def exponential_pass(
 
 
 def check_order(order: np.ndarray, count: int) -> np.ndarray:
-    """Return ``order`` as int64, copied; InvalidInput unless it is a permutation of 0..count-1."""
+    """Return ``order`` as int64, copied. InvalidInput unless it is a permutation of 0..count-1."""
     array = np.asarray(order)
     if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
         raise InvalidInput("order is a permutation of the nodes", field="order")

@@ -1,4 +1,4 @@
-"""DP-SGD over edges: one edge is one example, and what leaves a step is one noisy sum of clipped gradients.
+"""DP-SGD over edges. One edge is one example, and what leaves a step is one noisy sum of clipped gradients.
 
 Sampling coins, clipped gradients, their sum and the noise are integers; only the gradients themselves are
 floating-point. What a training costs is planned in :mod:`core.privacy.accounting.dp_sgd`.
@@ -37,7 +37,8 @@ MAX_PARAMETERS = 2**27
 
 
 def require_float32(device: torch.device) -> None:
-    """Refuse CUDA whose products round their factors to TF32's 10 bits, or sum in half precision."""
+    """Refuse CUDA that computes below float32. Its products round their factors to TF32's 10 bits, or sum in
+    half precision."""
     import torch
 
     if device.type == "cpu":
@@ -57,7 +58,8 @@ Loss = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Gradient:
-    """In the place of a loss, its gradient in closed form: ``of(values, *example)``, by parameter's name.
+    """The gradient of a loss in closed form. It stands in the place of a loss: ``of(values, *example)``, by
+    parameter's name.
 
     ``values`` are the parameters of the moment. It is asked of one example at a time (by vmap), as a loss is:
     what it computes decides what is learned, and nothing about privacy.
@@ -68,7 +70,7 @@ class Gradient:
 
 @dataclass(frozen=True)
 class Sampled:
-    """The edges that a step drew: ``cell`` counts into the session's cells, ``source`` and ``target`` are
+    """The edges that a step sampled. ``cell`` counts into the session's cells, ``source`` and ``target`` are
     ends.
 
     int64, of one length. Raw data: it stays inside the callback that receives it.
@@ -181,7 +183,7 @@ class DpSgdSession:
         )
 
     def step(self, loss: Loss | Gradient, examples: Examples, public: Sequence[Any] | None = None) -> None:
-        """Move the parameters by one noisy gradient; one of the planned steps is used up.
+        """Move the parameters by one noisy gradient. One of the planned steps is used up.
 
         ``public`` are examples that no edge of the cells went into, drawn from the schema or from what is
         paid for (negatives, say): they pass the same clip and divisor and cost nothing. Raises MeterClosed

@@ -1,5 +1,5 @@
-"""The compiled pass behind :mod:`core.privacy.mechanisms.label_stream`: who reads which edge, and the rule of
-labels.
+"""The compiled pass behind :mod:`core.privacy.mechanisms.label_stream`. It says who reads which edge, and has
+the rule of labels.
 
 Noise is an argument, drawn before the pass begins: given it, everything here is a function of the graph. The
 only lines that look at edges are those that call ``_read``.
@@ -17,7 +17,8 @@ FLOOR = 1e-6  # least expected share of a node's edges towards a label
 
 @kernel
 def neighbours(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """List neighbours: (start (n + 1,), others (2m,)), v's ``others[start[v]:start[v + 1]]``. O(n + m)."""
+    """List neighbours of every node. Returned are (start (n + 1,), others (2m,)), v's
+    ``others[start[v]:start[v + 1]]``. O(n + m)."""
     start = np.zeros(nodes + 1, np.int64)
     for i in range(source.size):
         start[source[i] + 1] += 1
@@ -48,7 +49,8 @@ def run(
     noise: np.ndarray,
     back_noise: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Visit all nodes: (labels (n,), forward rows (n, groups), backward rows (core, groups)); int64.
+    """Visit all nodes for labels and noisy rows. Returned are (labels (n,), forward rows (n, groups),
+    backward rows (core, groups)); int64.
 
     ``order``: nodes, earliest first; the first ``core`` are read twice. ``noise`` (n, groups) and
     ``back_noise`` (core, groups) belong to the nodes in that order, and so do the rows. ``variance``: of one

@@ -1,4 +1,4 @@
-"""Labels for the nodes of a graph, and how many neighbours of each label every node has; all at once, noisy.
+"""Labels of nodes, and their neighbours' counts by label. Both are made at once, and noisy.
 
 Nodes are visited in a given order, dense ones first by intent. A node sees a noisy count of its neighbours
 among the earlier nodes for each label, and takes the label that stands out. Nodes of the core, the first ones
@@ -24,7 +24,8 @@ MAX_ROUNDS = 100
 
 @dataclass(frozen=True)
 class LabelRule:
-    """The public part of the operation: how labels are chosen from noisy rows, and how reads share epsilon.
+    """The public part of the pass over nodes. It says how labels are chosen from noisy rows, and how reads
+    share epsilon.
 
     ``groups``: number of labels. ``core``: how many of the first nodes in the order are read twice.
     ``forward_share``: the first reading's share of epsilon inside the core. ``resolution``: weight of the
@@ -54,7 +55,8 @@ class LabelStream:
 
 
 def split(nano_epsilon: int, rule: LabelRule) -> tuple[int, int]:
-    """Split epsilon between the forward and the backward reading inside the core; they sum to the whole."""
+    """Split epsilon between forward and backward reading. These are the two inside the core; they sum to the
+    whole."""
     first = min(max(1, int(nano_epsilon * rule.forward_share)), nano_epsilon - 1)
     return first, nano_epsilon - first
 
@@ -85,7 +87,7 @@ def check_weights(weights: np.ndarray, nodes: int) -> np.ndarray:
 def stream(
     cell: Cell, order: np.ndarray, weights: np.ndarray, rule: LabelRule, nano_epsilon: int
 ) -> LabelStream:
-    """Visit all nodes in ``order`` for labels and noisy rows, at ``nano_epsilon`` (b) in all.
+    """Visit all nodes in ``order`` for labels and noisy rows. The pass costs ``nano_epsilon`` (b) in all.
 
     ``order`` is a permutation of the nodes, ``weights`` their expected degrees; both are public or paid for.
     Noise is discrete Laplace, drawn for every entry before the visit begins: of scale 1/b outside the core,

@@ -1,4 +1,4 @@
-"""The number of triangles by the ladder mechanism, drawn exactly.
+"""The number of triangles by the ladder mechanism, sampled exactly.
 
 Zhang, Cormode, Procopiuc, Srivastava and Xiao, "Private release of graph statistics using ladder functions",
 SIGMOD 2015. Integers around the true count stand on rungs; a rung's integers are drawn with probability
@@ -22,14 +22,14 @@ MAX_STEP = 2**16
 
 
 def cap_of(nodes: int) -> int:
-    """The most triangles that one edge can close, and 1 at least. Public."""
+    """Bound the triangles that one edge can close. The bound is 1 at least. Public."""
     return max(1, nodes - 2)
 
 
 def ladder(
     count: int, most_common: int, nodes: int, nano_epsilon: int, *, rng: Generator | None = None
 ) -> int:
-    """An integer near ``count``; any integer may come out, negative ones too.
+    """Sample an integer near ``count``. Any integer may come out, negative ones too.
 
     ``count``: the triangles of a simple undirected graph of ``nodes`` nodes; ``most_common``: the most common
     neighbours of ANY two of its nodes, linked or not. Both private. Rung 0 holds ``count``; rung t >= 1 the
@@ -55,8 +55,8 @@ def ladder(
 def climbed(
     value: int, first: int, step: int, growth: int | None, nano_epsilon: int, *, rng: Generator | None = None
 ) -> int:
-    """An integer near ``value``: on rung t >= 1 the next ``first`` + ``step`` min(t - 1, growth) integers on
-    each side, with weight exp(-t epsilon / 2); ``growth`` None: rungs widen without end.
+    """Sample an integer near ``value``. On rung t >= 1 stand the next ``first`` + ``step`` min(t - 1, growth)
+    integers on each side, with weight exp(-t epsilon / 2); ``growth`` None: rungs widen without end.
 
     Sensitivity: the caller's: with one unit more or less no integer's rung may move by more than 1. That
     makes ``nano_epsilon``, as every weight and their sum then change by a factor exp(+-epsilon/2) at most.
@@ -80,14 +80,15 @@ def climbed(
 
 
 def reached(first: int, step: int, growth: int | None, rungs: int) -> int:
-    """How far so many rungs reach on one side: the sum of first + step min(s, growth) for s < rungs."""
+    """Sum how far widening rungs reach on one side. It is the sum of first + step min(s, growth) for s <
+    rungs."""
     growing = rungs if growth is None else min(rungs, growth)
     whole = rungs * first + step * (growing * (growing - 1) // 2)
     return whole if growth is None else whole + step * growth * (rungs - growing)
 
 
 def reach(first: int, cap: int, rungs: int) -> int:
-    """How far so many rungs reach on one side: the sum of min(cap, first + s) for s < rungs."""
+    """Sum how far rungs reach on one side. It is the sum of min(cap, first + s) for s < rungs."""
     return reached(first, 1, cap - first, rungs)
 
 

@@ -1,4 +1,4 @@
-"""The largest entries of a noisy adjacency matrix, found without the matrix.
+"""The largest entries of a noisy adjacency matrix, without the matrix.
 
 Every slot of a cell gets discrete Laplace noise; the slots with the largest values are put out, their values
 are not. Noise of absent edges is drawn only where it can matter: the number of those above a threshold is
@@ -51,7 +51,8 @@ def largest(
     *,
     rng: Generator | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the ``keep`` slots of largest noisy value: (source, target) int64, sorted; ties fall at random.
+    """Find the ``keep`` slots of largest noisy value. They are (source, target) int64, sorted; ties fall at
+    random.
 
     A slot's value is RESOLUTION where its edge is present and 0 elsewhere, plus noise with P(z) proportional
     to exp(-|z| (epsilon - 1e-9) / RESOLUTION). ``source`` and ``target`` are the edges of a canonical cell;
@@ -117,8 +118,9 @@ def _passing(
 
 
 def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, int, int]:
-    """Choose the value that noise alone reaches with probability q = ``candidates / slots`` or a little more,
-    and two coins in units of 2^-64: a slot passes when ``add`` succeeds and ``drop`` fails.
+    """Choose the threshold of noise and two coins. It is the value that noise alone reaches with probability
+    q = ``candidates / slots`` or a little more, and two coins in units of 2^-64: a slot passes when ``add``
+    succeeds and ``drop`` fails.
 
     P(Z >= t) = a^t / (1 + a) with a = exp(-1 / scale). ``add`` is q rounded up, which at 2^50 slots is far
     from q itself; ``drop`` takes the excess away. Together they make q at least, q (1 + 2^-63) at most.

@@ -1,4 +1,5 @@
-"""Randomised response that is worked out slot by slot, when it is asked for: for cells of too many slots.
+"""Randomised response evaluated slot by slot. A slot is worked out when it is requested: for cells of too
+many slots.
 
 The coin of a slot is a pseudo-random function of the slot under a secret key, so nothing is stored but the
 cell's edges and the key. Both are private content.
@@ -27,7 +28,7 @@ _TAIL = 64 * math.log(2)
 
 @dataclass(frozen=True)
 class LazyResponse:
-    """Every slot's answer, not yet worked out: y(s) = edge(s) XOR [PRF(s) < threshold].
+    """Every slot's answer, not yet worked out. It is y(s) = edge(s) XOR [PRF(s) < threshold].
 
     ``edge``: sorted int64 keys ``source * target_count + target`` of the true edges, and behind them, up to a
     paid-for number, keys beyond the last slot, which stand for nothing: raw data, which only :func:`bits` may
@@ -70,7 +71,8 @@ def respond(
 
 
 def room_for(noisy_count: int, nano_epsilon: int, sensitivity: int, shape: Shape) -> int:
-    """Choose a number of edges that the cell exceeds with a probability below 2^-64, by its paid-for count.
+    """Choose a bound on the number of edges. The cell exceeds it with a probability below 2^-64, by its
+    paid-for count.
 
     ``noisy_count`` is the count with discrete Laplace noise of scale sensitivity / epsilon, which lies more
     than t below it with probability at most exp(-t epsilon / sensitivity).
@@ -80,7 +82,8 @@ def room_for(noisy_count: int, nano_epsilon: int, sensitivity: int, shape: Shape
 
 
 def beginning(edge_type: str, step: int | None) -> bytes:
-    """Compose what every message of a cell begins with; another one for every other relation or step."""
+    """Compose the prefix of a cell's messages. Every message of a cell begins with it. Another one for every
+    other relation or step."""
     name = edge_type.encode()
     if len(name) > _NAME_BYTES or b"\0" in name:
         raise InvalidInput(f"a relation's name has at most {_NAME_BYTES} bytes, none zero", field="edge_type")

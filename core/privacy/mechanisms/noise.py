@@ -38,7 +38,8 @@ _SAFE = 2**62
 def discrete_laplace(
     values: np.ndarray, l1_sensitivity: int, nano_epsilon: int, *, rng: Generator | None = None
 ) -> np.ndarray:
-    """Add independent noise with P(x) proportional to exp(-|x| eps / l1_sensitivity) to ``values``; int64.
+    """Add independent discrete Laplace noise to ``values``. It has P(x) proportional to exp(-|x| eps /
+    l1_sensitivity); int64.
 
     Sensitivity: the caller's, L1, an integer in [1, 2^20]. Unit: whatever moves the values by that much.
     Proof: pure epsilon, Ghosh, Roughgarden, Sundararajan (2009); the ratio of two outputs' probabilities is

@@ -1,4 +1,4 @@
-"""The number of triangles of which no node counts in more than ``tau``: a packing, for unit NODE.
+"""Triangles of which no node counts more than ``tau``. Their number is a packing, for unit NODE.
 
 A node may close as many triangles as it has pairs of neighbours, and change every other node's number by its
 own degree, so neither a plain count nor one cut node by node has a useful sensitivity. The most triangles
@@ -29,7 +29,7 @@ _LENGTH = np.uint64(16 << 56)  # SipHash's closing word for a message of 16 byte
 
 
 def sensitivity(tau: Any) -> int:
-    """Return what :func:`packed` may move by, tau + 1; InvalidInput unless tau is in [1, MAX_TAU]."""
+    """Return the sensitivity of :func:`packed`, tau + 1. InvalidInput unless tau is in [1, MAX_TAU]."""
     if type(tau) is not int or not 1 <= tau <= MAX_TAU:
         raise InvalidInput(f"tau is an integer in [1, {MAX_TAU}]", field="tau")
     return tau + 1
@@ -43,7 +43,8 @@ def check_share(share: Any) -> float:
 
 
 def packed(triples: np.ndarray, nodes: int, tau: int) -> int:
-    """The most triangles, in fractions, such that every node is in ``tau`` at most; rounded.
+    """Pack triangles, at most ``tau`` at every node. It is the most triangles, in fractions, such that every
+    node is in ``tau`` at most; rounded.
 
     ``triples`` (k, 3): triangles of a graph over ``nodes`` nodes, each once; all of them, or those of a set
     of triples that was fixed without looking at the graph (:func:`chosen_triangles`).
@@ -106,7 +107,7 @@ def _optimum(kinds: np.ndarray, copies: np.ndarray, rows: int, tau: int) -> floa
 def chosen_triangles(
     source: np.ndarray, target: np.ndarray, nodes: int, share: float, key: bytes
 ) -> np.ndarray:
-    """The triangles among the triples that a keyed function chooses, about ``share`` of all; (k, 3).
+    """Sample triangles among the triples by a keyed function. It chooses about ``share`` of all; (k, 3).
 
     Which triples are chosen hangs on their three numbers and the key alone. O(m^1.5) time, memory O(m + k).
     """

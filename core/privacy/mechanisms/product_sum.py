@@ -1,4 +1,4 @@
-"""The sum over edges of degree times degree, with degrees that are paid for already."""
+"""Degree times degree summed over edges. Degrees are paid for already."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ CHUNK = 2**19
 
 
 def caps(noisy_degrees: np.ndarray) -> tuple[int, int]:
-    """Choose what noisy degrees are cut to: the largest of them, and (with a minus sign) the second largest.
+    """Choose the caps of noisy degrees. They are the largest of them, and (with a minus sign) the second
+    largest.
 
     Both at least 1 and at most LARGEST. A function of what is paid for.
     """
@@ -30,13 +31,15 @@ def caps(noisy_degrees: np.ndarray) -> tuple[int, int]:
 
 
 def unit_of(noisy_degrees: np.ndarray) -> int:
-    """Compute the grid of :func:`degree_product_sum`, in units of the sum; 1 unless a term may pass STEPS."""
+    """Compute the grid of :func:`degree_product_sum`. It is in units of the sum; 1 unless a term may pass
+    STEPS."""
     high, low = caps(noisy_degrees)
     return -(-high * low // STEPS)
 
 
 def degree_product_sum(shape: Shape, *, noisy_degrees: np.ndarray) -> Question:
-    """Ask floor(S / unit), S the sum over edges of f(u) f(v), f the noisy degrees cut to [-cap2, cap1]; (1,).
+    """Ask for floor(S / unit) of the degree product sum S. S is the sum over edges of f(u) f(v), f the noisy
+    degrees cut to [-cap2, cap1]; (1,).
 
     ``noisy_degrees`` (n,): integers that were paid for before. cap1 and cap2: their two largest
     (:func:`caps`); unit: :func:`unit_of`. Undirected relations inside one node type. O(n log n + m). Where

@@ -1,4 +1,4 @@
-"""Items kept in a keyed order under caps, and what may be asked of those: the lemma of ends.
+"""Items kept in a keyed order under caps. What may be measured of those follows from the lemma of ends.
 
 Under unit NODE two neighbours differ in all edges of one node, of which there may be as many as nodes. Items
 (edges, or events of an edge in a step) join two *ends*; an end is a copy of a node, and each copy has a cap.
@@ -56,7 +56,7 @@ _HALF = np.uint64(32)
 
 
 class Items(NamedTuple):
-    """Edges or events, each once, int64 (m,): nodes of both ends, and a step (0 without time).
+    """Edges or events, each once. They have int64 (m,): nodes of both ends, and a step (0 without time).
 
     Sorted by step, source and target; of an undirected relation ``source < target``.
     """
@@ -84,7 +84,8 @@ def items_of(source: np.ndarray, target: np.ndarray, step: np.ndarray | None = N
 
 
 def mutual_pairs(items: Items) -> Items:
-    """The pairs of a directed relation that are linked both ways, in the same step; undirected items.
+    """Find the pairs linked both ways in a step. They are pairs of a directed relation that are linked both
+    ways, in the same step; undirected items.
 
     A pair is there or not by its own two arcs alone, so that neighbours have neighbouring graphs of them.
     """
@@ -118,7 +119,7 @@ def kept_items(
 
 
 def kept_in_order(one: np.ndarray, other: np.ndarray, order: np.ndarray, caps: np.ndarray) -> np.ndarray:
-    """Tell which items are kept where they are taken in ``order``, a permutation; bool (m,).
+    """Mark the items kept when taken in ``order``. It is a permutation; bool (m,).
 
     ``one`` and ``other``: each item's ends; ``caps``: of every end.
     """
@@ -160,7 +161,8 @@ def edge_count(theta: int) -> tuple[int, Measure]:
 
 
 def kept_tail_counts(shape: Shape, theta: int, thresholds: np.ndarray) -> tuple[int, Measure]:
-    """How many nodes have at least j kept edges, for every j of ``thresholds``, which increase from 1 on.
+    """Count nodes with at least j kept edges. Counts are for every j of ``thresholds``, which increase from 1
+    on.
 
     Sensitivity: L1 = 2 theta, whatever the thresholds. Unit: NODE. Proof: a node whose kept degree goes from
     d to d' is counted differently at no more than |d - d'| thresholds; sum over all nodes, and the lemma.
@@ -186,7 +188,7 @@ def group_ends(nodes: int, theta: int, labels: np.ndarray, groups: int) -> tuple
 
 
 def inside_counts(nodes: int, theta: int, labels: np.ndarray, groups: int) -> tuple[int, Measure]:
-    """Count the kept edges inside each group; (groups,). To be asked of a projection of those edges alone.
+    """Count the kept edges inside each group; (groups,). It is for a projection of those edges only.
 
     Sensitivity: L1 = theta, all groups together. Unit: NODE. Proof: no edge is in question but those inside
     groups, so each group's graph is projected by itself; v lies in one of them, and the others are the same
@@ -197,7 +199,7 @@ def inside_counts(nodes: int, theta: int, labels: np.ndarray, groups: int) -> tu
 
 
 def arc_count(thetas: tuple[int, int]) -> tuple[int, Measure]:
-    """Count the kept arcs of a double cover, from its degrees of both sides; (1,).
+    """Count the kept arcs of a double cover. It comes from its degrees of both sides; (1,).
 
     Sensitivity: to + ti. Unit: NODE. Proof: the lemma, with two copies.
     """
@@ -207,7 +209,8 @@ def arc_count(thetas: tuple[int, int]) -> tuple[int, Measure]:
 def both_tail_counts(
     shape: Shape, thetas: tuple[int, int], thresholds: tuple[np.ndarray, np.ndarray]
 ) -> tuple[int, Measure]:
-    """How many nodes have at least j kept arcs that go out, then how many have that come in, by thresholds.
+    """Count nodes by thresholds of kept arcs both ways. Counted are those with at least j kept arcs that go
+    out, then those with as many that come in.
 
     Asked of the degrees of both sides, those that go out first.
     Sensitivity: L1 = 2 (to + ti), both sides together. Unit: NODE. Proof: as :func:`kept_tail_counts`, whose
@@ -223,7 +226,7 @@ def both_tail_counts(
 
 
 def class_counts(thetas: Sequence[int], bound: int | None) -> tuple[int, Measure]:
-    """Count the kept items of each class, by a projection for each, from their classes; (classes,).
+    """Count the kept items of each class. Each has a projection of its own, from their classes; (classes,).
 
     Sensitivity: L1 = the sum of all thetas, or twice the declared ``bound`` where that is less. Unit: NODE.
     Proof: each class has its own copies, and is kept by itself: by the lemma its number moves by at most
@@ -237,7 +240,8 @@ def class_counts(thetas: Sequence[int], bound: int | None) -> tuple[int, Measure
 
 
 def pair_counts(pairs: np.ndarray, thetas: Sequence[int], bound: int | None) -> tuple[int, Measure]:
-    """Count the kept items of each class of pairs of *protected* groups, a projection for each; (classes,).
+    """Count kept items by pairs of *protected* groups. Each class of pairs has a projection of its own;
+    (classes,).
 
     ``pairs`` (groups, groups), symmetric, public or paid for: the class of an item by what its two persons
     carry. Of one that lacks a group there is no item.

@@ -1,4 +1,4 @@
-"""Randomised response on the edge slots of one cell: each is flipped or kept, independently.
+"""Randomised response on the edge slots of one cell. Each is flipped or kept, independently.
 
 An absent edge appears with probability p_add, a present one vanishes with probability p_drop. Probabilities
 are integers over 2^64, so that the law which is sampled is the law whose epsilon is printed. No slot is
@@ -29,7 +29,8 @@ _CHUNK = 2**20
 def flip(
     source: np.ndarray, target: np.ndarray, shape: Shape, flips: Flips, *, rng: Generator | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Flip the slots of a cell: (source, target) int64, canonical and sorted by (source, target).
+    """Flip the slots of a cell. Returned are (source, target) int64, canonical and sorted by (source,
+    target).
 
     ``source`` and ``target`` are the edges of a canonical cell. O(m log m + p_add * slots). ``rng`` is for
     tests of the law alone.

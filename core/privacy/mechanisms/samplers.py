@@ -1,4 +1,4 @@
-"""Exact integer samplers as compiled kernels, for vectors that are too long for OpenDP.
+"""Exact integer samplers as compiled kernels. They are for vectors that are too long for OpenDP.
 
 Bernoulli(exp(-gamma)), the discrete Laplace and the discrete Gaussian follow Canonne, Kamath and Steinke,
 "The discrete Gaussian for differential privacy" (2020), Algorithms 1 to 3: integers and fair uniform
@@ -24,7 +24,7 @@ PLAIN = 2**32
 
 @kernel
 def below(rng: Generator, n: int) -> int:
-    """Draw one of 0..n-1, each equally likely, for 1 <= n <= 2^62; fewer than 2 draws expected.
+    """Draw one of 0..n-1, each equally likely. n lies in 1 <= n <= 2^62; fewer than 2 draws expected.
 
     Numba's own draw follows Lemire, "Fast random integer generation in an interval" (2019), Algorithm 5, up
     to 2^32; above, it does not reject every word that it must. So there the next power of two is drawn from,
@@ -60,7 +60,8 @@ def bernoulli_exp_unit(rng: Generator, numerator: int, denominator: int) -> bool
 
 @kernel
 def bernoulli_inverse_e(rng: Generator) -> bool:
-    """Draw True with probability exp(-1): Algorithm 1 at gamma = 1, where the first trial always succeeds."""
+    """Draw True with probability exp(-1). It is Algorithm 1 at gamma = 1, where the first trial always
+    succeeds."""
     k = 2
     while below(rng, k) == 0:
         k += 1
@@ -81,7 +82,8 @@ def bernoulli_exp(rng: Generator, numerator: int, denominator: int) -> bool:
 
 @kernel
 def geometric_draw(rng: Generator, t: int, s: int) -> int:
-    """Draw one integer y >= 0 with probability proportional to exp(-y s / t); 1 <= t < 2^50, s >= 1.
+    """Draw one integer from the geometric distribution. It is y >= 0 with probability proportional to exp(-y
+    s / t); 1 <= t < 2^50, s >= 1.
 
     The magnitude of Algorithm 2, before its sign.
     """
@@ -96,7 +98,8 @@ def geometric_draw(rng: Generator, t: int, s: int) -> int:
 
 @kernel
 def discrete_laplace_draw(rng: Generator, t: int, s: int) -> int:
-    """Draw x with probability proportional to exp(-|x| s / t); 1 <= t < 2^50, s >= 1. Algorithm 2."""
+    """Draw one integer from the discrete Laplace. It is x with probability proportional to exp(-|x| s / t); 1
+    <= t < 2^50, s >= 1. Algorithm 2."""
     while True:
         y = geometric_draw(rng, t, s)
         if below(rng, 2) == 0:
@@ -123,7 +126,8 @@ def discrete_gaussian_draw(rng: Generator, a: int, b: int, t: int) -> int:
 
 @kernel
 def discrete_gaussian_wide_draw(rng: Generator, t: int) -> int:
-    """Draw one integer x with probability proportional to exp(-x^2 / (2 t^2)), for integer t < 2^25."""
+    """Draw one integer from the discrete Gaussian. It is x with probability proportional to exp(-x^2 / (2
+    t^2)), for integer t < 2^25."""
     while True:
         y = discrete_laplace_draw(rng, t, 1)
         if abs(y) > 60 * t:
@@ -143,7 +147,8 @@ def saturating_sum(a: int, b: int) -> int:
 
 @kernel
 def add_discrete_laplace(rng: Generator, values: np.ndarray, t: int, s: int) -> np.ndarray:
-    """Add independent discrete Laplace noise of scale t / s to ``values``; int64, a new array."""
+    """Add discrete Laplace noise of scale t / s. It is independent, and added to ``values``; int64, a new
+    array."""
     noisy = np.empty(values.size, np.int64)
     for i in range(values.size):
         noisy[i] = saturating_sum(values[i], discrete_laplace_draw(rng, t, s))
@@ -152,7 +157,8 @@ def add_discrete_laplace(rng: Generator, values: np.ndarray, t: int, s: int) -> 
 
 @kernel
 def add_discrete_gaussian(rng: Generator, values: np.ndarray, a: int, b: int, t: int) -> np.ndarray:
-    """Add independent discrete Gaussian noise of variance parameter a / b to ``values``; int64, new."""
+    """Add discrete Gaussian noise of variance a / b. It is independent, a / b its variance parameter, and
+    added to ``values``; int64, new."""
     noisy = np.empty(values.size, np.int64)
     for i in range(values.size):
         noisy[i] = saturating_sum(values[i], discrete_gaussian_draw(rng, a, b, t))
@@ -161,7 +167,8 @@ def add_discrete_gaussian(rng: Generator, values: np.ndarray, a: int, b: int, t:
 
 @kernel
 def add_discrete_gaussian_wide(rng: Generator, values: np.ndarray, t: int) -> np.ndarray:
-    """Add independent discrete Gaussian noise of scale parameter t to ``values``; int64, a new array."""
+    """Add discrete Gaussian noise of scale t to ``values``. It is independent, t its scale parameter; int64,
+    a new array."""
     noisy = np.empty(values.size, np.int64)
     for i in range(values.size):
         noisy[i] = saturating_sum(values[i], discrete_gaussian_wide_draw(rng, t))

@@ -73,7 +73,7 @@ def _word(
 
 @kernel
 def finished(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, last: np.uint64) -> np.uint64:
-    """Hash with ``last`` as closing word: the bytes that are left, and the length modulo 256 on top.
+    """Hash with ``last`` as closing word. It has the bytes that are left, and the length modulo 256 on top.
 
     ``a``, ``b``, ``c``, ``d``: the state after all whole words.
     """

@@ -1,4 +1,4 @@
-"""Compiled work of one job on several threads, in pieces that share nothing they write.
+"""Compiled work of one job on several threads. It is in pieces that share nothing they write.
 
 A worker tells its children on how many (:func:`allow`); before, it is one. Threads live as long as one such
 work, so that none is there before a child's fork. How many are used hangs on that number and the work's
@@ -30,14 +30,15 @@ def job_threads() -> int:
 
 
 def cut(length: int, least: int) -> Sequence[tuple[int, int]]:
-    """Where pieces of 0..length begin and end, none shorter than ``least`` but where all are one."""
+    """Cut 0..length into pieces. Returned is where they begin and end, none shorter than ``least`` but where
+    all are one."""
     threads = job_threads()
     count = 1 if threads == 1 else max(1, min(threads * PIECES_A_THREAD, length // least))
     return [(length * k // count, length * (k + 1) // count) for k in range(count)]
 
 
 def each(work: Callable[[int, int], Result], pieces: Sequence[tuple[int, int]]) -> list[Result]:
-    """What ``work(low, high)`` gives of every piece, in order; side by side where there are several.
+    """Compute ``work(low, high)`` of every piece, in order. Pieces run side by side where there are several.
 
     ``work`` lets go of the interpreter's lock for most of its time, as kernels with ``nogil`` do.
     """

@@ -1,4 +1,5 @@
-"""The two numbers of a graph that the ladder mechanism needs, compiled: triangles and common neighbours."""
+"""The two numbers of a graph that the ladder mechanism needs, compiled. They are triangles and common
+neighbours."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ LEAST_ENTRIES = 2**18  # of rows, in a piece of the work
 
 
 def triangles_and_common(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[np.ndarray, int]:
-    """How many triangles every node is in, and the most common neighbours of any two, linked or not.
+    """Count every node's triangles and most common neighbours. The latter are those of any two, linked or
+    not.
 
     ``source`` and ``target``: the edges of a simple undirected graph, each in one direction. int64 (n,).
     Exact. Memory O(n + m). Triangles O(m^1.5). The most common neighbours by paths of length two, O(sum of
@@ -25,12 +27,12 @@ def triangles_and_common(source: np.ndarray, target: np.ndarray, nodes: int) -> 
 
 
 def triangles(source: np.ndarray, target: np.ndarray, nodes: int) -> int:
-    """The number of triangles alone."""
+    """Count only the triangles."""
     return int(_triangles(*rows_by_degree(source, target, nodes)[:2], nodes))
 
 
 def triangles_in_rows(start: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """How many triangles every node is in, by the rows of :func:`rows_by_degree` and in their order."""
+    """Count every node's triangles in the rows of :func:`rows_by_degree`. They stay in their order."""
     nodes = len(start) - 1
 
     def counted(low: int, high: int) -> np.ndarray:
@@ -44,8 +46,8 @@ def triangles_in_rows(start: np.ndarray, others: np.ndarray) -> np.ndarray:
 def rows_by_degree(
     source: np.ndarray, target: np.ndarray, nodes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of neighbours, nodes renumbered by descending degree: where each begins, and all of them, sorted;
-    and the old number of each node."""
+    """Renumber nodes by descending degree, and list neighbours. Returned are the rows of neighbours: where
+    each begins, and all of them, sorted; and the old number of each node."""
     order = np.argsort(-degrees_of(source, target, nodes), kind="stable")
     rank = np.empty(nodes, dtype=np.int32)
     rank[order] = np.arange(nodes, dtype=np.int32)
@@ -54,7 +56,7 @@ def rows_by_degree(
 
 @kernel
 def degrees_of(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray:
-    """The edges of every node; int64 (n,). No copies are made."""
+    """Count the edges of every node; int64 (n,). No copies are made."""
     found = np.zeros(nodes, np.int64)
     for i in range(source.size):
         found[source[i]] += 1

@@ -1,4 +1,5 @@
-"""Counts of edges by what they carry, compiled: one pass over the edges, and no table of their size."""
+"""Counts of edges by what they carry, compiled. They take one pass over the edges, and no table of their
+size."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ def _many(labels: np.ndarray) -> int:
 def by_group(
     groups: np.ndarray, ends: np.ndarray, labels: np.ndarray, bins: np.ndarray, count: int
 ) -> np.ndarray:
-    """Count edges by the group of their end (a node or a step) and the label of their bin; (groups * count,).
+    """Count edges by group of their end and bin. The end is a node or a step, and the bin counts by its
+    label; (groups * count,).
 
     ``groups``: of every end that there may be, from 0 on; ``labels``: of every bin, below ``count``.
     """
@@ -36,7 +38,8 @@ def by_pair(
     count: int,
     smaller_first: bool,
 ) -> np.ndarray:
-    """Count edges by the classes of both ends and the label of their bin; (classes * classes * count,).
+    """Count edges by classes of ends and bin. Both ends have a class, the bin its label; (classes * classes *
+    count,).
 
     ``smaller_first``: an edge counts where the smaller class comes first, whichever end has it.
     """

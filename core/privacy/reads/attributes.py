@@ -1,4 +1,5 @@
-"""The columns of one node type: the public ones as they are, rows of the protected ones under Gaussian noise.
+"""The columns of one node type, public and noisy. The public ones come as they are, rows of the protected
+ones under Gaussian noise.
 
 One unit here is one node's row of protected numbers, present or replaced by zeros. It is paid for in a cell
 of its own, named after the node type: an edge lies in no such cell, and a row in no other.
@@ -35,7 +36,7 @@ class PrivateAttributes:
         self._meter = meter
 
     def public(self) -> dict[str, np.ndarray | pa.Array]:
-        """Return every public column that the graph has, by name, class labels left out. Free."""
+        """Return every public column that the graph has, by name. Class labels are left out. Free."""
         return {
             each.name: self._table.attributes[each.name]
             for each in self._kind.attributes
@@ -49,7 +50,8 @@ class PrivateAttributes:
     def noisy_rows(
         self, *, width: int, noise_multiplier: Fraction | float, purpose: str, rng: Generator | None = None
     ) -> np.ndarray:
-        """Project every node's protected numbers, scale them to length 1 at most, and add noise; (n, width).
+        """Project every node's protected numbers, and add noise. They are scaled to length 1 at most before;
+        (n, width).
 
         Side by side are all protected numbers and vectors but class labels; values that are not finite count
         as 0. The projection has signs of a fixed public stream. float64. ``rng`` is for tests of the law

@@ -1,4 +1,5 @@
-"""What is asked of people and people where the schema declares that nobody has more than ``bound`` edges.
+"""Reads of people and people under a degree bound. The schema declares that nobody has more than ``bound``
+edges.
 
 The bound holds for both neighbours: it is declared, and checked at ingest. One node's edges are replaced: it
 has at most ``bound`` of them in either graph; all else is the same. Unit: NODE. Degrees, edges and groups are

@@ -1,4 +1,5 @@
-"""What the edges of people and people carry, where the schema declares that nobody has more than ``bound``.
+"""Reads of edge values under a degree bound. They are of people and people, where the schema declares that
+nobody has more than ``bound``.
 
 The read is a sum over the records of all edges, each of which adds 1 to one entry.
 
@@ -51,7 +52,7 @@ class BoundedValues:
         nano_epsilon: int,
         purpose: str,
     ) -> np.ndarray:
-        """Count the records by class of either end and label of their bin; (classes, classes, labels).
+        """Count records by both ends' classes and bin. The bin is by label; (classes, classes, labels).
 
         A record counts where the smaller class comes first. ``sources`` (n,), the same as ``targets``, and
         ``labels`` (bins,): public or paid for.
@@ -70,8 +71,8 @@ class BoundedValues:
 
 
 def binned(table: EdgeTable, bins: ValueBins, most: int, *, numbers: bool) -> tuple[EdgeTable, np.ndarray]:
-    """Give every record that counts a row, ``most`` of an edge, and find the bin of each; or with ``numbers``
-    every edge, and that of how many records it has. What counts hangs on its own edge alone."""
+    """Give every record that counts a row and a bin. An edge has ``most`` rows at most; with ``numbers``
+    every edge has one, and the bin of how many records it has. What counts hangs on its own edge only."""
     found = counted(numbered(table) if numbers else each_alone(table), most, by_pair=False)
     held = {} if found.values is None else found.values.columns
     return found, bins.places(held.get(bins.attribute.name, np.zeros(0, dtype=np.int32)))

@@ -1,4 +1,4 @@
-"""What may be asked of the values that the edges of one relation carry: tables of whole numbers, with noise.
+"""Reads of the values that one relation's edges carry. They are tables of whole numbers, with noise.
 
 Every read is a sum over records, of all steps together. An edge has one record, or, where its relation keeps
 each, at most as many as are declared. A record adds a vector of integers that depends on its own ends, step
@@ -68,8 +68,8 @@ OF_NUMBERS = {
 
 
 class EdgeValueReads:
-    """The reads of one attribute of one protected relation; of the number of an edge's records where
-    ``attribute`` is None. Made by ``PrivateGraph.edge_values`` and ``edge_records``."""
+    """The reads of one attribute of one protected relation. They are those of the number of an edge's records
+    where ``attribute`` is None. Made by ``PrivateGraph.edge_values`` and ``edge_records``."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class EdgeValueReads:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The sides of which nodes may be asked: both ends together where the relation is undirected."""
+        """Name the sides that node reads may have. Both ends together where the relation is undirected."""
         return ("both",) if self.shape.undirected else SIDES
 
     @property
@@ -102,7 +102,8 @@ class EdgeValueReads:
         return of_unit(self._meter.plan.unit, self.relation)
 
     def counted(self, table: EdgeTable) -> EdgeTable:
-        """Keep those records of any table, one row each, that would count if it were the relation's own."""
+        """Keep the records that count. They are those of any table, one row each, that would count if it were
+        the relation's own."""
         single, by_pair = self._numbers or self.relation.merged, self._meter.plan.unit is Unit.PAIR
         if single and not by_pair:
             return table
@@ -123,7 +124,8 @@ class EdgeValueReads:
     def by_step(
         self, *, periods: np.ndarray, labels: np.ndarray, nano_epsilon: int, purpose: str
     ) -> np.ndarray:
-        """Count the records by period of their step and label of their bin; (periods, labels).
+        """Count records by period and bin. The period is that of their step, bins by label; (periods,
+        labels).
 
         ``periods`` (steps,) and ``labels`` (bins,): integers from 0 on. A record without time is of step 0.
 
@@ -147,7 +149,7 @@ class EdgeValueReads:
         return noisy.reshape(p, k)
 
     def by_node(self, *, side: str, labels: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """Count the records of every node of a side by label of their bin; (nodes, labels).
+        """Count every node's records by bin. The nodes are those of a side, bins by label; (nodes, labels).
 
         ``side``: "both" where the relation is undirected, else "source" or "target". ``labels`` (bins,).
 
@@ -175,7 +177,8 @@ class EdgeValueReads:
         return noisy.reshape(nodes, k)
 
     def node_sums(self, *, side: str, scores: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """Sum, for every node of a side, the scores of its records' bins; (nodes,).
+        """Sum the scores of every node's records. The scores are those of the records' bins, the nodes those
+        of a side; (nodes,).
 
         ``side``: as for :meth:`by_node`. ``scores`` (bins,): integers within -MOST_SCORE..MOST_SCORE.
 
@@ -210,7 +213,7 @@ class EdgeValueReads:
         nano_epsilon: int,
         purpose: str,
     ) -> np.ndarray:
-        """Count the records by class of either end and label of their bin; (source classes, target classes,
+        """Count records by both ends' classes and bin. The bin is by label; (source classes, target classes,
         labels).
 
         ``sources``, ``targets``: a class for each node of that side, from 0 on; ``labels`` (bins,). Where the

@@ -1,4 +1,4 @@
-"""What kept edges of people may be asked: the objects that answer have no edges, no cell, no other table.
+"""Reads of the kept edges of people. The objects that answer have no edges, no cell, no other table.
 
 Each is made by :class:`core.privacy.reads.people.People`, charges the whole graph before it touches the data,
 and answers what :mod:`core.privacy.mechanisms.projection` proves, and nothing else.
@@ -32,7 +32,7 @@ View = Callable[[Items], Items]
 
 
 class Persons:
-    """A relation of persons: its public facts, and what pays for its private edges."""
+    """A relation of persons. It has its public facts, and what pays for its private edges."""
 
     def __init__(self, graph: Graph, meter: Meter, edge_type: str) -> None:
         self.relation, self.kind = acquaintance(graph.schema, edge_type)
@@ -91,7 +91,7 @@ class ProjectedGraph(Kept):
         self.theta = theta
 
     def edge_count(self, *, nano_epsilon: int, purpose: str) -> int:
-        """Count the kept edges, with discrete Laplace noise of scale theta / epsilon; any integer.
+        """Count the kept edges, with discrete Laplace noise. It is of scale theta / epsilon; any integer.
 
         Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.edge_count`.
         """
@@ -99,7 +99,8 @@ class ProjectedGraph(Kept):
         return int(self._asked(question, "projected edge count", nano_epsilon, purpose)[0])
 
     def tail_counts(self, *, thresholds: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """How many nodes have at least j kept edges, noise of scale 2 theta / epsilon; int64, any integers.
+        """Count nodes with at least j kept edges. This has noise of scale 2 theta / epsilon; int64, any
+        integers.
 
         Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.kept_tail_counts`. Asking for
         fewer thresholds costs the same.
@@ -108,7 +109,7 @@ class ProjectedGraph(Kept):
         return self._asked(question, "projected tail counts", nano_epsilon, purpose)
 
     def group_ends(self, *, labels: np.ndarray, groups: int, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """Sum kept degrees in each public group, noise of scale 2 theta / epsilon; int64 (groups,).
+        """Sum kept degrees in each public group. This has noise of scale 2 theta / epsilon; int64 (groups,).
 
         Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.group_ends`.
         """
@@ -143,7 +144,7 @@ class DirectedGraph(Kept):
         self.thetas = thetas
 
     def arc_count(self, *, nano_epsilon: int, purpose: str) -> int:
-        """Count the kept arcs, with discrete Laplace noise of scale (to + ti) / epsilon; any integer.
+        """Count the kept arcs, with discrete Laplace noise. It is of scale (to + ti) / epsilon; any integer.
 
         Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.arc_count`.
         """
@@ -153,8 +154,9 @@ class DirectedGraph(Kept):
     def tail_counts(
         self, *, thresholds: tuple[np.ndarray, np.ndarray], nano_epsilon: int, purpose: str
     ) -> tuple[np.ndarray, np.ndarray]:
-        """How many persons have at least j kept arcs that go out, and that come in; noise of scale
-        2 (to + ti) / epsilon for both sides together; int64, any integers.
+        """Count persons by thresholds of kept arcs. Counted are those that have at least j kept arcs that go
+        out, and that come in; noise of scale 2 (to + ti) / epsilon for both sides together; int64, any
+        integers.
 
         Sensitivity, unit, proof: :func:`core.privacy.mechanisms.projection.both_tail_counts`.
         """
@@ -207,7 +209,7 @@ class ClassedEdges(Kept):
 
 
 def items_in(table: EdgeTable) -> Items:
-    """Return the edges of a table, or its records where each has a row, as items."""
+    """Return a table's edges or records as items. It is records where each has a row."""
     return projection.items_of(table.source, table.target, table.step)
 
 

@@ -1,4 +1,4 @@
-"""What may be asked of a relation between two node types: its edges by the protected attributes of both ends.
+"""Reads of a relation between two node types. They count its edges by the protected attributes of both ends.
 
 Beside the reads of one type's rows (:mod:`core.privacy.reads.node_values`), whose units, cells and priorities
 these are too. Either type may have attributes, or both; one that has none is one group, and its nodes have no
@@ -57,8 +57,9 @@ MECHANISM = f"discrete_laplace/{TWO_SIDED_MIXING}"
 
 
 class Side(NamedTuple):
-    """One end's ``attribute``; ``groups`` (bins,): the group of each of its bins; ``cap``: edges of a node
-    that count, at most; ``nano_epsilon``: what a row of that type may spend."""
+    """One end of the relation and its bounds. It has ``attribute``; ``groups`` (bins,): the group of each of
+    its bins; ``cap``: edges of a node that count, at most; ``nano_epsilon``: what a row of that type may
+    spend."""
 
     attribute: str
     groups: np.ndarray
@@ -95,7 +96,8 @@ class MixingBetween:
     def read(
         self, source: Side | None, target: Side | None, *, edge_nano_epsilon: int, purpose: str
     ) -> np.ndarray:
-        """Count capped edges by the groups of source and target; int64 (source groups, target groups).
+        """Count capped edges by groups of both ends. They are those of source and target; int64 (source
+        groups, target groups).
 
         A side that is None has one group, and no cap. All steps are counted together. Noise is as small as
         every budget allows; each charged cell of the relation, and the rows' cell of each side, pays what
@@ -175,7 +177,7 @@ def crossed(
     caps: tuple[int | None, int | None],
     priority: np.ndarray,
 ) -> np.ndarray:
-    """Count the capped edges by the groups of source and target; int64 of ``shape``.
+    """Count capped edges by groups of both ends. They are those of source and target; int64 of ``shape``.
 
     ``ends``: sources and targets of the edges (m,); ``groups``: of the nodes of either side, -1 for a node
     that counts nowhere; ``caps``: None where a side has none. Every edge is listed once, at each of its

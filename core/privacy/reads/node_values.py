@@ -1,4 +1,4 @@
-"""What may be asked of one node type's protected attributes: tables of nodes, and of edges by both ends.
+"""Reads of one node type's protected attributes. They are tables of nodes, and of edges by both ends.
 
 An attribute's values fall into public bins (:mod:`core.graphs.schema.value_bins`). A node without a value is
 counted nowhere, nor are its edges.
@@ -96,7 +96,8 @@ EDGE_MOVES = 3
 
 
 class Counted(NamedTuple):
-    """Noisy counts float64, and the standard deviation of the noise in each of them."""
+    """Noisy counts and their noise. Counts are float64, with the standard deviation of the noise in each of
+    them."""
 
     values: np.ndarray
     deviation: float
@@ -131,7 +132,7 @@ class NodeValueReads:
     def table(
         self, attributes: Sequence[str], *, classes: np.ndarray, nano_epsilon: int, purpose: str
     ) -> np.ndarray:
-        """Count the nodes by class and by the bin of each attribute; (classes, bins of each) int64.
+        """Count the nodes by class and attributes' bins; (classes, bins of each) int64.
 
         ``classes`` (n,): integers from 0 on, public or paid for. Nodes without one of the values are left
         out.
@@ -159,7 +160,8 @@ class NodeValueReads:
     def vectors(
         self, attribute: str, of: tuple[str, np.ndarray] | None, *, noise: Noise, purpose: str
     ) -> Counted:
-        """Count what stands at each place of a vector, by group of nodes; (groups, length, bins) float64.
+        """Count what stands at each place of a vector. Counts are by group of nodes; (groups, length, bins)
+        float64.
 
         ``of``: another attribute and the group of each of its bins (bins,), public or paid for; None: all
         nodes are one group. The bin of 0 is not counted, its cells are 0 without noise. Nodes without the
@@ -270,8 +272,8 @@ class NodeValueReads:
         return noisy
 
     def multiplicity(self, relation: str) -> int:
-        """Edges that a cell of the relation is charged for: those of one unit in it, of all steps under PAIR.
-        Public."""
+        """Count the edges that a cell is charged for. It is a cell of the relation: those of one unit in it,
+        of all steps under PAIR. Public."""
         return edges_of_a_cell(self._meter.plan.unit, self._graph.schema, relation)
 
     def _charge_rows(self, event: Pure | GaussianEvent, purpose: str) -> None:
@@ -292,7 +294,7 @@ class NodeValueReads:
 
 
 def bins_of_nodes(graph: Graph, node_type: str, attribute: Attribute) -> np.ndarray:
-    """Find the bin of every node's value; int64 (n,), -1 where it has none. Private."""
+    """Find the bin of every node's value. int64 (n,), -1 where it has none. Private."""
     table = graph.nodes[node_type]
     column = table.attributes.get(attribute.name)
     if column is None:
@@ -301,13 +303,13 @@ def bins_of_nodes(graph: Graph, node_type: str, attribute: Attribute) -> np.ndar
 
 
 def grouped(places: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Find the group of every node from the bin of its value; -1 where it has none."""
+    """Find the group of every node from the bin of its value. -1 where it has none."""
     return np.where(places >= 0, groups[np.maximum(places, 0)], -1)
 
 
 def edges_of_a_cell(unit: Unit, schema: GraphSchema, relation: str) -> int:
-    """Count the edges of one unit that a cell of the relation is charged for, of all steps under PAIR.
-    Public."""
+    """Count the edges of one unit in a cell. They are those that a cell of the relation is charged for, of
+    all steps under PAIR. Public."""
     cells = schema.steps_of(relation) if unit is Unit.PAIR else (None,)
     return edges_of_unit(unit, relation_of(schema, relation)) * len(cells)
 
@@ -319,7 +321,7 @@ def check_cap(cap: object) -> None:
 
 
 def bin_of_zero(attribute: Attribute) -> int:
-    """Find the bin of 0, or of the bound next to it; what a vector mostly holds. Public."""
+    """Find the bin of 0, or of the bound next to it. A vector mostly holds it. Public."""
     return int(node_bins(attribute).places(np.zeros(1))[0])
 
 
@@ -328,7 +330,8 @@ def _event(noise: Noise) -> Pure | GaussianEvent:
 
 
 class MixingNoise(NamedTuple):
-    """Noise of scale ``moved / epsilon``, and what it costs an edge and a row; all in nano-epsilon."""
+    """Noise of scale ``moved / epsilon``, and its cost. This is what it costs an edge and a row; all in
+    nano-epsilon."""
 
     moved: int
     nano_epsilon: int
@@ -339,7 +342,7 @@ class MixingNoise(NamedTuple):
 def mixing_noise(
     cap: int, edge_nano_epsilon: int, row_nano_epsilon: int, multiplicity: int = 1
 ) -> MixingNoise:
-    """Choose the least noise that fits both budgets: one is spent whole, and of the other what it takes.
+    """Choose the least noise that fits both budgets. One is spent whole, and of the other what it takes.
 
     ``multiplicity``: edges that a cell is charged for.
     """
@@ -350,7 +353,8 @@ def mixing_noise(
 
 
 def least_noise(*budgets: tuple[int, int]) -> tuple[int, int, tuple[int, ...]]:
-    """Choose the least noise that fits all budgets: of ``(moved, nano_epsilon)`` the one that asks for most.
+    """Choose the least noise that fits all budgets. It is of ``(moved, nano_epsilon)`` the one that asks for
+    most.
 
     Returns its two numbers, whose quotient is the noise's scale, and what each budget pays, rounded up.
     """
@@ -382,7 +386,7 @@ def mixed(
 
 
 def capped(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarray) -> np.ndarray:
-    """Tell which edges are among the first ``cap`` of both of their ends, by ``priority``; bool (m,).
+    """Mark the edges among both ends' first ``cap``. They are first by ``priority``; bool (m,).
 
     Every edge is listed once, at each of its steps. Of equal priorities what is listed first comes first.
     """
@@ -394,7 +398,7 @@ def capped(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarra
 
 
 def among_first(nodes: np.ndarray, cap: int) -> np.ndarray:
-    """Tell which entries are among the first ``cap`` of their node, in the order of the array; bool (m,)."""
+    """Mark the first ``cap`` entries of each node. They are first in the order of the array; bool (m,)."""
     by_node = np.argsort(nodes, kind="stable")
     ranked, place = nodes[by_node], np.arange(len(nodes))
     first = np.maximum.accumulate(np.where(np.diff(ranked, prepend=-1) != 0, place, 0))

@@ -1,4 +1,4 @@
-"""The reads of unit NODE for people and people: a relation inside the protected type.
+"""The reads of unit NODE for people and people. They are of a relation inside the protected type.
 
 Neighbours differ in all edges of one person, in all steps, with all that they carry, and in its row of
 protected attributes, replaced by any others. Every read names the whole
@@ -48,7 +48,8 @@ class People(Persons):
         return public_groups(self.kind, self._table, name, most)
 
     def projected(self, theta: int, key: bytes | None = None) -> ProjectedGraph:
-        """Project an undirected relation at a public or paid ``theta``, by a fresh key unless one is given.
+        """Project an undirected relation at ``theta``. It is public or paid; the key is a fresh one unless
+        given.
 
         Of a timed relation its events, those of all steps in one list.
         """
@@ -56,23 +57,25 @@ class People(Persons):
         return ProjectedGraph(self, theta, key, lambda items: items)
 
     def inside(self, labels: np.ndarray, groups: int, theta: int, key: bytes | None = None) -> InsideGroups:
-        """Project the edges inside public groups alone; ``labels`` (n,) in 0..groups-1."""
+        """Project only the edges inside public groups; ``labels`` (n,) in 0..groups-1."""
         self._require(directed=False)
         return InsideGroups(self, theta, key, _labels(self.count, labels, groups), groups)
 
     def across(self, labels: np.ndarray, groups: int, theta: int, key: bytes | None = None) -> ProjectedGraph:
-        """Project the edges between different public groups alone; ``labels`` (n,) in 0..groups-1."""
+        """Project only the edges between different public groups; ``labels`` (n,) in 0..groups-1."""
         self._require(directed=False)
         of = _labels(self.count, labels, groups)
         return ProjectedGraph(self, theta, key, lambda items: among(items, of, same=False))
 
     def directed(self, thetas: tuple[int, int], key: bytes | None = None) -> DirectedGraph:
-        """Project the double cover of a directed relation: caps for what goes out, and for what comes in."""
+        """Project the double cover of a directed relation. It has caps for what goes out, and for what comes
+        in."""
         self._require(directed=True)
         return DirectedGraph(self, thetas, key)
 
     def mutual(self, theta: int, key: bytes | None = None) -> ProjectedGraph:
-        """Project the pairs of a directed relation that are linked both ways, of each step its own."""
+        """Project the pairs that are linked both ways. They are those of a directed relation that are linked
+        both ways, of each step its own."""
         self._require(directed=True)
         return ProjectedGraph(self, theta, key, projection.mutual_pairs)
 
@@ -93,13 +96,15 @@ class People(Persons):
         return ClassedEdges(self, thetas, key, by_step, question)
 
     def bins(self, attribute: str | None) -> ValueBins:
-        """Return the public bins of what edges carry; of the number of an edge's records for None."""
+        """Return the public bins of what edges carry. For None they are those of the number of an edge's
+        records."""
         return bins_of(asked_for(self.relation, attribute))
 
     def by_value(
         self, attribute: str | None, labels: np.ndarray, thetas: Sequence[int], key: bytes | None = None
     ) -> ClassedEdges:
-        """Project the records of each class of values by itself; directions and steps do not matter.
+        """Project records separately by class of values. Each is projected by itself; directions and steps do
+        not matter.
 
         ``attribute``: of the edges; None: the number of an edge's records, of relations that keep each.
         ``labels`` (bins,), public or paid for: the class of each bin, in 0..len(thetas)-1.
@@ -124,7 +129,8 @@ class People(Persons):
         thetas: Sequence[int],
         key: bytes | None = None,
     ) -> ClassedEdges:
-        """Project the edges of each class of pairs of protected values by itself; directions do not matter.
+        """Project edges separately by class of protected pairs. Each class of pairs of protected values is
+        projected by itself; directions do not matter.
 
         ``attribute``: protected, of persons. ``labels`` (bins,): the group of each bin of its values;
         ``pairs`` (groups, groups), symmetric: the class of two groups, in 0..len(thetas)-1. Both public or
@@ -151,7 +157,7 @@ class People(Persons):
         return ClassedEdges(self, thetas, key, by_pair, question, "projected edges by rows")
 
     def bounded(self, bound: int) -> BoundedGraph:
-        """Read under the schema's declared bound on degrees, which ``bound`` may not fall below.
+        """Read under the schema's declared bound on degrees. ``bound`` may not fall below it.
 
         NotAccepted where none is declared: it is checked at ingest, and no read may rest on another.
         """
@@ -164,7 +170,7 @@ class People(Persons):
         return BoundedGraph(self, bound)
 
     def packed_triangles(self, *, tau: int, share: float, nano_epsilon: int, purpose: str) -> float:
-        """Count triangles, of which no person counts in more than ``tau``, with discrete Laplace noise.
+        """Count triangles, with discrete Laplace noise. No person counts in more than ``tau`` of them.
 
         ``share``, public or paid for: how many of all triples of persons are looked at, as a keyed function
         chooses; the answer is scaled up by it. Any number on a grid of 1 / share may come out.
@@ -193,14 +199,15 @@ def _labels(nodes: int, labels: np.ndarray, groups: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BoundedGraph:
-    """All edges, under a declared bound on degrees; it answers what :mod:`core.privacy.reads.bounded`
+    """All edges, under a declared bound on degrees. It answers what :mod:`core.privacy.reads.bounded`
     proves."""
 
     people: People
     bound: int
 
     def values(self, attribute: str | None) -> BoundedValues:
-        """Open the reads of what edges carry; of the number of an edge's records for None. Free."""
+        """Open the reads of what edges carry. For None they are those of the number of an edge's records.
+        Free."""
         return BoundedValues(self.people.shape, self.bound, attribute, self.people._paid)
 
     def triangles(self, *, nano_epsilon: int, purpose: str) -> int:

@@ -1,4 +1,4 @@
-"""What unit ``node`` may read where persons meet things: histograms of persons, clipped sums over them.
+"""Reads of unit ``node`` where persons meet things. They are histograms of persons, clipped sums over them.
 
 One type of nodes is protected, the *persons*; every relation that is read links a person to a thing.
 Neighbours differ in one person: all of its edges, in every relation and step, are replaced by any others.
@@ -62,7 +62,8 @@ Noise = Fraction | float | Pure
 
 @dataclass(frozen=True)
 class Edges:
-    """One relation as persons have it: ``person``, ``thing`` and ``step`` (0 without time) of every edge."""
+    """One relation as persons have it. It has ``person``, ``thing`` and ``step`` (0 without time) of every
+    edge."""
 
     person: np.ndarray
     thing: np.ndarray
@@ -78,14 +79,15 @@ class Edges:
 
 @dataclass(frozen=True)
 class Noisy:
-    """Noisy sums over persons, and the standard deviation of the noise in each of them."""
+    """Noisy sums over persons, and their noise. It is given by the standard deviation of the noise in each of
+    them."""
 
     values: np.ndarray
     deviation: float
 
 
 class PeopleAndThings:
-    """The reads of persons and things. Made by ``PrivateGraph.people_and_things``, under unit NODE alone."""
+    """The reads of persons and things. Made by ``PrivateGraph.people_and_things``, under unit NODE only."""
 
     def __init__(self, graph: Graph, meter: Meter) -> None:
         if meter.plan.unit is not Unit.NODE:
@@ -105,7 +107,8 @@ class PeopleAndThings:
         return table.source.astype(np.int64), table.target.astype(np.int64)
 
     def degree_histogram(self, relation: str, *, bounds: np.ndarray, noise: Noise, purpose: str) -> Noisy:
-        """Count the persons by degree, over all steps: entry i those of bounds[i] <= degree < bounds[i + 1].
+        """Count the persons by degree, over all steps. Entry i has those of bounds[i] <= degree < bounds[i +
+        1].
 
         ``bounds``: ascending integers from 0, public; the last entry holds all above. Degrees are not cut.
 
@@ -124,7 +127,8 @@ class PeopleAndThings:
         noise: Noise,
         purpose: str,
     ) -> Noisy:
-        """Count the persons by the period of their first edge, and by in how many steps they have any.
+        """Count persons by first period and active steps. Counted is by the period of their first edge, and
+        by in how many steps they have any.
 
         (1 + periods * bins,): entry 0 the persons without edges, then period by period. ``periods`` (steps,):
         the period 0, 1, ... of every step, ascending; ``bounds``: ascending integers from 1, of which bin i
@@ -144,7 +148,7 @@ class PeopleAndThings:
         return self._counted(relation, size, noise, purpose, places)
 
     def class_histogram(self, relation: str, *, noise: Noise, purpose: str) -> Noisy:
-        """Count the persons by their first thing of a relation, in index order; (1 + things,).
+        """Count persons by their first thing. It is that of a relation, in index order; (1 + things,).
 
         Entry 0 counts those without. Of a functional relation it is the only one.
 
@@ -169,7 +173,8 @@ class PeopleAndThings:
         noise: Noise,
         purpose: str,
     ) -> Noisy:
-        """Sum, for every thing and period, the edges of persons whose vectors are clipped; (things, periods).
+        """Sum edges of clipped persons by thing and period. They are persons whose vectors are clipped;
+        (things, periods).
 
         A person's vector has, for every thing and period, the number of its edges there; where its length is
         above sqrt(bound), the whole vector is scaled down to it; under Laplace noise where its sum is above
@@ -207,7 +212,8 @@ class PeopleAndThings:
         noise: Noise,
         purpose: str,
     ) -> Noisy:
-        """Sum the records of persons whose vectors are clipped by what they carry; (things, periods, labels).
+        """Sum the records of clipped persons. Their vectors are clipped by what they carry; (things, periods,
+        labels).
 
         A person's vector has, for every label of a thing, period and label of a bin, the number of its
         records there, and is clipped as for :meth:`thing_totals`. ``things`` (things,), ``labels`` (bins,):
@@ -248,7 +254,7 @@ class PeopleAndThings:
         noise: Noise,
         purpose: str,
     ) -> Noisy:
-        """Sum z z' over persons, z the profile of a person's things over ``clip``; symmetric (d, d).
+        """Sum z z' over persons. z is the profile of a person's things over ``clip``; symmetric (d, d).
 
         ``attributes`` (things, d): finite, public or already paid for. A profile is the sum of the attributes
         of a person's edges over the root of their number, cut to length ``clip``; see :func:`profiles`.
@@ -361,7 +367,8 @@ class PeopleAndThings:
 
 
 def activity(edges: Edges, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find each person's first step with an edge (``steps`` without any), and count such steps; int64."""
+    """Find each person's first step and active steps. The first is that with an edge (``steps`` without any),
+    and active ones are counted; int64."""
     first = np.full(edges.persons, steps, dtype=np.int64)
     np.minimum.at(first, edges.person, edges.step)
     held = np.unique(edges.person * steps + edges.step)
@@ -392,7 +399,7 @@ def clipped_parts(sums: np.ndarray, bound: int, radius: int) -> np.ndarray:
 
 
 def full_weight(bound: int, radius: int, *, pure: bool) -> int:
-    """Return what an edge of a person counts who is not clipped, in grid steps."""
+    """Return the weight of an unclipped person's edge. It is in grid steps."""
     return max(radius // bound if pure else math.isqrt(radius**2 // bound), 1)
 
 
@@ -425,7 +432,7 @@ def on_attribute_grid(attributes: np.ndarray, things: int) -> np.ndarray:
 
 
 def profiles(edges: Edges, rows: np.ndarray, clip: float, radius: int) -> np.ndarray:
-    """Compute each person's profile in grid steps, of length at most ``radius``; int64 (persons, d).
+    """Compute each person's profile in grid steps. It is of length at most ``radius``; int64 (persons, d).
 
     ``rows``: those of :func:`on_attribute_grid`. The sum of the rows of a person's edges, over the root of
     their number and over ``clip``, cut to length 1, times ``radius``, towards zero. Lengths are checked in
@@ -450,7 +457,7 @@ def profiles(edges: Edges, rows: np.ndarray, clip: float, radius: int) -> np.nda
 
 
 def summed_moments(edges: Edges, rows: np.ndarray, clip: float, radius: int) -> np.ndarray:
-    """Sum z z' over persons, z the rows of :func:`profiles`; int64 (d, d). ``radius`` at most 2^20.
+    """Sum z z' over persons. z are the rows of :func:`profiles`; int64 (d, d). ``radius`` at most 2^20.
 
     Some persons at a time, by number, so that memory stays small: integers, whose sums over so many are exact
     in floating point, in any order.

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def group_attribute(kind: NodeType, name: str | None) -> str | None:
-    """Choose the public categorical attribute that groups nodes: the one named, or the label where public.
+    """Choose the public categorical attribute that groups nodes. It is the one named, or the label where
+    public.
 
     NotAccepted where the named one is not declared public, or has no categories. Public facts alone.
     """
@@ -38,7 +39,7 @@ def group_attribute(kind: NodeType, name: str | None) -> str | None:
 
 
 def public_groups(kind: NodeType, table: NodeTable, name: str, most: int) -> np.ndarray:
-    """Number the values of a public categorical attribute, the most frequent first; int64 (n,), 0..most-1.
+    """Number the values of a public categorical attribute. The most frequent is first; int64 (n,), 0..most-1.
 
     Those of fewest nodes share the last number where there are more than ``most``. A node without a value is
     in a group of those without. NotAccepted for any other attribute, and where the graph has no such column.

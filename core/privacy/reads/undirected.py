@@ -19,8 +19,8 @@ from core.privacy.mechanisms.triangle_kernels import triangles_and_common
 
 
 class UndirectedReads(ABC):
-    """A part of :class:`core.privacy.session.private_graph.PrivateCell`: what it needs of the cell stands
-    here."""
+    """Undirected reads, a part of a private cell. It is that of
+    :class:`core.privacy.session.private_graph.PrivateCell`: what it needs of the cell stands here."""
 
     shape: queries.Shape
     _charge: Callable[[Event, str], None]
@@ -34,7 +34,7 @@ class UndirectedReads(ABC):
         """The edges that one unit may have in this cell. Public."""
 
     def triangle_count(self, *, nano_epsilon: int, purpose: str) -> int:
-        """The number of triangles by the ladder mechanism; any integer, below 0 too.
+        """Measure the triangles by the ladder mechanism. Their number may be any integer, below 0 too.
 
         Sensitivity, proof: :func:`core.privacy.mechanisms.ladder.ladder`. Unit: one undirected edge of the
         cell, which is all that any unit has in it. Undirected relations inside one node type only.
@@ -50,8 +50,8 @@ class UndirectedReads(ABC):
         return ladder.ladder(int(self._triangles.sum()) // 3, most_common, nodes, nano_epsilon)
 
     def clustering_sum(self, *, damping: int, nano_epsilon: int, purpose: str) -> float:
-        """The sum over nodes of triangles over C(max(degree, damping), 2), by the ladder mechanism; any
-        number on a fixed grid, below 0 too.
+        """Sum damped clustering by the ladder mechanism. It is the sum over nodes of triangles over
+        C(max(degree, damping), 2); any number on a fixed grid, below 0 too.
 
         Sensitivity, proof: :func:`core.privacy.mechanisms.clustering.clustering_ladder`. Unit: one undirected
         edge of the cell, which is all that any unit has in it. Undirected relations inside one node type
@@ -70,7 +70,8 @@ class UndirectedReads(ABC):
         return noisy / chosen.unit
 
     def degree_product_sum(self, *, noisy_degrees: np.ndarray, nano_epsilon: int, purpose: str) -> int:
-        """Sum noisy degree times noisy degree over edges, with discrete Laplace noise; any integer.
+        """Sum noisy degree products over edges. They are noisy degree times noisy degree, with discrete
+        Laplace noise; any integer.
 
         ``noisy_degrees`` (n,) are already paid for. Estimates the same sum of true degrees without bias.
 

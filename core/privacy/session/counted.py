@@ -1,4 +1,4 @@
-"""Counts of edges with noise: what may be asked of a graph with its edges in memory or in parts on disk.
+"""Noisy counts of edges. They are measured on a graph with its edges in memory or in parts on disk.
 
 Of a graph in parts nothing else may be: :class:`PrivateParts` offers the named queries, each of which goes
 over the edges once, group by group, and no operation that needs them together. The query, its sensitivity,
@@ -59,7 +59,8 @@ class CountedSession(ABC):
         return self._graph.nodes[self.schema.node_type(node_type).name].count
 
     def attributes(self, node_type: str) -> PrivateAttributes:
-        """Open the columns of a node type: the public ones free, rows of the protected ones for a price."""
+        """Open the columns of a node type. The public ones are free, rows of the protected ones for a
+        price."""
         kind = self.schema.node_type(node_type)
         return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
 
@@ -144,7 +145,8 @@ class CountedCell:
     def gaussian(
         self, query: str, *, noise_multiplier: Fraction | float, purpose: str, **public_args: Any
     ) -> np.ndarray:
-        """Measure the query with discrete Gaussian noise of noise_multiplier times the L2 sensitivity; int64.
+        """Measure the query with discrete Gaussian noise. It is of noise_multiplier times the L2 sensitivity;
+        int64.
 
         Sensitivity: the query's declared L2. Unit: one edge of the cell (times the edges that a unit may
         have in it).

@@ -1,4 +1,5 @@
-"""What a generator gets instead of the graph: the public schema, and operations that pay before they read.
+"""What a generator gets instead of the graph. It has the public schema, and operations that pay before they
+read.
 
 Every operation checks its public arguments, charges the meter (check, record durably), and only then
 touches the data. No operation returns, logs or raises anything that depends on the data except its noisy
@@ -72,18 +73,18 @@ class PrivateGraph(CountedSession):
 
     def node_values(self, node_type: str) -> NodeValueReads:
         """Open the reads of a node type's protected attributes. Each is charged; under unit node there are
-        tables of persons alone."""
+        only tables of persons."""
         return NodeValueReads(self._graph, self._meter, node_type)
 
     def node_values_together(self, edge_types: Sequence[str]) -> NodeValueReads:
-        """Open the reads of what the nodes of some graphs of a collection carry, all of them as one graph.
-        Free, as :meth:`node_values`.
+        """Open the reads of collected graphs' node values. Some graphs of a collection are read, all of them
+        as one graph. Free, as :meth:`node_values`.
         """
         self._require_graphs(edge_types)
         return NodeValueReads(self._graph, self._meter, EVERY, edge_types)
 
     def mixing_between(self, edge_type: str) -> MixingBetween:
-        """Open the read of a relation between two node types by what both ends carry. Free, as
+        """Open the read of a relation between two node types. It is by what both ends carry. Free, as
         :meth:`node_values`.
         """
         return MixingBetween(self._graph, self._meter, edge_type)
@@ -96,15 +97,16 @@ class PrivateGraph(CountedSession):
         return EdgeValueReads(self._graph, self._meter, edge_type, attribute)
 
     def edge_records(self, edge_type: str) -> EdgeValueReads:
-        """Open the reads of how many records an edge of a relation has that keeps each. Free, as
+        """Open the reads of how many records edges have. It is a relation that keeps each of them. Free, as
         :meth:`edge_values`.
         """
         self._require_edges()
         return EdgeValueReads(self._graph, self._meter, edge_type, None)
 
     def edge_values_together(self, edge_types: Sequence[str], attribute: str | None) -> EdgeValueReads:
-        """Open the reads of what the edges of some graphs of a collection carry, all of them as one graph;
-        of how many records an edge has where ``attribute`` is None. Free, as :meth:`edge_values`.
+        """Open the reads of collected graphs' edge values. Some graphs of a collection are read, all of them
+        as one graph; reads are of how many records an edge has where ``attribute`` is None. Free, as
+        :meth:`edge_values`.
         """
         self._require_edges()
         self._require_graphs(edge_types)
@@ -121,7 +123,8 @@ class PrivateGraph(CountedSession):
         return PrivateCell(shape, step, self._meter, charge, None, lambda: graph.cell(edge_type, step))
 
     def people(self, edge_type: str) -> People:
-        """Open the door to the reads of a relation inside the protected node type, under unit node alone.
+        """Open the reads of a relation among people. It is one inside the protected node type, under unit
+        node only.
 
         Free: which relations exist is public. What may be asked, and why: :mod:`core.privacy.reads.people`.
         """
@@ -140,7 +143,7 @@ class PrivateGraph(CountedSession):
         divisor: float,
         purpose: str,
     ) -> DpSgdSession:
-        """Begin a training over the edges of ``cells``, and charge every cell for all of its steps.
+        """Begin a training over the edges of ``cells``. It charges every cell for all of its steps.
 
         Every cell pays ``training.event`` once, before an edge is read: an edge lies in one of them.
         Sensitivity, proof: :class:`core.privacy.mechanisms.gradients.DpSgdSession`. Unit: EDGE and EVENT
@@ -168,8 +171,8 @@ class PrivateGraph(CountedSession):
         noise_multiplier: Fraction | float,
         purpose: str,
     ) -> np.ndarray:
-        """Sum, with noise, every node's neighbours' features over cells of one relation; a row for each of
-        ``side``.
+        """Sum features of every node's neighbours, with noise. They are summed over cells of one relation; a
+        row for each of ``side``.
 
         ``features``: public or already paid for, a row of L2 norm at most 1 for each node of the other side.
         Every cell pays one Gaussian event. Sensitivity, proof:
@@ -191,11 +194,12 @@ class PrivateGraph(CountedSession):
         return aggregation.noisy_sums([self._graph.cell(*key) for key in keys], question)
 
     def people_and_things(self) -> PeopleAndThings:
-        """Open the reads of persons and things: unit node alone. Free: every read is charged by itself."""
+        """Open the reads of persons and things, under unit node only. Free: every read is charged by
+        itself."""
         return PeopleAndThings(self._graph, self._meter)
 
     def unprotected(self, reason: str) -> Graph:
-        """Record Unprotected(reason), and hand out the raw graph: the release's guarantee becomes ``none``.
+        """Record Unprotected(reason), and hand out the raw graph. The release's guarantee becomes ``none``.
 
         Raises PlanExceeded unless the plan allots an unprotected access to the whole graph.
         """
@@ -255,7 +259,7 @@ class PrivateCell(CountedCell, UndirectedReads):
         return randomised_response.flip(cell.source, cell.target, self.shape, chosen)
 
     def lazy_response(self, *, nano_epsilon: int, purpose: str, room: int) -> LazyResponse:
-        """Prepare symmetric randomised response on every slot, worked out when a slot is asked for.
+        """Prepare symmetric randomised response on every slot. A slot is worked out when it is requested.
 
         The object holds the cell's edges and a secret key: private content, see there what may leave it.
         ``room``, how many keys it holds, is public or paid for.
@@ -273,7 +277,8 @@ class PrivateCell(CountedCell, UndirectedReads):
         return lazy_response.respond(cell.source, cell.target, self.shape, self.step, flips, room)
 
     def largest_slots(self, *, keep: int, nano_epsilon: int, purpose: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return (source, target) int64 of the ``keep`` slots of largest noisy value; sorted, canonical.
+        """Return the ``keep`` slots of largest noisy value. They are (source, target) int64; sorted,
+        canonical.
 
         ``keep`` is public or already paid for, from 0 to the number of slots.
 
@@ -292,7 +297,8 @@ class PrivateCell(CountedCell, UndirectedReads):
     def exponential_labels(
         self, *, nano_epsilon: int, labels: np.ndarray, order: np.ndarray, purpose: str
     ) -> np.ndarray:
-        """Adjust community labels by one pass of the exponential mechanism: new labels 0..k-1, int64 (n,).
+        """Adjust community labels by the exponential mechanism. It is one pass, with new labels 0..k-1, int64
+        (n,).
 
         Sensitivity, proof: :func:`core.privacy.mechanisms.communities.exponential_pass`. Unit: one undirected
         edge of the cell. Undirected relations inside one node type only. ``labels`` and ``order`` are public
@@ -332,7 +338,8 @@ class PrivateCell(CountedCell, UndirectedReads):
     def parallel(
         self, *, nano_epsilon: int, labels: np.ndarray, purpose: str = "parallel group"
     ) -> Iterator[tuple[PrivateCell, PrivateCell]]:
-        """Yield (inside, between): the edges with both ends in one label, and those with ends in two.
+        """Split edges by labels into inside and between. Yielded are (inside, between): the edges with both
+        ends in one label, and those with ends in two.
 
         Each branch may spend up to ``nano_epsilon``; the group costs ``nano_epsilon`` once, charged on
         entry. After the block the branches are closed.

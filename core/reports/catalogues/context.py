@@ -1,4 +1,5 @@
-"""What the catalogue forms share: addresses, the publisher's own words, and the release in plain words."""
+"""What the catalogue forms share. They have addresses, the publisher's own words, and the release in plain
+words."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ class Publication(BaseModel):
 
 @dataclass(frozen=True)
 class Context:
-    """Where the service is, when the release was made (a day, in UTC), and what its publisher says."""
+    """Where and when a release is published. It has where the service is, when the release was made (a day,
+    in UTC), and what its publisher says."""
 
     base_url: str
     released_on: date
@@ -69,7 +71,7 @@ class Context:
         return f"{self.job_url(public)}/artifacts/{name}"
 
     def dataset_url(self, public: PublicPart) -> str:
-        """Make the address of the sensitive dataset's entry; its content is never served."""
+        """Make the address of the sensitive dataset's entry. Its content is never served."""
         return f"{self.base_url.rstrip('/')}/v1/datasets/{public.provenance.dataset_id}"
 
 

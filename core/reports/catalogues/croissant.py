@@ -1,4 +1,5 @@
-"""Croissant 1.0: files, and the record sets ``nodes`` and ``edges`` that their columns make.
+"""Croissant 1.0 of a release. It has files, and the record sets ``nodes`` and ``edges`` that their columns
+make.
 
 Source: MLCommons, "Croissant Format Specification", version 1.0, and its RAI extension for what the guarantee
 covers. Croissant wants a licence and a creator: they are there when the publisher gives them.

@@ -1,4 +1,4 @@
-"""DCAT 3 as JSON-LD: one ``dcat:Dataset`` with a ``dcat:Distribution`` for each released file.
+"""DCAT 3 as JSON-LD. It has one ``dcat:Dataset`` with a ``dcat:Distribution`` for each released file.
 
 Source: W3C Recommendation "Data Catalog Vocabulary (DCAT) - Version 3" (2024); checksums as its section on
 ``spdx:checksum`` says. The mandatory properties of DCAT-AP 3 (title, description; accessURL) are present.

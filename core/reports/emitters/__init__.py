@@ -1,1 +1,1 @@
-"""One module a catalogue, under the catalogue's name: ``calls`` says what is sent to it for a release."""
+"""One module a catalogue, under its name. ``calls`` says what is sent to it for a release."""

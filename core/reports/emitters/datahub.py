@@ -1,4 +1,4 @@
-"""DataHub: two datasets and the lineage between them, as metadata change proposals in one batch.
+"""DataHub's metadata change proposals. They make two datasets and the lineage between them, in one batch.
 
 Source: the metadata model's ``MetadataChangeProposal`` and its aspects ``datasetProperties``,
 ``upstreamLineage`` and ``subTypes``; the metadata service's action ``ingestProposalBatch``.
@@ -27,7 +27,7 @@ ACTOR = "urn:li:corpuser:graphveil"
 
 
 def calls(public: PublicPart, context: Context) -> Calls:
-    """Upsert both datasets and the edge between them; a day is the only time that is told."""
+    """Upsert both datasets and the edge between them. A day is the only time that is stated."""
     made = public.provenance
     original, release = _urn(f"datasets/{made.dataset_id}"), _urn(f"jobs/{made.job_id}")
     released = f"{description(public)}\n\n{guarantee_text(public)}"

@@ -1,4 +1,5 @@
-"""OpenLineage over its HTTP transport: the run event of the release, as Marquez and others receive it.
+"""OpenLineage over its HTTP transport. It sends the run event of the release, as Marquez and others receive
+it.
 
 Source: OpenLineage specification 2-0-2; the path is the transport's default endpoint.
 """
@@ -14,7 +15,7 @@ PATH = "/api/v1/lineage"
 
 
 def calls(public: PublicPart, context: Context) -> Calls:
-    """Post the event that ``metadata/openlineage`` shows; the original's budget is a facet of its input."""
+    """Post the event that ``metadata/openlineage`` shows. The original's budget is a facet of its input."""
     event = openlineage(public, context)
     base = {"_producer": context.base_url, "_schemaURL": EVENT + "DatasetFacet"}
     for read in event["inputs"]:

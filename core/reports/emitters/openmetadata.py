@@ -1,4 +1,5 @@
-"""OpenMetadata: a storage service, two containers in it, and the lineage between them.
+"""OpenMetadata's lineage of a release. It has a storage service, two containers in it, and the lineage
+between them.
 
 Source: the specification's ``CreateStorageServiceRequest``, ``CreateContainerRequest`` and
 ``AddLineageRequest``. A lineage names its ends by the ids that the catalogue gave them, so these are taken

@@ -1,4 +1,5 @@
-"""The report as one HTML page: self-contained, readable without scripts, light and dark, screen and paper."""
+"""The report as one HTML page. It is self-contained, readable without scripts, light and dark, screen and
+paper."""
 
 from core.reports.html.render import render
 

@@ -1,4 +1,4 @@
-"""Charts of counts with the band in which the true number lies, and heat maps."""
+"""Charts of counts with bands, and heat maps. The true number lies in the band."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _MOST_BARS = 24
 
 @dataclass(frozen=True)
 class Counted:
-    """A count in the release, and what was paid for: with the ends between which the true number lies."""
+    """A count in the release, and its paid number. It comes with the ends between which the true number
+    lies."""
 
     label: str
     released: float
@@ -26,7 +27,8 @@ class Counted:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest that the true number is likely to be: counts are never below 0."""
+        """The ends of the true number's interval. It is likely to lie between them: counts are never below
+        0."""
         paid = self.paid or 0
         return max(0.0, paid - self.within), max(0.0, float(paid + self.within))
 
@@ -34,7 +36,8 @@ class Counted:
 def histogram(
     uid: str, title: str, description: str, found: Sequence[Counted], ordered: bool, what: str, note: str = ""
 ) -> Figure | None:
-    """Draw counts by bin with their bands: upright where bins have an order, else the most frequent first."""
+    """Draw counts by bin with their bands. Bins stand upright where they have an order, else the most
+    frequent first."""
     if not any(each.released or each.paid for each in found):
         return None
     banded = any(each.paid is not None for each in found)
@@ -134,7 +137,8 @@ class Crossed:
 
 
 def heat(uid: str, title: str, description: str, crossed: Crossed, note: str) -> Figure | None:
-    """Draw a table as colours: the stronger, the larger the share of its row. None for an empty one."""
+    """Draw a table as a heat map. A colour is the stronger, the larger the share of its row. None for an
+    empty one."""
     rows, columns, counts = crossed.rows, crossed.columns, crossed.counts
     titles, ends = crossed.titles, crossed.ends
     if not any(map(sum, counts)):

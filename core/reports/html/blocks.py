@@ -1,4 +1,4 @@
-"""Writes sections of a page as HTML; every text is escaped, by :class:`markupsafe.Markup`."""
+"""Writes sections of a page as HTML. Every text is escaped, by :class:`markupsafe.Markup`."""
 
 from __future__ import annotations
 

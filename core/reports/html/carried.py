@@ -1,4 +1,4 @@
-"""Figures of what synthetic edges and nodes carry, beside what was paid for."""
+"""Figures of what edges and nodes carry. They are synthetic; what was paid for stands next to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ BAND = "line: where the true number lies, 95 %"
 
 
 def carried_figures(uid: str, found: Carried) -> list[Figure]:
-    """Draw one attribute: how frequent values are, over time, and which values meet."""
+    """Draw the figures of one attribute. They say how frequent values are, over time, and which values
+    meet."""
     figures = [_histogram(uid, found)]
     if found.by_step is not None:
         figures.append(_by_step(f"{uid}-steps", found, found.by_step))

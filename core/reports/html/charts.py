@@ -31,7 +31,8 @@ def curves(
     over: str = "snapshot",
     bands: Mapping[int, tuple[float, float]] | None = None,
 ) -> Figure | None:
-    """Draw lines over snapshots, or ``over`` other steps, from zero on; None without values or two steps.
+    """Draw lines over snapshots, or ``over`` other steps. They go from zero on; None without values or two
+    steps.
 
     ``bands``: of some steps the ends between which a true number lies.
     """
@@ -81,7 +82,8 @@ def degrees(
     bins: Sequence[tuple[int, int]],
     series: Mapping[str, Sequence[float]],
 ) -> Figure | None:
-    """Draw nodes per doubling bin of degrees, both axes logarithmic; empty bins have a line of their own."""
+    """Draw nodes per doubling bin of degrees. Both axes are logarithmic; empty bins have a line of their
+    own."""
     positive = [v for values in series.values() for v in values if v > 0]
     if not positive:
         return None
@@ -120,7 +122,8 @@ def _range(low: int, high: int) -> str:
 def bars(
     uid: str, title: str, description: str, labels: Sequence[str], series: Mapping[str, Values]
 ) -> Figure | None:
-    """Draw horizontal bars of shares, grouped by label, with their values; None where nothing is defined."""
+    """Draw horizontal bars of shares. They are grouped by label, with their values; None where nothing is
+    defined."""
     defined = [v for values in series.values() for v in values if v is not None]
     if not defined:
         return None
@@ -164,7 +167,7 @@ def dots(
     lines: Sequence[tuple[str, Sequence[Dot]]],
     guess: float | None = None,
 ) -> Figure:
-    """Draw one line of dots a label, with intervals; a dashed line where guessing would be."""
+    """Draw one line of dots a label, with intervals. A dashed line stands where guessing would be."""
     plot = Plot(left=10, right=14, top=4, bottom=34)
     heights = [22 + 12 * max(len(values), 1) for _, values in lines]
     plot.height = sum(heights) + plot.top + plot.bottom
@@ -187,7 +190,7 @@ def dots(
 
 
 def drawing(uid: str, title: str, description: str, drawn: Drawing, types: Sequence[str]) -> Figure:
-    """Draw the graph's nodes and edges as they were laid out; a node type has a colour and a shape."""
+    """Draw the graph as it was laid out. A node type has a colour and a shape."""
     plot = Plot(height=WIDTH, left=12, right=12, top=12, bottom=12)
     places = [(plot.x(node.x), plot.y(node.y)) for node in drawn.nodes]
     plot.between(places, drawn.edges, "edge dense" if len(drawn.edges) > 400 else "edge")
@@ -211,7 +214,7 @@ def drawing(uid: str, title: str, description: str, drawn: Drawing, types: Seque
 
 
 def dial(uid: str, name: str, value: float, level: str) -> Markup:
-    """Draw a score from 0 to 10 as a ring, filled clockwise from its top in the colour of its level."""
+    """Draw a score from 0 to 10 as a ring. It is filled clockwise from its top in the colour of its level."""
     plot = Plot(height=120, width=120)
     plot.parts.append('<circle class="ring" cx="60" cy="60" r="50"/>')
     turn = 2 * math.pi * min(max(value / 10, 0.0), 0.9999)
@@ -224,7 +227,8 @@ def dial(uid: str, name: str, value: float, level: str) -> Markup:
 
 
 def gauge(uid: str, title: str, bound: float, level: str) -> Markup:
-    """Draw how sure an attacker can become: from a coin flip at the left to certainty at the right."""
+    """Draw how sure an attacker can become. It goes from a coin flip at the left to certainty at the
+    right."""
     plot = Plot(height=58, left=4, right=4, top=4, bottom=26)
     share = min(max((bound - 0.5) * 2, 0.0), 1.0)
     plot.box(plot.x(0), 10, plot.x(1) - plot.x(0), 12, "track")
@@ -236,7 +240,7 @@ def gauge(uid: str, title: str, bound: float, level: str) -> Markup:
 
 
 def posteriors(uid: str, title: str, description: str, series: Sequence[Sequence[float]]) -> Markup:
-    """Draw how likely a claim can become, over how likely it was: evenly spaced values from 0 to 1."""
+    """Draw how likely a claim can become. The axis is how likely it was: evenly spaced values from 0 to 1."""
     plot = Plot(height=230, right=22, bottom=40)
     ends = [(share / 4, f"{share * 25} %") for share in range(5)]
     plot.left_axis(ends)

@@ -43,7 +43,7 @@ def relation_figures(
     metrics: Mapping[str, MetricInfo],
     paid: Mapping[int, Total],
 ) -> list[Figure]:
-    """Draw degree distributions and curves over time of one relation, beside the original if compared.
+    """Draw one relation's degrees and curves over time. The original's stand next to them if compared.
 
     ``paid``: the edges of snapshots as they were paid for, drawn with their intervals where nothing is
     compared.
@@ -130,7 +130,7 @@ def _names(series: Mapping[str, object]) -> str:
 
 
 def whole_figures(uid: str, whole: WholeComparison | None, metrics: Mapping[str, MetricInfo]) -> list[Figure]:
-    """Draw all relations as one graph: curves over time, and how often each meta-path occurs."""
+    """Draw all relations as one graph. There are curves over time, and how often each meta-path occurs."""
     if whole is None:
         return []
     figures: list[Figure | None] = []
@@ -146,7 +146,7 @@ def whole_figures(uid: str, whole: WholeComparison | None, metrics: Mapping[str,
 def lasting_figures(
     uid: str, statistics: PublicStatistics, whole: WholeComparison | None, metrics: Mapping[str, MetricInfo]
 ) -> list[Figure]:
-    """Draw what stays from step to step, beside the original if compared."""
+    """Draw what stays from step to step, with the original if compared."""
     own, compared = statistics.over_steps, None if whole is None else whole.over_steps
     rows = own.rows if own else ()
     figures: list[Figure | None] = []
@@ -187,7 +187,8 @@ def training_figures(training: TrainingPart | None) -> list[Figure]:
 
 
 def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None) -> list[Figure]:
-    """Draw the synthetic graph and, for curators, the original, where they are small enough."""
+    """Draw the synthetic graph and the original. The latter is for curators; both come where they are small
+    enough."""
     figures = []
     original = None if comparison is None else comparison.drawing
     types = list(statistics.nodes)
@@ -206,7 +207,7 @@ def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None)
 
 
 def attack_figures(inference: Sequence[Attack]) -> list[Figure]:
-    """Draw the AUC of every attack on the release, with its interval, beside the same on the original."""
+    """Draw the AUC of every attack on the release. It has its interval, and the same on the original."""
     run = [attack for attack in inference if attack.published is not None]
     if not run:
         return []
@@ -234,7 +235,7 @@ def _scores(attack: Attack) -> list[Dot]:
 
 
 def task_figures(tasks: Sequence[Task]) -> list[Figure]:
-    """Draw what a model learns from either graph, beside guessing; all tested on the original."""
+    """Draw what a model learns from either graph. Guessing stands next to it; all tested on the original."""
     lines = []
     for task in tasks[:MAX_LINES]:
         pairs = (

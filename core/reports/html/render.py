@@ -1,4 +1,4 @@
-"""Renders a report as one HTML document: a pure function of the report, the same bytes each time."""
+"""Renders a report as one HTML document. It is a pure function of the report, the same bytes each time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Evaluation = Literal["pending", "failed", "erased"]
 
 
 def render(report: Report, *, evaluation: Evaluation | None = None) -> str:
-    """Render one self-contained HTML document: inline style and pictures, no script, nothing fetched.
+    """Render one self-contained HTML document. It has inline style and pictures, no script, nothing fetched.
 
     The curators' edition where ``report.curator`` is given, else the public one, which touches nothing of the
     original. ``evaluation`` tells a curator why the comparison is missing. Deterministic; linear in the
@@ -41,7 +41,8 @@ def page(template: str, content: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=2)
 def environment_of(*folders: Path) -> Environment:
-    """Make the environment of the templates in ``folders``, then the report's own, whose macros they use."""
+    """Make the environment of the templates in ``folders``. The report's own come after them; they use its
+    macros."""
     made = environment(*folders, TEMPLATES)
     made.filters |= {
         "percent_text": numbers.percent_text,

@@ -1,4 +1,4 @@
-"""The guarantee in plain words, and how to ask for such a release again."""
+"""The guarantee in plain words. It says too how to ask for such a release again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ GOOD_GUESS, FAIR_GUESS = 0.75, 0.95
 
 @dataclass(frozen=True)
 class Together:
-    """What is promised about ``units`` units at once, and how sure an attacker can become whether they are
+    """What is promised about ``units`` units at once. It has how sure an attacker can become whether they are
     all there or all absent. Each figure is an upper bound."""
 
     units: int
@@ -57,7 +57,8 @@ class Together:
 
 
 def right_at_most(epsilon: float, delta: float) -> float:
-    """Bound how probably the best guess between two neighbours, each as likely before, is right.
+    """Bound the probability that the best guess is right. It guesses between two neighbours, each as likely
+    before.
 
     (1 + advantage) / 2 = (e^eps + delta) / (1 + e^eps), at most 1 (Kairouz, Oh, Viswanath 2015).
     """
@@ -66,7 +67,7 @@ def right_at_most(epsilon: float, delta: float) -> float:
 
 
 def together(guarantee: GuaranteePart) -> list[Together]:
-    """Bound what is promised of several units at once, for each of GROUPS; empty for kind none."""
+    """Bound the promise for several units at once. It is bounded for each of GROUPS; empty for kind none."""
     if guarantee.kind == "none" or guarantee.epsilon is None:
         return []
     promised = Decimal(guarantee.epsilon), Decimal(guarantee.delta or "0")
@@ -85,7 +86,7 @@ def level(share: float) -> Level:
 
 
 def promise_level(guarantee: GuaranteePart) -> Level:
-    """Colour the promise by the best guess that it leaves; without one never but poor."""
+    """Colour the promise by the best guess it leaves. Without a promise it is never but poor."""
     bounds = together(guarantee)
     return guess_level(bounds[0].right) if bounds else "poor"
 
@@ -96,7 +97,7 @@ def guess_level(right: float) -> Level:
 
 
 def dataset_of(public: PublicPart) -> str:
-    """Name the dataset; by its identifier in a report that was not served."""
+    """Name the dataset. It goes by its identifier in a report that was not served."""
     return public.provenance.dataset_name or public.provenance.dataset_id
 
 
@@ -107,7 +108,8 @@ def unit_words(guarantee: GuaranteePart) -> tuple[str, str]:
 
 
 def reliance(guarantee: GuaranteePart) -> tuple[str, ...]:
-    """Say what a person in the data can rely on, in a few paragraphs; empty unless a node is hidden."""
+    """Say what a person in the data can rely on. It is said in a few paragraphs; empty unless a node is
+    hidden."""
     bounds = together(guarantee)
     if not guarantee.unit.replaced or not bounds:
         return ()
@@ -128,7 +130,8 @@ def reliance(guarantee: GuaranteePart) -> tuple[str, ...]:
 
 
 def guess_words(guarantee: GuaranteePart) -> tuple[str, str, str]:
-    """Say what an attacker does not know of the original, between what they guess, and that in one word."""
+    """Say what an attacker does not know. It is said between what they guess of the original, and in one
+    word."""
     if guarantee.unit.replaced:
         return "all edges of one person", "one list of its edges and any other", "which of two lists they are"
     name = unit_words(guarantee)[0]
@@ -136,7 +139,7 @@ def guess_words(guarantee: GuaranteePart) -> tuple[str, str, str]:
 
 
 def short_guarantee(guarantee: GuaranteePart) -> str:
-    """Write the guarantee in a few signs: ``ε = 1 per event`` or ``none``."""
+    """Write the guarantee in a few signs. They are ``ε = 1 per event`` or ``none``."""
     if guarantee.kind == "none":
         return "none"
     delta = f", δ = {guarantee.delta}" if guarantee.delta not in (None, "0") else ""
@@ -144,7 +147,8 @@ def short_guarantee(guarantee: GuaranteePart) -> str:
 
 
 def command_lines(public: PublicPart) -> str:
-    """Split :func:`core.reports.reproduction.command` into one option a line, still safe to paste."""
+    """Split the command into one option a line. It is :func:`core.reports.reproduction.command`, and still
+    safe to paste."""
     words = shlex.split(command(public))
     lines: list[list[str]] = [[]]
     for word in words:

@@ -1,4 +1,5 @@
-"""A draft of a data protection impact assessment (GDPR, Article 35), as far as public facts go.
+"""A draft of a data protection impact assessment. It is for GDPR, Article 35, and goes as far as public facts
+go.
 
 What only the organisation knows is left open, and marked so: a draft that looks finished would be signed.
 """

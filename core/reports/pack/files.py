@@ -1,4 +1,4 @@
-"""All files of a pack but its signature, and the manifest that the signature covers."""
+"""All files of a pack but its signature. With them stands the manifest that the signature covers."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ def manifest(facts: PackFacts, files: dict[str, bytes]) -> bytes:
 
 @lru_cache(maxsize=8)
 def text(name: str) -> bytes:
-    """Read a text that is the same in every pack; ``docs/build.py`` copies it there."""
+    """Read a text that is the same in every pack. ``docs/build.py`` copies it there."""
     return (TEXTS / name).read_bytes()

@@ -1,4 +1,4 @@
-"""The page that a reader of a pack opens first: four questions, each answered in a few lines."""
+"""The first page of a pack. It has four questions, each answered in a few lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_READS = 12
 
 
 def page_of(facts: PackFacts, holds: Mapping[str, str]) -> str:
-    """Write the page: self-contained, nothing fetched, the same bytes for the same facts."""
+    """Write the page. It is self-contained, nothing fetched, the same bytes for the same facts."""
     public = facts.report
     content = {
         "facts": facts,

@@ -1,4 +1,4 @@
-"""What a pack tells: facts that its gathering found, in the terms in which its files state them."""
+"""Facts that a pack states. Its gathering measured them; its files state them in these terms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EditionName = Literal["public", "ledger"]
 
 @dataclass(frozen=True)
 class PackFacts:
-    """All that a pack is made of, as JSON has it where it becomes a file.
+    """All facts of a pack. Those that become files are as JSON has them.
 
     ``report`` is the public part as it is served, ``report_bytes`` as it was charged. ``ledger``: entries
     from the reservation to the head, in the edition ``ledger`` only. ``schema``: what the dataset declares,

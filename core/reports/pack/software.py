@@ -1,4 +1,4 @@
-"""What software there is: versions, and the list of components of the process that makes a pack."""
+"""The software of a release. It has versions, and the list of components of the process that makes a pack."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def components() -> dict[str, Any]:
 
 
 def software(facts: PackFacts, promise: bytes) -> dict[str, Any]:
-    """Say which software made the release, which made the pack, and which promise was in force."""
+    """Say which software made release and pack. It says which promise was in force, too."""
     made_by = facts.report.provenance.graphveil_version
     same = made_by == facts.service_version
     listed = components()

@@ -1,4 +1,4 @@
-"""The sections of a release's report, in the order in which every form has them."""
+"""The sections of a release's report. Every form has them in this order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.reports.sections import evidence, graph, promise, provenance
 
 
 def sections_of(public: PublicPart, curator: CuratorPart | None) -> list[Section]:
-    """Write the whole report: the curators' edition where ``curator`` is given, else the public one."""
+    """Write the whole report. It is the curators' edition where ``curator`` is given, else the public one."""
     return list(_every(public, curator))
 
 

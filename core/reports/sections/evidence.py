@@ -1,4 +1,5 @@
-"""What curators alone read: attacks on the release, attacks on hidden links, and tasks done with it."""
+"""What only curators read. They are attacks on the release, attacks on hidden links, and tasks done with
+it."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ MAX_TYPES_SHOWN = 12
 
 
 def curator_sections(part: CuratorPart) -> Iterator[Section]:
-    """Write every section that depends on the original graph alone."""
+    """Write every section that depends only on the original graph."""
     if part.attacks.sensitive is not None:
         blocks = list(_sensitive(part.attacks.sensitive))
         yield Section("sensitive", "Attacks on the hidden links", blocks, curators=True)
@@ -64,7 +65,7 @@ def _missing(found: Sequence[Attack | SensitiveAttack | Task]) -> Items:
 
 
 def subject_of(attack: Attack | SensitiveAttack) -> str:
-    """Name what is attacked: a relation, who took part, or a node's features."""
+    """Name what is attacked. It is a relation, who took part, or a node's features."""
     other = "persons" if attack.name.startswith("membership_") else "features"
     return attack.edge_type or other
 

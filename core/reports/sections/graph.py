@@ -1,4 +1,5 @@
-"""What a release is: the synthetic graph, its metrics beside the original's for curators, its training."""
+"""What a release is. It has the synthetic graph, its metrics (for curators with the original's), its
+training."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ Metrics = Mapping[str, MetricInfo]
 
 @dataclass(frozen=True)
 class Relation:
-    """One relation with its comparison, where there is one, and what was paid for of it."""
+    """One relation with its comparison. There may be one, and what was paid for of it."""
 
     public: EdgeTypeStatistics
     compared: EdgeTypeComparison | None
@@ -56,7 +57,7 @@ class Relation:
 
 
 def graph_sections(public: PublicPart, curator: CuratorPart | None, metrics: Metrics) -> Iterator[Section]:
-    """Describe the synthetic graph, then its metrics, and how its model was trained."""
+    """Describe the synthetic graph. Then come its metrics, and how its model was trained."""
     comparison = None if curator is None else curator.comparison
     relations = _relations(public, comparison)
     compares, of = comparison is not None, (public, comparison, relations, metrics)
@@ -246,7 +247,7 @@ def _relation(relation: Relation, metrics: Metrics) -> Iterator[Block]:
 
 
 def named(metrics: Metrics, name: str) -> Text:
-    """Name a metric by its title, which leads to its definition where the report explains it."""
+    """Name a metric by its title. This leads to its definition where the report explains it."""
     return Text(metrics[name].title, metric=name) if name in metrics else Text(name)
 
 

@@ -1,4 +1,5 @@
-"""What a release promises and cost: the summary, predicted precision, the guarantee, and the charge."""
+"""What a release promises and cost. It has the summary, predicted precision, the guarantee, and the
+charge."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ ALERT = Paragraph(EXPOSED, "The account is exposed.", "alert")
 
 
 def summary(public: PublicPart, curator: CuratorPart | None, metrics: dict[str, MetricInfo]) -> Section:
-    """Say what is promised, how the release scores or how precise it is, and what it consists of."""
+    """Say what is promised, scored and released. It is how the release scores or how precise it is, and what
+    it consists of."""
     cards: list[Block] = [Group(list(_promise(public.guarantee)), title="The promise")]
     if curator is None:
         named = [
@@ -163,7 +165,7 @@ def precision_table(found: Sequence[Precision]) -> Block:
 
 
 def precision_sections(public: PublicPart, curator: CuratorPart | None) -> Iterator[Section]:
-    """Say how near paid figures are to the truth; to curators, how near they really were."""
+    """Say how near paid figures are to the truth. Curators read how near they really were."""
     if public.precision:
         blocks = [Paragraph(precision.NOTE), precision_table(public.precision)]
         yield Section("precision", "Predicted precision", blocks)
@@ -189,7 +191,8 @@ def precision_sections(public: PublicPart, curator: CuratorPart | None) -> Itera
 
 
 def guarantee(public: PublicPart, metrics: dict[str, MetricInfo]) -> Section:
-    """Say what is promised in plain words, to the letter, of several units, and what is not covered."""
+    """Say what is promised in plain words. It is said to the letter, of several units, and what is not
+    covered."""
     severe = [each for each in public.caveats if each.code in wording.SEVERE]
     caveats = [*severe, *(each for each in public.caveats if each not in severe)]
     uncovered: list[Block] = [Group([notices(caveats, metrics)], title="What it does not cover")]
@@ -302,7 +305,7 @@ def risk_table(public: PublicPart) -> Table:
 
 
 def cost(public: PublicPart) -> Section:
-    """Say what was charged, what remains, and what the plan spends on each snapshot."""
+    """Say what was charged and what remains. What the plan spends on each snapshot is said, too."""
     charge, transcript = public.charge, public.transcript
     blocks: list[Block] = []
     if charge is None:

@@ -1,4 +1,4 @@
-"""Where a release comes from: its transcript, parameters and provenance, and what the metrics mean."""
+"""Where a release comes from. It has its transcript, parameters and provenance, and what the metrics mean."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_VALUE = 240
 
 
 def provenance_sections(public: PublicPart, metrics: Mapping[str, MetricInfo]) -> Iterator[Section]:
-    """Say what was asked, with which parameters, where it comes from, and what its words mean."""
+    """Say what was requested, and where it comes from. Said are its parameters, and what its words mean."""
     asked = list(_transcript(public.transcript))
     yield Section("transcript", "What was asked of the private graph", asked)
     rows = [(Text(name, code=True), _value(value)) for name, value in public.parameters.items()]
@@ -51,7 +51,7 @@ def _value(value: Any) -> Text:
 
 
 def reads(found: tuple[PurposeSummary, ...]) -> Table:
-    """List operations by purpose; what a parallel group has paid for says so."""
+    """List operations by purpose. What a parallel group has paid for says so."""
     rows = [
         (
             row.purpose,

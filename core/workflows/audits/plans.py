@@ -1,4 +1,5 @@
-"""An audit request becomes plans: the method's, as a job would have it, and that of its half-noise copy."""
+"""Plans of an audit request. One is the method's, as a job would have it, and one that of its half-noise
+copy."""
 
 from __future__ import annotations
 

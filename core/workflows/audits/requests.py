@@ -1,4 +1,4 @@
-"""Audits: asked for, and run under a lease. They touch no dataset and cost no budget."""
+"""Audits: requested, and run under a lease. They touch no dataset and cost no budget."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_RESULT_BYTES = 2**20
 
 @dataclass(frozen=True)
 class AuditWork:
-    """An audit under one attempt, the fencing token of everything that is done for it."""
+    """An audit under one attempt. The attempt is the fencing token of everything that is done for it."""
 
     audit_id: str
     attempt: int
@@ -46,7 +46,7 @@ class AuditWork:
 def submit_audit(
     services: Services, principal: Principal, request: AuditRequest, idempotency_key: str | None
 ) -> tuple[View, bool]:
-    """The audit is queued; True when an earlier call with this key did it.
+    """Queue the audit. True when an earlier call with this key did it.
 
     Raises IdempotencyKeyMissing, IdempotencyKeyReused, what :func:`planned` raises, WorkerMissing, and
     Conflict while the tenant has as many unfinished audits as the settings allow.
@@ -86,7 +86,7 @@ def submit_audit(
 
 
 def begin_audit(services: Services, audit_id: str, worker: str) -> AuditWork | None:
-    """The audit runs under this worker's lease; None if it is not free, or needs what is not here."""
+    """Begin the audit under this worker's lease. None if it is not free, or needs what is not here."""
     with services.db.transaction() as session:
         fit = abilities.fit(Topic.AUDIT, Audit.id)
         row = work.begin(session, services.settings, AUDITS, audit_id, worker, fit=fit)
@@ -97,14 +97,15 @@ def begin_audit(services: Services, audit_id: str, worker: str) -> AuditWork | N
 
 
 def record_progress(services: Services, held: AuditWork, *, stage: str, done: int, total: int) -> None:
-    """Callers see how far the audit is. LeaseLost, InvalidInput."""
+    """Record how far the audit is, which callers see. LeaseLost, InvalidInput."""
     with services.db.transaction() as session:
         row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
         service.advanced(row, stage=stage, done=done, total=total)
 
 
 def finish_audit(services: Services, held: AuditWork, report: Path) -> None:
-    """The result can be read. LeaseLost; InvalidInput for a file that is no result of this audit."""
+    """Store the result, which can be read. LeaseLost; InvalidInput for a file that is no result of this
+    audit."""
     result = _checked(report, held)
     with services.db.transaction() as session:
         row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
@@ -112,14 +113,14 @@ def finish_audit(services: Services, held: AuditWork, report: Path) -> None:
 
 
 def fail_audit(services: Services, held: AuditWork, reason: AuditReason) -> None:
-    """The audit has ended without a result. LeaseLost."""
+    """End the audit without a result. LeaseLost."""
     with services.db.transaction() as session:
         row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
         service.failed(session, row, reason)
 
 
 def hand_back_audit(services: Services, held: AuditWork) -> None:
-    """Lets the audit wait for another worker; it has failed when no attempt is left. LeaseLost."""
+    """Let the audit wait for another worker. It has failed when no attempt is left. LeaseLost."""
     with services.db.transaction() as session:
         row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
         take_back_audit(session, services.settings, row)

@@ -1,1 +1,2 @@
-"""What every workflow shares: its services, pages of lists, sweeps, and the rules of policies and schemas."""
+"""What every workflow shares. It has its services, pages of lists, sweeps, and the rules of policies and
+schemas."""

@@ -24,7 +24,7 @@ class Services:
 
 
 def open_services(settings: Settings) -> Services:
-    """Services at the addresses that the settings name. No connection is opened before its first use."""
+    """Open services at the addresses that the settings name. No connection is opened before its first use."""
     return Services(
         db=Database(settings.database_url, pool_size=settings.database_connections),
         store=open_store(

@@ -1,4 +1,4 @@
-"""Keys that the service derives from its master key, one for each purpose."""
+"""Keys that the service derives from its master key. There is one for each purpose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ CATALOGUE_TOKENS = "catalogue tokens v1"
 
 
 def derived_key(settings: Settings, purpose: str) -> bytes:
-    """32 bytes that follow from the master key and the purpose (HKDF-SHA256, RFC 5869), and lead to neither.
+    """Derive a key from the master key and the purpose. It has 32 bytes (HKDF-SHA256, RFC 5869), and leads to
+    neither.
 
     InvalidInput where the master key is missing or malformed.
     """

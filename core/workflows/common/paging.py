@@ -1,4 +1,4 @@
-"""Pages of every list: one check of their size, one kind of cursor.
+"""Pages of every list. There is one check of their size, one kind of cursor.
 
 A cursor holds where the page before ended, and an HMAC over that place, the list, its filters and the tenant.
 It is good for going on with the same list under the same filters as the same tenant, and for nothing else.
@@ -44,7 +44,7 @@ class Listed(Protocol):
 
 @dataclass(frozen=True)
 class Paging:
-    """One page that is asked for: ``size`` rows, from behind ``place`` (None: from the start)."""
+    """One page that is requested. It has ``size`` rows, from behind ``place`` (None: from the start)."""
 
     size: int
     place: list[str | int] | None
@@ -53,13 +53,14 @@ class Paging:
 
     @property
     def before(self) -> tuple[datetime, str] | None:
-        """The place in a list that shows the newest first: created_at and id."""
+        """The place in a list, newest first. It is created_at and id."""
         if self.place is None:
             return None
         return datetime.fromisoformat(str(self.place[0])), str(self.place[1])
 
     def cut(self, rows: Sequence[Row], place_of: Callable[[Row], Place]) -> tuple[Sequence[Row], str | None]:
-        """Cut the page, and the next one's cursor (None on the last), out of ``size + 1`` rows."""
+        """Cut the page, and the next one's cursor. They are cut out of ``size + 1`` rows; the cursor is None
+        on the last page."""
         if len(rows) <= self.size:
             return rows, None
         return rows[: self.size], self.cursor(place_of(rows[self.size - 1]))
@@ -71,12 +72,12 @@ class Paging:
 
 
 def newest_first(row: Listed) -> Place:
-    """Return the place of a row in a list that shows the newest first."""
+    """Return the place of a row, newest first. It is that in a list that shows the newest first."""
     return row.created_at.isoformat(), row.id
 
 
 def require_state(state: str | None, known: type[StrEnum]) -> None:
-    """Returns when a list's filter names a known state, or none. InvalidInput: it names another."""
+    """Check that a list's filter names a known state, or none. InvalidInput: it names another."""
     if state is not None and state not in set(known):
         mend = f"Use one of {', '.join(known)}."
         raise InvalidInput(f"There is no state {state!r} here.", field="state", how_to_mend=mend)
@@ -90,7 +91,8 @@ def paged(
     limit: int | None,
     **filters: str | int | None,
 ) -> Paging:
-    """A page of the list ``name``. InvalidInput: a limit outside 1 to 500; any cursor that is not its own."""
+    """Make a page of the list ``name``. InvalidInput: a limit outside 1 to 500; any cursor that is not its
+    own."""
     size = services.settings.page_size if limit is None else limit
     if not 1 <= size <= MAX_PAGE:
         raise InvalidInput(f"A page holds 1 to {MAX_PAGE} entries.", field="limit")

@@ -1,4 +1,4 @@
-"""What a dataset's curators let a job ask for, and which change of that allows more than before."""
+"""What a dataset's curators let a job request. Said is too which change of that allows more than before."""
 
 from __future__ import annotations
 
@@ -126,7 +126,8 @@ def stored(policy: Policy) -> dict[str, Any]:
 
 
 def allows_more(new: Policy, old: Policy) -> tuple[str, ...]:
-    """List the fields in which the new policy allows what the old one refuses; empty: it only restricts.
+    """List the fields in which the new policy allows more. The old one refuses what it allows; empty: it only
+    restricts.
 
     Each field is ranked alone, so that a change which loosens one and tightens another counts as loosening.
     """
@@ -134,7 +135,8 @@ def allows_more(new: Policy, old: Policy) -> tuple[str, ...]:
 
 
 def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, ...]:
-    """List the fields in which the policy allows what that of another dataset of the account refuses.
+    """List the fields that another policy refuses. In them the policy allows what that of another dataset of
+    the account refuses.
 
     The same data under a looser policy would need no second person. Archived datasets count while none
     stands: else whoever archives one and registers it again would loosen its policy alone.
@@ -146,7 +148,8 @@ def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, 
 
 
 def check_release(dataset: Dataset, *, methods: Iterable[str], kind: GuaranteeKind) -> None:
-    """Returns while the dataset's policy allows releases of the methods and kind. Raises as check_request."""
+    """Check that the policy allows releases of methods and kind. It is the dataset's. Raises as
+    check_request."""
     policy = policy_of(dataset)
     if kind not in policy.kinds:
         allowed = [str(k) for k in policy.kinds]
@@ -173,7 +176,7 @@ def check_request(
     project: str | None,
     team: str | None,
 ) -> None:
-    """Returns while the dataset's policy allows such a job or stream.
+    """Check that the dataset's policy allows such a job or stream.
 
     ``nano_epsilon`` is what was asked for, of a stream for every window. A release of kind none has no
     epsilon: ``kinds`` alone decides about it. Raises KindNotAllowed, PolicyRefused with ``field``
@@ -207,7 +210,8 @@ def check_request(
 
 
 def check_least(dataset: Dataset, nano_epsilon: int) -> None:
-    """Returns unless a job, or a window of a stream, of that cost is cheaper than the policy lets it be.
+    """Check that a cost is not below the policy's least. It returns unless a job, or a window of a stream, of
+    that cost is cheaper than the policy lets it be.
 
     A function of the policy and the plan alone. Raises PolicyRefused.
     """
@@ -227,7 +231,7 @@ def check_least(dataset: Dataset, nano_epsilon: int) -> None:
 def check_quotas(
     dataset: Dataset, quotas: Collection[tuple[str, str]], *, project: str | None, team: str | None
 ) -> None:
-    """Returns while every quota that the policy asks for exists. ``quotas``: (scope, name) of the account's.
+    """Check that every quota that the policy names exists. ``quotas``: (scope, name) of the account's.
 
     Without this, a name that has no quota would evade those that have one. Raises PolicyRefused.
     """
@@ -256,7 +260,8 @@ def needs_approval(dataset: Dataset, kind: GuaranteeKind, nano_epsilon: int) -> 
 
 
 def check_stream(dataset: Dataset, nano_epsilon: int) -> None:
-    """Returns unless a window of the stream is above the threshold for approval: nobody approves snapshots.
+    """Check that a stream needs no approval. It returns unless a window is above the threshold for approval:
+    nobody approves snapshots.
 
     Raises PolicyRefused.
     """

@@ -1,4 +1,5 @@
-"""What a schema must satisfy beyond its own consistency: the service's limits, the account's terms."""
+"""What a schema must satisfy beyond its own consistency. These are the service's limits and the account's
+terms."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from core.settings import Settings
 
 
 def check_terms(unit: Unit, window: int | None, filter: Filter, delta_atto: int, settings: Settings) -> None:
-    """Unit, window, filter and delta fit each other; InvalidInput naming the field otherwise."""
+    """Check that unit, window, filter and delta fit. InvalidInput naming the field otherwise."""
     if (unit is Unit.W_EVENT) != (window is not None):
         raise InvalidInput(
             "the unit w-event needs a window (a number of steps); no other unit takes one", field="window"
@@ -28,7 +29,7 @@ def check_terms(unit: Unit, window: int | None, filter: Filter, delta_atto: int,
 
 
 def check_partable(schema: GraphSchema | None) -> None:
-    """Edges of graphs of this schema can stay in parts; InvalidInput otherwise."""
+    """Check that edges of the schema's graphs can stay in parts. InvalidInput otherwise."""
     if schema is None:
         raise InvalidInput(
             "declare the graph_schema of a dataset in parts: none is proposed of edges that stay in parts",
@@ -42,7 +43,7 @@ def check_partable(schema: GraphSchema | None) -> None:
 
 
 def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: Settings) -> None:
-    """The schema fits the unit, the window and the limits; InvalidInput naming the field otherwise."""
+    """Check the schema against unit, window and limits. InvalidInput naming the field otherwise."""
     if len(schema.edge_types) > settings.max_edge_types:
         what = "relations" if schema.collection is None else "graphs"
         raise InvalidInput(
@@ -73,8 +74,8 @@ RELATION_CELLS = 20  # predictions of one relation take the time of so many cell
 def check_cells(
     schema: GraphSchema, edge_types: Iterable[str], settings: Settings, *, field: str, plans: int = 1
 ) -> None:
-    """The relations have no more cells than the plans of one request may list together; InvalidInput naming
-    ``field`` otherwise.
+    """Check that the relations have few enough cells. There are no more than the plans of one request may
+    list together; InvalidInput naming ``field`` otherwise.
 
     A cell is a relation, or one snapshot of a relation with time. Nothing is listed to count them. Of several
     plans a relation counts RELATION_CELLS more, as what each plan predicts of it is computed.

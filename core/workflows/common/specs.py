@@ -1,4 +1,4 @@
-"""A job and its spec: how one becomes the other, and what is reserved for it."""
+"""A job and its spec. Here is how one becomes the other, and what is reserved for it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from core.tracing import spans
 
 
 def spec_of(job: Job) -> JobSpec:
-    """Read what the job was asked to do; what a later version of the service adds is left to its worker."""
+    """Read the job's spec from the database. What a later version of the service adds is left to its
+    worker."""
     return JobSpec.model_validate(job.spec, extra="ignore")
 
 
 def new_job(
     principal: Principal, dataset: Dataset, spec: JobSpec, plan: dict[str, Any], plan_digest: str
 ) -> Job:
-    """Make a queued job that nothing is reserved for yet, of a dataset whose policy admits it.
+    """Make a queued job without a reservation. Its dataset's policy admits it.
 
     Any worker may claim it until it is said to gain from a GPU.
     """

@@ -1,4 +1,4 @@
-"""One row at a time: what a duty cannot do for one row keeps it from no other."""
+"""Sweep one row at a time. What a duty cannot do for one row keeps it from no other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = get_logger(__name__)
 
 
 def each(items: Iterable[Item], step: Callable[[Item], None], *, subject: Callable[[Item], str]) -> int:
-    """The step was tried on every item; how many there were. A failure is logged by its class, not raised.
+    """Try the step on every item; how many there were. A failure is logged by its class, not raised.
 
     Rows are swept oldest first: one that always failed would otherwise hide all that come after it. Only
     OperationalError passes through: where the database is away, every further item would fail alike.

@@ -1,4 +1,5 @@
-"""What callers who are no curators are shown of states that follow from data which no budget was paid for.
+"""States that no budget paid for, as callers see them. They follow from data; callers who are no curators are
+shown less of them.
 
 Curators hold the data. To all others an upload whose content was refused looks like one that was never sent,
 and a snapshot whose content was refused like one that the infrastructure lost. SECURITY.md lists what stays.
@@ -25,7 +26,7 @@ _LOOKS_LOST = frozenset({Outcome.REFUSED, Outcome.LOST})
 
 
 def dataset_state(principal: Principal, dataset: Dataset) -> str:
-    """Return the dataset's state; ``registered`` in place of an upload's progress or rejection."""
+    """Return the dataset's state. It is ``registered`` in place of an upload's progress or rejection."""
     state = dataset.shown_state
     if Role.CURATOR in principal.roles or state in _SHOWN_TO_ALL:
         return state
@@ -33,17 +34,20 @@ def dataset_state(principal: Principal, dataset: Dataset) -> str:
 
 
 def retry_after_seconds(principal: Principal, dataset: Dataset) -> int | None:
-    """When another look is worth while; None for those who are not told what is waited for."""
+    """Compute the seconds until another look is worth while. None for those who may not know what is waited
+    for."""
     return dataset.retry_after_seconds if Role.CURATOR in principal.roles else None
 
 
 def job_reason(principal: Principal, job: Job) -> str | None:
-    """Why the job ended as it did; ``returned`` for every failed snapshot that was charged nothing."""
+    """Say why the job ended as it did. It is ``returned`` for every failed snapshot that was charged
+    nothing."""
     return RETURNED if hidden(principal, job) else job.reason
 
 
 def hidden(principal: Principal, job: Job) -> bool:
-    """Tell whether the job failed before its content was paid for, and this caller may not know why."""
+    """Tell whether a failure is hidden from the caller. The job failed before its content was paid for, and
+    this caller may not know why."""
     if Role.CURATOR in principal.roles or job.state != JobState.FAILED:
         return False
     free = job.first_read_at is None or job.reason in GIVEN_BACK
@@ -51,7 +55,7 @@ def hidden(principal: Principal, job: Job) -> bool:
 
 
 def outcomes(principal: Principal, counts: Mapping[str | None, int]) -> dict[str, int]:
-    """Snapshots by outcome, those without one as ``waiting``; refused and lost ones as ``failed``."""
+    """Count snapshots by outcome. Those without one are ``waiting``; refused and lost ones ``failed``."""
     found: dict[str, int] = {}
     for outcome, count in counts.items():
         name = outcome or "waiting"

@@ -1,4 +1,4 @@
-"""A validated content joins the account that it belongs to, whatever name it was uploaded under."""
+"""A validated content joins its account. It does whatever name it was uploaded under."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphveil.amounts import format_epsilon
 
 
 def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
-    """The dataset draws on the account that its content belongs to; otherwise why it cannot.
+    """Attach the dataset to its content's account. Otherwise returned is why it cannot be.
 
     What is public claims no content and joins no account; only what is a secret's already is refused.
     """
@@ -51,7 +51,7 @@ def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
 
 
 def joined(session: Session, dataset: Dataset) -> str:
-    """Say whose budget the dataset draws on since it was attached to it."""
+    """Say whose budget the dataset draws on. It has drawn on it since it was attached."""
     account = accounts.account(session, dataset.account_id)
     return (
         f"This content was known already: it belongs to the protection domain {account.domain!r}, whose "

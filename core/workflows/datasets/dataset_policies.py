@@ -1,4 +1,5 @@
-"""A dataset's policy is shown and changed: at once if it restricts, by a second person if it allows more."""
+"""A dataset's policy is shown and changed. It changes at once if it restricts, by a second person if it
+allows more."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def set_policy(
     reason: str,
     standing: int,
 ) -> DatasetPolicy | Proposal:
-    """The policy stands, where it allows nothing that the present one refuses; else a proposal of it is open.
+    """Set the policy, or propose it. It stands, where it allows nothing that the present one refuses; else a
+    proposal of it is open.
 
     ``standing``: the version that the caller means to change. The policy that stands already is no change.
     Raises Forbidden, NotFound, StaleEtag, UnknownMethod, Conflict, InvalidTransition.
@@ -82,7 +84,7 @@ def set_policy(
 
 
 def apply_proposed(session: Session, dataset: Dataset, proposal: ProposalRow) -> None:
-    """The proposed policy stands. Conflict where another has taken effect since it was proposed."""
+    """Apply the proposed policy. Conflict where another has taken effect since it was proposed."""
     require_open(dataset)
     if proposal.payload["version"] != dataset.policy_version:
         raise Conflict("The policy has changed since this was proposed; propose it anew.")
@@ -107,7 +109,7 @@ def enact(
     reason: str,
     proposal_id: str | None = None,
 ) -> None:
-    """The policy is the dataset's next version. The caller holds the dataset."""
+    """Make the policy the dataset's next version. The caller holds the dataset."""
     dataset.policy_version += 1
     dataset.policy = stored(policy)
     keep_version(session, dataset, set_by=set_by, reason=reason, proposal_id=proposal_id)
@@ -117,7 +119,7 @@ def enact(
 def keep_version(
     session: Session, dataset: Dataset, *, set_by: str, reason: str, proposal_id: str | None = None
 ) -> None:
-    """The dataset's present policy is on record, for good."""
+    """Record the dataset's present policy, for good."""
     row = Row(
         dataset_id=dataset.id,
         version=dataset.policy_version,
@@ -132,8 +134,8 @@ def keep_version(
 
 
 def reads_comparisons(session: Session, principal: Principal, dataset_id: str) -> bool:
-    """Tell whether the caller may read what compares a release with its original: a curator, and
-    not one whom the policy leaves out.
+    """Tell whether the caller may read comparisons. They compare a release with its original: a curator reads
+    them, but not one whom the policy leaves out.
     """
     if Role.CURATOR not in principal.roles:
         return False
@@ -142,13 +144,14 @@ def reads_comparisons(session: Session, principal: Principal, dataset_id: str) -
 
 
 def check_methods(policy: Policy) -> None:
-    """Returns while every method that the policy names is known; UnknownMethod otherwise."""
+    """Check that every method that the policy names is known. UnknownMethod otherwise."""
     for name in policy.methods or ():
         registry.get(name)
 
 
 def require_open(dataset: Dataset) -> None:
-    """Returns unless the dataset is archived: nothing can be asked of it again, so nothing is granted."""
+    """Check that the dataset is not archived. Nothing can be requested of an archived one again, so nothing
+    is granted."""
     if dataset.state == DatasetState.ARCHIVED:
         raise InvalidTransition("The dataset is archived.", id=dataset.id, state=dataset.state)
 

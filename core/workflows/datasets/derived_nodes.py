@@ -1,4 +1,4 @@
-"""The universe of a proposed schema: the node list that was read off the edges, kept as a part."""
+"""The universe of a proposed schema. Its node list was read off the edges, and is kept as a part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _READ_BYTES = 2**20
 
 
 def keep_derived_nodes(services: Services, work: IngestWork) -> DatasetPart | None:
-    """A new, stored part ``nodes``, not yet in the database; None where the upload has its own node list.
+    """Keep the derived nodes as a stored part. The new part ``nodes`` is not yet in the database; None where
+    the upload has its own node list.
 
     A node list holds one column of ids and one of types, as Parquet.
     """

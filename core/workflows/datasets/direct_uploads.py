@@ -1,4 +1,4 @@
-"""A file that goes from its sender straight into the S3 bucket, in parts, past the service.
+"""A file sent straight into the S3 bucket. It goes from its sender in parts, past the service.
 
 The file lies in the bucket as it was sent until the worker that validates it has sealed it. Everything else
 is as for an upload through the service: the same places, limits, states and recovery.
@@ -35,7 +35,7 @@ def begin_direct(
     options: Mapping[str, Any],
     size_bytes: int,
 ) -> UploadOffer:
-    """The dataset waits for this file; every part has an address to be put at.
+    """Begin a direct upload of a file. The dataset waits for it; every part has an address to be put at.
 
     Raises Forbidden, NotFound, InvalidInput, PayloadTooLarge, DirectUploadUnavailable where the storage is
     no S3 bucket or the settings take none, Conflict while another upload is under way, StorageError.
@@ -90,7 +90,8 @@ def begin_direct(
 def complete_direct(
     services: Services, principal: Principal, dataset_id: str, upload_id: str, etags: Sequence[str]
 ) -> Received:
-    """The file is the dataset's part; ``edges`` completes the version and queues its validation.
+    """Make the uploaded file a part of the dataset. ``edges`` completes the version and queues its
+    validation.
 
     ``etags`` are the storage's answers to the parts, in order. Raises Forbidden, NotFound when no such upload
     is under way, InvalidInput for other parts or another size than announced: the upload then goes on.
@@ -123,7 +124,8 @@ def complete_direct(
 
 
 def abandon_direct(services: Services, principal: Principal, dataset_id: str) -> None:
-    """No direct upload of the dataset is under way, and nothing of it remains. Safe to repeat."""
+    """Abandon every direct upload of the dataset. None is under way, and nothing of it remains. Safe to
+    repeat."""
     require(principal, Role.CURATOR)
     with services.db.transaction() as session:
         service.lock(session, principal.tenant, dataset_id)
@@ -133,7 +135,8 @@ def abandon_direct(services: Services, principal: Principal, dataset_id: str) ->
 
 
 def recover_direct_uploads(services: Services, limit: int) -> int:
-    """What uploads that are over left in the storage is gone; returns how many those were. Reaper's duty."""
+    """Delete what ended direct uploads left. It is gone from the storage; returned is how many those were.
+    Reaper's duty."""
     if services.store.presigner is None:
         return 0
     with services.db.transaction() as session:

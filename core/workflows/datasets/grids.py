@@ -1,4 +1,4 @@
-"""The time grid of a w-event account: all of its datasets share it, for its spend is kept by step.
+"""The time grid of a w-event account. All of its datasets share it, for its spend is kept by step.
 
 Under another start or width the same number of a step would mean another time, and changes within one window
 of time would be looked for in two. The number of steps may differ.
@@ -21,7 +21,7 @@ from core.privacy.units import Unit
 
 @dataclass(frozen=True)
 class Grid:
-    """Which times a step covers: step t is start + t * width <= time < start + (t + 1) * width."""
+    """The times that a step covers. Step t is start + t * width <= time < start + (t + 1) * width."""
 
     start: int
     width: int
@@ -31,14 +31,16 @@ class Grid:
 
 
 def grid_of(account: BudgetAccount, schema: GraphSchema | None) -> Grid | None:
-    """Find the grid by which the account keeps what such a dataset spends; None where it keeps no steps."""
+    """Find the grid of a dataset's account. By it the account keeps what such a dataset spends; None where it
+    keeps no steps."""
     if account.unit != Unit.W_EVENT or schema is None or schema.time is None:
         return None
     return Grid(schema.time.start, schema.time.width)
 
 
 def standing_grid(session: Session, account: BudgetAccount, *, but: str | None = None) -> Grid | None:
-    """Find the grid of the account's datasets, ``but`` one; None where none of them has declared one.
+    """Find the grid of the account's datasets. One of them is left out, ``but``; None where none of the
+    others has declared one.
 
     The account stays locked until the transaction ends, so that two datasets cannot miss each other. What was
     archived before it had a ready version spent nothing, and does not count.
@@ -55,7 +57,8 @@ def standing_grid(session: Session, account: BudgetAccount, *, but: str | None =
 def check_grid(
     session: Session, account: BudgetAccount, schema: GraphSchema | None, *, but: str | None = None
 ) -> None:
-    """The schema's grid is the account's, or it has none; Conflict, naming the account's, otherwise."""
+    """Check that the schema's grid is the account's. It may be, or the account has none; Conflict, naming the
+    account's, otherwise."""
     asked = grid_of(account, schema)
     if asked is None:
         return

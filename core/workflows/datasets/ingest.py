@@ -1,4 +1,4 @@
-"""A complete upload is validated by a worker under a lease, and becomes a ready version or says why not.
+"""A complete upload is validated. A worker does it under a lease; it becomes a ready version or says why not.
 
 :func:`begin_ingest` claims the version and lays out its files in a private folder, in which a child process
 writes the canonical graph; then exactly one of :func:`finish_ingest`, :func:`propose`, :func:`reject_ingest`
@@ -62,7 +62,7 @@ GAVE_UP = "the validation could not be completed; upload the files again"
 
 
 def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork | None:
-    """The version is leased to ``worker`` and its files lie in a private folder; None if it is not free."""
+    """Lease the version to ``worker``. Its files lie in a private folder; None if it is not free."""
     settings = services.settings
     # Without its keys a worker takes no work.
     vault.check_master_key(settings.master_key)
@@ -102,8 +102,8 @@ def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork
 
 
 def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any]) -> DatasetVersion:
-    """The canonical graph is stored, sealed, and the version is ready; or rejected, where its content belongs
-    to an account under other terms.
+    """Store the validated graph, or reject it. The canonical graph is sealed, and the version is ready; it is
+    rejected where its content belongs to an account under other terms.
 
     ``report`` is :meth:`core.graphs.uploads.files.IngestReport.to_json`; curators see it, without the
     fingerprint. Raises InvalidInput where it has no fingerprint or the stored schema is not the declared one.
@@ -145,7 +145,7 @@ def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any
 def propose(
     services: Services, work: IngestWork, schema: GraphSchema, report: Mapping[str, Any] | None = None
 ) -> DatasetVersion:
-    """The dataset waits for its curator to confirm the schema; the uploaded parts are kept.
+    """Propose a schema for its curator to confirm. The dataset waits for that; the uploaded parts are kept.
 
     Where no node list was uploaded, the one read off the edges (in the work's graph folder) is kept as well,
     so that the confirmed schema finds its universe. Columns of the edges that the proposal leaves out are
@@ -187,8 +187,8 @@ def as_proposed(part: DatasetPart, reading: Mapping[str, Any] | None) -> dict[st
 def reject_ingest(
     services: Services, work: IngestWork, findings: Sequence[Mapping[str, Any]], message: str
 ) -> DatasetVersion:
-    """The version is rejected; curators see the message and the findings. Its bytes are deleted, unless they
-    are those of a proposal: its curator may confirm another schema, under which they are validated again."""
+    """Reject the version. Curators see the message and the findings. Its bytes are deleted, unless they are
+    those of a proposal: its curator may confirm another schema, under which they are validated again."""
     with held(services, work) as (session, dataset, version):
         proposed = version.ingest_report is not None
         kept = [dict(finding) for finding in findings[: services.settings.max_findings]]
@@ -197,7 +197,8 @@ def reject_ingest(
 
 
 def fail_ingest(services: Services, work: IngestWork, message: str = GAVE_UP, *, retry: bool = True) -> None:
-    """Something other than the data stopped the validation: it is tried again, or given up as rejected."""
+    """End a validation that failed for other reasons. Something other than the data stopped it: it is tried
+    again, or given up as rejected."""
     with held(services, work) as (session, dataset, version):
         again = retry and version.attempt < version.attempt_limit
         _retry_or_give_up(session, dataset, version, again, message)
@@ -208,7 +209,8 @@ def fail_ingest(services: Services, work: IngestWork, message: str = GAVE_UP, *,
 
 
 def take_back_ingest(session: Session, version: DatasetVersion) -> list[str]:
-    """Lets a version wait for another worker, or gives it up; returns the keys of objects that have served.
+    """Let a version wait for another worker, or give it up. Returned are the keys of objects that have
+    served.
 
     Both the version and, before it, its dataset are locked.
     """
@@ -222,7 +224,7 @@ def take_back_ingest(session: Session, version: DatasetVersion) -> list[str]:
 def fetch_graph(
     services: Services, dataset_id: str, version_id: str, folder: Path, *, only: Collection[str] | None = None
 ) -> None:
-    """The folder holds the version's canonical graph, or only some of its files.
+    """Fetch the version's canonical graph to the folder. It may be only some of its files.
 
     NotFound once it is erased; StorageError if damaged.
     """

@@ -1,4 +1,4 @@
-"""A worker's hold on one upload: its files in a private folder, its lease, its keys."""
+"""A worker's hold on one upload. It has its files in a private folder, its lease, its keys."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class IngestWork:
 
 
 def discard_work(work: IngestWork) -> None:
-    """Nothing of the work is left in the file system."""
+    """Delete the work from the file system."""
     shutil.rmtree(work.folder, ignore_errors=True)
 
 
 def sealed_parts(services: Services, work: IngestWork, parts: Iterable[DatasetPart]) -> dict[str, str]:
-    """The object key of each part. What its sender put into the bucket is sealed first, and gone from there.
+    """Name the object of each part. What its sender put into the bucket is sealed first, and gone from there.
 
     Raises LeaseLost, and PayloadTooLarge for a file over the limit.
     """
@@ -82,7 +82,7 @@ def _sealed(services: Services, work: IngestWork, row: DatasetPart) -> str:
 
 
 def lay_out(services: Services, work: IngestWork, keys: Mapping[str, str]) -> None:
-    """The work's files lie unsealed in its folder, which its owner alone can enter. ``keys`` by part."""
+    """Lay the work's files unsealed in its folder. Only its owner can enter it. ``keys`` by part."""
     shutil.rmtree(work.folder, ignore_errors=True)
     make_private_folder(work.folder)
     key = content_key(services, work)
@@ -95,7 +95,8 @@ def lay_out(services: Services, work: IngestWork, keys: Mapping[str, str]) -> No
 
 @contextmanager
 def held(services: Services, work: IngestWork) -> Iterator[tuple[Session, Dataset, DatasetVersion]]:
-    """A transaction that holds dataset and version under this attempt; else LeaseLost, the folder gone."""
+    """Open a transaction that holds dataset and version. It does under this attempt; else LeaseLost, the
+    folder gone."""
     try:
         with services.db.transaction() as session:
             dataset = repository.locked(session, work.dataset_id)
@@ -108,7 +109,7 @@ def held(services: Services, work: IngestWork) -> Iterator[tuple[Session, Datase
 
 
 def alive(services: Services, work: IngestWork, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Pass on the chunks; the lease is extended while they flow."""
+    """Pass on the chunks, and extend the lease. It is extended while they flow."""
 
     def beat() -> None:
         with services.db.transaction() as session:
@@ -118,7 +119,7 @@ def alive(services: Services, work: IngestWork, chunks: Iterable[bytes]) -> Iter
 
 
 def content_key(services: Services, work: IngestWork) -> bytes:
-    """Return the key of the work's dataset; LeaseLost once the dataset is archived."""
+    """Return the key of the work's dataset. LeaseLost once the dataset is archived."""
     try:
         with services.db.transaction() as session:
             return vault.content_key(session, work.dataset_id, services.settings.master_key)
@@ -127,5 +128,5 @@ def content_key(services: Services, work: IngestWork) -> bytes:
 
 
 def fingerprint_key(services: Services) -> bytes:
-    """Read the key of content fingerprints; InvalidInput where the setting is missing or malformed."""
+    """Read the key of content fingerprints. InvalidInput where the setting is missing or malformed."""
     return vault.secret_bytes(services.settings.fingerprint_key, "GRAPHVEIL_FINGERPRINT_KEY")

@@ -1,4 +1,4 @@
-"""An uploaded list of sensitive links in the hands of a worker: checked against its graph, then in use.
+"""An uploaded list of sensitive links is checked. A worker checks it against its graph, then it is in use.
 
 :func:`begin_check` lays out the graph and the list in a private folder, in which a child process writes the
 checked list; then one of :func:`finish_check`, :func:`reject_check` and :func:`fail_check` ends the work.
@@ -53,7 +53,7 @@ class CheckWork:
 
 
 def begin_check(services: Services, list_id: str, worker: str) -> CheckWork | None:
-    """The list is leased to ``worker``; None if it is not free."""
+    """Lease the list to ``worker``; None if it is not free."""
     settings = services.settings
     vault.check_master_key(settings.master_key)
     with services.db.transaction() as session:
@@ -74,7 +74,7 @@ def begin_check(services: Services, list_id: str, worker: str) -> CheckWork | No
 
 
 def lay_out(services: Services, work: CheckWork, folder: Path) -> None:
-    """``folder`` holds the graph and the uploaded list. LeaseLost once the dataset is erased."""
+    """Lay out the graph and the uploaded list in ``folder``. LeaseLost once the dataset is erased."""
     try:
         fetch_graph(services, work.dataset_id, work.version_id, folder / GRAPH)
         _unsealed(services, work.dataset_id, work.object_key, folder / UPLOAD)
@@ -83,7 +83,8 @@ def lay_out(services: Services, work: CheckWork, folder: Path) -> None:
 
 
 def finish_check(services: Services, work: CheckWork, folder: Path, counts: Mapping[str, Any]) -> None:
-    """The checked list is in use, sealed, and takes the place of the one before. LeaseLost, InvalidInput."""
+    """Store the checked list. It is in use, sealed, and takes the place of the one before. LeaseLost,
+    InvalidInput."""
     checked = folder / OUT / CHECKED
     if checked.is_symlink() or any(type(count) is not int or count < 1 for count in counts.values()):
         raise InvalidInput("the child left no checked list")
@@ -106,7 +107,7 @@ def finish_check(services: Services, work: CheckWork, folder: Path, counts: Mapp
 def reject_check(
     services: Services, work: CheckWork, findings: Sequence[Mapping[str, Any]], message: str
 ) -> None:
-    """The list is rejected; curators see why. Its bytes are deleted; the list in use stays. LeaseLost."""
+    """Reject the list. Curators see why. Its bytes are deleted; the list in use stays. LeaseLost."""
     kept = [dict(finding) for finding in findings[: services.settings.max_findings]]
     with _held(services, work) as (session, row):
         keys = _rejected(session, row, kept, message)
@@ -115,7 +116,8 @@ def reject_check(
 
 
 def fail_check(services: Services, work: CheckWork, message: str = GAVE_UP, *, retry: bool = True) -> None:
-    """Something other than the list stopped the check: it is tried again, or given up. LeaseLost."""
+    """End a check that failed for other reasons. Something other than the list stopped it: it is tried again,
+    or given up. LeaseLost."""
     if not retry or work.attempt >= services.settings.max_attempts:
         reject_check(services, work, [], message)
         return
@@ -124,7 +126,7 @@ def fail_check(services: Services, work: CheckWork, message: str = GAVE_UP, *, r
 
 
 def take_back_check(session: Session, settings: Settings, row: SensitiveList) -> list[str]:
-    """Lets a list wait for another worker, or gives it up; returns the keys of objects that nothing names
+    """Let a list wait for another worker, or give it up. Returned are the keys of objects that nothing names
     any more. ``row`` is locked."""
     if row.attempt < settings.max_attempts:
         _queue_again(session, row)
@@ -133,7 +135,8 @@ def take_back_check(session: Session, settings: Settings, row: SensitiveList) ->
 
 
 def fetch_list(services: Services, dataset_id: str, version_id: str, graph_folder: Path) -> bool:
-    """The version's list in use lies beside its graph; False where there is none. NotFound once erased.
+    """Fetch the version's list in use. It lies next to its graph; False where there is none. NotFound once
+    erased.
 
     A list that is replaced or withdrawn while it is fetched is taken for what has come in its place.
     """

@@ -1,4 +1,4 @@
-"""What a caller may see of datasets: the public half; for curators, the private half beside it.
+"""What a caller may see of datasets. It is the public half; for curators, the private half with it.
 
 Another tenant's dataset does not exist. Sizes, digests, counts and findings of uploads, and proposed schemas,
 are functions of the private data: only curators see them. Nor do others see that an upload was sent or
@@ -48,7 +48,8 @@ def list_datasets(
 
 
 def datasets_to_mend(services: Services, principal: Principal, limit: int) -> list[Dataset]:
-    """The newest datasets whose schema waits for confirmation or whose upload was rejected. For curators."""
+    """List the newest datasets to mend. Their schema waits for confirmation or their upload was rejected. For
+    curators."""
     require(principal, Role.CURATOR)
     with services.db.transaction() as session:
         return _views(session, principal, repository.to_mend(session, principal.tenant, limit))
@@ -78,7 +79,8 @@ def budget(
     steps: tuple[int, int] | None = None,
     as_of: datetime | None = None,
 ) -> Budget:
-    """Say what the dataset's account holds, or held at ``as_of``: shared by every dataset of its domain.
+    """Say what the dataset's account holds. It may be what it held at ``as_of``; every dataset of its domain
+    shares it.
 
     ``steps`` (first, last) are those of a stream whose spend is told. Earlier moments are for
     curators and auditors. Raises NotFound, InvalidInput, Forbidden.
@@ -94,8 +96,8 @@ def budget(
 
 
 def budgets_of(services: Services, principal: Principal, found: Iterable[Dataset]) -> dict[str, Budget]:
-    """Say what the accounts of these datasets, which the caller has been shown, hold now: by account. One
-    query for all that have no window, one for each other, and one for how fast they are spent.
+    """Say what the accounts of these datasets hold. The caller has been shown the datasets; budgets are by
+    account. One query for all that have no window, one for each other, and one for how fast they are spent.
     """
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     wanted = dict.fromkeys(dataset.account_id for dataset in found)
@@ -131,7 +133,7 @@ def ledger(
 
 
 def entries_page(session: Session, account_id: str, page: paging.Paging, after: int) -> LedgerPage:
-    """Load the account's entries that follow ``after``, as far as they fit on the page."""
+    """Load a page of the account's entries. They follow ``after``, as far as they fit on the page."""
     found = accounts.entries(session, account_id, after=after, limit=page.size)
     more = None if found.next_after is None else page.cursor((found.next_after,))
     return LedgerPage(items=[entry_of(row) for row in found.entries], next_cursor=more)

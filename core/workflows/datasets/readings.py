@@ -1,4 +1,5 @@
-"""How a proposal's files were read: shown to curators, and read again by what a person says of them."""
+"""How a proposal's files were read. It is shown to curators, and files are read again by what a person says
+of them."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ NO_LONGER_SAID = {"extra_columns"}
 
 
 def read_again(services: Services, principal: Principal, dataset_id: str, part: str, said: Said) -> Received:
-    """The kept file of a proposal is read as ``said``, and another schema is proposed from it.
+    """Read the kept file of a proposal again. It is read as ``said``, and another schema is proposed from it.
 
     What is not said stays as it was read; where another delimiter, header or encoding is said without
     columns, these are found anew. Raises Forbidden, NotFound, InvalidInput, InvalidTransition without a
@@ -63,7 +64,8 @@ def read_again(services: Services, principal: Principal, dataset_id: str, part: 
 
 
 def require_answers(version: DatasetVersion) -> None:
-    """Refuse to confirm a proposal whose reading asks what would make another graph; InvalidInput."""
+    """Refuse to confirm a proposal with open questions. Its reading asks what would make another graph;
+    InvalidInput."""
     for part, reading in _readings(version.ingest_report).items():
         for question in reading.questions:
             if question.destroys:

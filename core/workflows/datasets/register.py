@@ -1,4 +1,4 @@
-"""A dataset is registered: its policy, its budget account, its content key; later its schema."""
+"""A dataset is registered. It has its policy, its budget account, its content key; later its schema."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class NewDataset(BaseModel):
 
 
 def register_dataset(services: Services, principal: Principal, new: NewDataset) -> Dataset:
-    """The dataset is registered, with a content key and the budget account of its protection domain.
+    """Register a dataset. It has a content key and the budget account of its protection domain.
 
     Raises Forbidden, InvalidInput naming the field, and Conflict where the name is taken or the domain's
     account stands under other terms or, for w-event, on another time grid, or where the policy allows more
@@ -128,7 +128,8 @@ def confirm_schema(
     schema: GraphSchema,
     known: Collection[str] | None = None,
 ) -> Dataset:
-    """The schema is the dataset's; an upload that waited for it is queued for validation with its kept parts.
+    """Confirm the dataset's schema. An upload that waited for it is queued for validation with its kept
+    parts.
 
     What of it was read off the upload stays on record with the version, for its releases to say so;
     ``known``, where given, names all of that, or nothing is confirmed.

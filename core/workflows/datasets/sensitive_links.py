@@ -1,4 +1,4 @@
-"""The list of sensitive links of a dataset: its curators upload, replace, count and delete it; nobody else
+"""The list of sensitive links of a dataset. Its curators upload, replace, count and delete it; nobody else
 learns of it.
 
 A list is checked by a worker against the dataset's current version, in whose node names it is written. Until
@@ -47,7 +47,7 @@ def receive_list(
     chunks: Iterable[bytes],
     length: int | None,
 ) -> SensitiveLinks:
-    """The list is stored, sealed, and waits to be checked; an earlier one that waited is gone.
+    """Receive a list to be checked. It is stored and sealed, and waits; an earlier one that waited is gone.
 
     The list in use stays so until this one is ready. ``length`` is what the sender announced, in bytes.
     Raises Forbidden, NotFound, InvalidInput, UnknownFormat, PayloadTooLarge, DatasetNotReady without a ready
@@ -97,14 +97,14 @@ def receive_list(
 
 
 def get_lists(services: Services, principal: Principal, dataset_id: str) -> SensitiveLinks:
-    """What is in use, and the newest upload. For curators. Forbidden, NotFound."""
+    """Load the list in use, and the newest upload. For curators. Forbidden, NotFound."""
     require(principal, Role.CURATOR)
     with services.db.transaction() as session:
         return _view(session, service.get(session, principal.tenant, dataset_id))
 
 
 def delete_lists(services: Services, principal: Principal, dataset_id: str) -> None:
-    """No list of the dataset stands, of whatever version; nothing of what was uploaded can be read.
+    """Delete every list of the dataset, of whatever version. Nothing of what was uploaded can be read.
 
     Jobs that wait for a worker then fail, for links that nobody names cannot be hidden. Safe to repeat.
     Releases made before keep their own private record of what they hid. Forbidden, NotFound.
@@ -118,7 +118,8 @@ def delete_lists(services: Services, principal: Principal, dataset_id: str) -> N
 
 
 def require_named(session: Session, dataset: Dataset, version: DatasetVersion) -> None:
-    """Returns where the curators have said which links of the version are sensitive: a list of them is ready.
+    """Check that a list of sensitive links is ready. By it the curators have said which links of the version
+    are sensitive.
 
     Also where it is empty. The answer is the same whether there never was a list or the one that was is of
     an earlier version. Raises LinksNotNamed.

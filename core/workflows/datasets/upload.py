@@ -1,4 +1,4 @@
-"""A file of an upload is received: sealed as it arrives, in constant memory, or not kept at all."""
+"""A file of an upload is received. It is sealed as it arrives, in constant memory, or not kept at all."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Upload:
 
 
 class Counted:
-    """Chunks on their way into the store: counted, digested, refused beyond the limit."""
+    """Chunks on their way into the store. They are counted, digested, refused beyond the limit."""
 
     def __init__(self, chunks: Iterable[bytes], limit: int, digest: Digest) -> None:
         self._chunks, self._limit, self._digest = chunks, limit, digest
@@ -79,7 +79,8 @@ class Counted:
                 yield chunk
 
     def require_whole(self, announced: int | None, what: str) -> None:
-        """Refuse a ``what`` of which nothing arrived, or not what was ``announced``; InvalidInput."""
+        """Refuse an incomplete ``what``. Nothing of it arrived, or not what was ``announced``;
+        InvalidInput."""
         if not self.size_bytes:
             raise InvalidInput(
                 f"no bytes arrived: send the {what} as the request's body; one without rows has its header",
@@ -104,7 +105,7 @@ def receive_part(
     chunks: Iterable[bytes],
     length: int | None,
 ) -> Received:
-    """The part is stored, sealed; the part ``edges`` completes the version and queues its validation.
+    """Store the part, sealed. The part ``edges`` completes the version and queues its validation.
 
     Of a dataset in parts ``edges-1-of-8`` does so once it is the last of eight that was missing. ``nodes``,
     where there are any, come first; a part that is sent again replaces the one before. ``length``
@@ -142,7 +143,8 @@ def receive_part(
 
 
 def recover_uploads(services: Services, limit: int) -> int:
-    """Uploads whose sender or process is gone have left nothing behind; returns how many. Reaper's duty."""
+    """Delete what lost uploads left. Their sender or process is gone; returned is how many they were.
+    Reaper's duty."""
     with services.db.transaction() as session:
         stale = repository.stale_uploads(session, limit)
 
@@ -162,7 +164,8 @@ def recover_uploads(services: Services, limit: int) -> int:
 
 
 def keep_alive(chunks: Iterable[bytes], beat: Callable[[], None], every_seconds: float) -> Iterator[bytes]:
-    """Pass on the chunks; ``beat`` is called between two of them whenever that much time has passed."""
+    """Pass on the chunks, and keep alive. ``beat`` is called between two of them whenever that much time has
+    passed."""
     last = time.monotonic()
     for chunk in chunks:
         yield chunk
@@ -172,7 +175,7 @@ def keep_alive(chunks: Iterable[bytes], beat: Callable[[], None], every_seconds:
 
 
 def discard(services: Services, keys: Iterable[str]) -> None:
-    """The objects, which nothing names any more, are deleted; if storage fails, they go with the dataset."""
+    """Delete objects that nothing names any more. If storage fails, they go with the dataset."""
     for key in keys:
         try:
             services.store.delete(key)
@@ -185,7 +188,8 @@ def too_large(limit: int) -> PayloadTooLarge:
 
 
 def check_file(part: str, format: str, options: Mapping[str, Any]) -> None:
-    """The format holds this part and has these options, which can be stored. UnknownFormat, InvalidInput."""
+    """Check that the format holds this part. It has these options, too, and they can be stored.
+    UnknownFormat, InvalidInput."""
     if part != NODES and place_of(part) is None:
         raise InvalidInput(
             f"no such part; take {NODES} or {EDGES}; of a dataset in parts {EDGES}-1-of-8 and so on, with "
@@ -204,7 +208,8 @@ def check_file(part: str, format: str, options: Mapping[str, Any]) -> None:
 
 
 def begin(services: Services, principal: Principal, dataset_id: str, seconds: float, part: str) -> Upload:
-    """The version that takes the part carries this upload's token for so long; no other upload can begin.
+    """Begin the upload of a part. The version that takes it carries this upload's token for so long; no other
+    upload can begin.
 
     InvalidInput for one of several files of edges where the dataset takes one, or files of another number
     were sent before.
@@ -255,7 +260,7 @@ def _complete(received: Collection[str], part: str) -> bool:
 
 
 def extend(services: Services, upload: Upload) -> None:
-    """The upload keeps its place for another lease. LeaseLost where it has lost it."""
+    """Keep the upload's place for another lease. LeaseLost where it has lost it."""
     with services.db.transaction() as session:
         seconds = services.settings.lease_seconds
         if not repository.extend_upload(session, upload.version_id, token=upload.token, seconds=seconds):
@@ -263,7 +268,7 @@ def extend(services: Services, upload: Upload) -> None:
 
 
 def complete(services: Services, upload: Upload, row: DatasetPart) -> Received:
-    """The part belongs to the version, whose validation is queued when it is the last. LeaseLost."""
+    """Add the part to the version. Validation is queued when it is the last. LeaseLost."""
     version, superseded = _completed(services, upload, row)
     discard(services, superseded)
     log.info("part_received", dataset_id=upload.dataset_id, version_id=version.id, part=row.part)
@@ -302,7 +307,8 @@ def _completed(services: Services, upload: Upload, row: DatasetPart) -> tuple[Da
 
 
 def give_up(services: Services, upload: Upload) -> None:
-    """Neither the object nor the upload's mark on the version remains. First the mark: it alone is seen."""
+    """Give up the upload. Neither the object nor its mark on the version remains. First the mark: only it is
+    seen."""
     with services.db.transaction() as session:
         dataset = repository.locked(session, upload.dataset_id)
         version = repository.locked_version(session, upload.version_id)

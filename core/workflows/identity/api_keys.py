@@ -1,4 +1,4 @@
-"""API keys over HTTP: an operator makes, sees and revokes the keys of its own tenant."""
+"""API keys over HTTP. An operator makes, sees and revokes the keys of its own tenant."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NewKey(BaseModel):
 
 
 def create_key(services: Services, principal: Principal, new: NewKey) -> CreatedKey:
-    """The key stands; its token is in the answer, this once. Any role may be given, by operators only.
+    """Create the key. Its token is in the answer, this once. Any role may be given, by operators only.
 
     Raises Forbidden, and InvalidInput with ``field``.
     """
@@ -63,7 +63,7 @@ def create_key(services: Services, principal: Principal, new: NewKey) -> Created
 
 
 def list_keys(services: Services, principal: Principal, *, cursor: str | None, limit: int | None) -> Keys:
-    """A page of the tenant's keys, newest first. Raises Forbidden, InvalidInput."""
+    """List a page of the tenant's keys, newest first. Raises Forbidden, InvalidInput."""
     require(principal, Role.OPERATOR)
     page = paging.paged(services, principal, "keys", cursor, limit)
     with services.db.transaction() as session:
@@ -80,7 +80,7 @@ def get_key(services: Services, principal: Principal, key_id: str) -> Key:
 
 
 def revoke_key(services: Services, principal: Principal, key_id: str) -> None:
-    """The key opens nothing any more. Safe to repeat. Raises Forbidden, NotFound."""
+    """Revoke the key: it opens nothing any more. Safe to repeat. Raises Forbidden, NotFound."""
     require(principal, Role.OPERATOR)
     with services.db.transaction() as session:
         identity.revoke_key(session, principal.tenant, key_id)

@@ -32,11 +32,12 @@ class Authenticator:
         """How people sign in at the issuer; None where the settings name no client."""
 
     def remembered(self, token: str) -> Principal | None:
-        """Return the principal of a key or token checked in the last ``key_cache_seconds``; ask nobody."""
+        """Return a principal checked a moment ago. Its key or token was checked in the last
+        ``key_cache_seconds``; nobody is asked."""
         return self._remembered.get(identity.token_hash(token))
 
     def principal(self, services: Services, token: str) -> Principal:
-        """Who calls. Unauthenticated, with one text for every cause; IssuerUnavailable.
+        """Return who calls. Unauthenticated, with one text for every cause; IssuerUnavailable.
 
         What is remembered costs nothing; otherwise a key costs one query, and a token one signature.
         """
@@ -49,7 +50,7 @@ class Authenticator:
         return principal
 
     def forget(self, key_id: str) -> None:
-        """The key's next use is checked in the database, in this process."""
+        """Forget the key. Its next use is checked in the database, in this process."""
         self._remembered.forget(key_id)
 
     def _checked(self, services: Services, token: str) -> tuple[Principal, float | None]:

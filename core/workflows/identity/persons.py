@@ -1,4 +1,4 @@
-"""What takes two persons: the one who asked never decides alone."""
+"""What takes two persons: who requests it never decides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from core.identity.service import Principal
 
 
 def require_second_person(principal: Principal, first: str) -> None:
-    """Returns when the caller is certainly another person than ``first``.
+    """Check that another person calls. It is certainly another than ``first``.
 
     A name on either side that is empty could be anybody's. Case, outer spaces and compatibility forms of
     letters (full width, ligatures) make no other person.

@@ -1,4 +1,4 @@
-"""Signing in at the console: a key, or a code of the issuer, becomes a session; and sessions end."""
+"""Signing in at the console. A key, or a code of the issuer, becomes a session; and sessions end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = get_logger(__name__)
 
 
 def sign_in_with_key(services: Services, key: str, *, replacing: str | None = None) -> tuple[Principal, str]:
-    """A live API key opens a session: its principal, and the new session's token, this once.
+    """Open a session with a live API key. Returned are its principal, and the new session's token, this once.
 
     ``replacing``: the token of the browser's session before, which ends. Raises Unauthenticated, with one
     text for every cause. The key is looked up, never remembered: a revoked one signs nobody in.
@@ -27,7 +27,8 @@ def sign_in_with_key(services: Services, key: str, *, replacing: str | None = No
 
 
 def sign_in(services: Services, principal: Principal, *, replacing: str | None = None) -> str:
-    """A principal that was checked a moment ago has a session; returns its token, this once."""
+    """Open a session for a checked principal. It was checked a moment ago; returned is its token, this
+    once."""
     with services.db.transaction() as session:
         if replacing is not None:
             sessions.end(session, replacing)
@@ -37,7 +38,7 @@ def sign_in(services: Services, principal: Principal, *, replacing: str | None =
 
 
 def signed_in(services: Services, token: str | None) -> Principal:
-    """Who is signed in by the token, as its key is now. One query. Raises Unauthenticated."""
+    """Return who is signed in by the token. It is as its key is now. One query. Raises Unauthenticated."""
     if token is None:
         raise Unauthenticated("sign in first")
     with services.db.transaction() as session:
@@ -45,7 +46,7 @@ def signed_in(services: Services, token: str | None) -> Principal:
 
 
 def sign_out(services: Services, token: str) -> None:
-    """The session opens nothing any more. Safe to repeat."""
+    """End the session: it opens nothing any more. Safe to repeat."""
     with services.db.transaction() as session:
         sessions.end(session, token)
 
@@ -65,7 +66,7 @@ def list_sessions(
 
 
 def end_session(services: Services, principal: Principal, session_id: str) -> None:
-    """The tenant's session has ended: its browser is out at the next request. Raises Forbidden, NotFound."""
+    """End the tenant's session. Its browser is out at the next request. Raises Forbidden, NotFound."""
     require(principal, Role.OPERATOR)
     with services.db.transaction() as session:
         sessions.end_one(session, principal.tenant, session_id)

@@ -56,7 +56,7 @@ def of_audit(method: str) -> str:
 
 
 class OfWorkers:
-    """What the service's workers can do: looked up when it is first asked for, and then known."""
+    """What the service's workers can do. It is looked up when it is first needed, and then known."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -90,17 +90,18 @@ class OfWorkers:
 
 
 def may_run() -> ColumnElement[bool]:
-    """About a job: this process has its method."""
+    """State that this process has the job's method."""
     return abilities_repository.has_method(here())
 
 
 def fit(topic: Topic, row_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
-    """About work of the topic, by the column of its id: this process can do it."""
+    """State that this process can do the work. It is a condition about work of the topic, by the column of
+    its id."""
     return abilities_repository.within(topic, row_id, here())
 
 
 def give_up_methods(services: Services) -> int:
-    """Jobs that wait for a method which no worker has any more have failed."""
+    """Fail jobs that wait for a missing method. No worker has it any more."""
     with services.db.transaction() as session:
         told = workers.abilities(session)
         if told is None:

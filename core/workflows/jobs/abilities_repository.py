@@ -1,4 +1,4 @@
-"""Which work needs an ability: the SQL of :mod:`core.workflows.jobs.abilities`."""
+"""Which work needs an ability. It has the SQL of :mod:`core.workflows.jobs.abilities`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ AUDITED_TRAINING = f"audit:{TRAINED_AUDIT}"
 
 
 def of_job() -> ColumnElement[Any]:
-    """About a job: the ability that its run needs; NULL where every worker has it."""
+    """State the ability that a job's run needs. It is a column about a job; NULL where every worker has
+    it."""
     return case((Job.method.in_(registry.common()), null()), else_=Job.method)
 
 
@@ -40,7 +41,8 @@ def _of_suite() -> ColumnElement[Any]:
 
 
 def needs(topic: Topic) -> Any:
-    """Select id and ability of the topic's work that not every worker can do; None where every one can."""
+    """Select ids and abilities of the topic's work. Not every worker can do what is selected; None where
+    every one can."""
     rows: dict[Topic, tuple[Any, ColumnElement[Any]]] = {
         Topic.RUN: (Job.id, of_job()),
         Topic.EVALUATE: (Job.id, _of_suite()),
@@ -53,7 +55,7 @@ def needs(topic: Topic) -> Any:
 
 
 def needed(session: Session, topic: Topic, ids: set[str]) -> dict[str, str]:
-    """Find the ability that each piece of work needs, of those that not every worker can do."""
+    """Find the ability that each piece of work needs. They are those that not every worker can do."""
     wanting = needs(topic)
     if wanting is None or not ids:
         return {}
@@ -63,11 +65,13 @@ def needed(session: Session, topic: Topic, ids: set[str]) -> dict[str, str]:
 
 
 def has_method(able: frozenset[str]) -> ColumnElement[bool]:
-    """About a job: its method is one of what a worker can do."""
+    """State that a worker has the job's method. It is a condition: the method is one of what a worker can
+    do."""
     return Job.method.in_(able)
 
 
 def within(topic: Topic, row_id: InstrumentedAttribute[str], able: frozenset[str]) -> ColumnElement[bool]:
-    """About work of the topic, by the column of its id: it needs nothing but what a worker can do."""
+    """State that a worker's abilities suffice for the work. It is a condition about work of the topic, by the
+    column of its id."""
     rows = needs(topic).subquery()
     return row_id.not_in(select(rows.c.id).where(rows.c.ability.not_in(able)))

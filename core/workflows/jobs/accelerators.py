@@ -1,4 +1,4 @@
-"""Which jobs wait for a GPU, and what becomes of them where no worker has one.
+"""Which jobs wait for a GPU. Here is what becomes of them where no worker has one.
 
 What a GPU is to a job follows from public facts, and who has one from leases in the database. A job that
 gains from a GPU is claimed by workers that hold one. Once it has waited ``accelerator_wait_seconds``, and
@@ -33,7 +33,7 @@ SLOWER = "The job gains from a GPU, and no worker has one at present: it may run
 
 
 def warning(session: Session, settings: Settings, accelerator: Accelerator) -> str | None:
-    """Say what a job that gains from a GPU is to expect where none is held; None else."""
+    """Say what to expect where no GPU is held. It is said of a job that gains from a GPU; None else."""
     if accelerator is Accelerator.NONE or workers.gpus_held(session):
         return None
     if accelerator is Accelerator.USEFUL:
@@ -42,7 +42,7 @@ def warning(session: Session, settings: Settings, accelerator: Accelerator) -> s
 
 
 def route(session: Session, settings: Settings, job: Job, accelerator: Accelerator) -> None:
-    """The new job waits for a worker with a GPU, or for any: that where it gains nothing, or would wait in
+    """Route the new job to a GPU, or to any worker. It waits for any where it gains nothing, or would wait in
     vain."""
     job.accelerator = accelerator
     job.gpu_only = accelerator is not Accelerator.NONE and (
@@ -53,7 +53,7 @@ def route(session: Session, settings: Settings, job: Job, accelerator: Accelerat
 
 
 def note_worker(session: Session, settings: Settings, job: Job, worker: str) -> bool:
-    """Tell whether the worker holds a GPU; where it does not and the job gains from one, callers see that.
+    """Tell whether the worker holds a GPU. Where it does not and the job gains from one, callers see that.
 
     The caller has claimed the job.
     """
@@ -64,7 +64,7 @@ def note_worker(session: Session, settings: Settings, job: Job, worker: str) -> 
 
 
 def give_up_waiting(services: Services) -> int:
-    """Jobs that waited for a GPU for as long as they are to, while none is held, wait for it no longer."""
+    """Let jobs wait for a GPU no longer. They waited as long as they are to, while none is held."""
     settings = services.settings
     with services.db.transaction() as session:
         if workers.gpus_held(session):

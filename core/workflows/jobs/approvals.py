@@ -1,4 +1,4 @@
-"""A job above the policy's threshold waits until a second person approves or rejects it."""
+"""Approval of a job above the policy's threshold. It waits until a second person approves or rejects it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = get_logger(__name__)
 
 
 def approve_job(services: Services, principal: Principal, job_id: str, *, reason: str) -> Job:
-    """The job is queued, its reservation kept until it ends. Safe to repeat.
+    """Queue the approved job. Its reservation is kept until it ends. Safe to repeat.
 
     The policy that stands now must allow it, and is the one that admitted it. Raises Forbidden, NotFound,
     SecondPersonNeeded, KindNotAllowed, PolicyRefused, and InvalidTransition where it awaits no approval.
@@ -50,7 +50,7 @@ def approve_job(services: Services, principal: Principal, job_id: str, *, reason
 
 
 def reject_job(services: Services, principal: Principal, job_id: str, *, reason: str) -> Job:
-    """The job is rejected, and its budget free again. Safe to repeat.
+    """Reject the job, and free its budget. Safe to repeat.
 
     Raises Forbidden, NotFound, SecondPersonNeeded, and InvalidTransition where it awaits no approval.
     """

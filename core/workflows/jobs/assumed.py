@@ -1,4 +1,4 @@
-"""Sizes that relative answers take for granted, and what the schema declares of them."""
+"""Sizes that relative answers take for granted. The schema declares something of them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Assume(BaseModel):
 def check_assumed(
     assume: Assume | None, schema: GraphSchema, nodes: Mapping[str, int], asked: Collection[str]
 ) -> None:
-    """Raise InvalidInput, with the field to mend, where declared facts of the relations ``asked`` contradict
-    what is assumed, or where it names another relation."""
+    """Check assumed sizes against declared facts. InvalidInput, with the field to mend, where facts of the
+    relations ``asked`` contradict what is assumed, or where it names another relation."""
     if assume is None:
         return
     for field, given in (("edges", assume.edges), ("nodes", assume.nodes)):
@@ -76,7 +76,7 @@ def _universe(relation: EdgeType, nodes: Mapping[str, int]) -> int:
 
 
 def bounds(relation: EdgeType, schema: GraphSchema, nodes: Mapping[str, int]) -> Iterator[tuple[int, str]]:
-    """List the declared bounds on the edges of a relation in one snapshot."""
+    """List the declared bounds on edges. They are those of a relation in one snapshot."""
     if relation.edge_bound is not None:
         yield relation.edge_bound, "its declared edge_bound"
     if relation.functional:

@@ -1,4 +1,4 @@
-"""Jobs are stopped on request: at once while they wait, through their worker while they run."""
+"""Jobs are stopped on request. They are at once while they wait, through their worker while they run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ WAITING = (JobState.AWAITING_APPROVAL, JobState.QUEUED)
 
 
 def cancel_job(services: Services, principal: Principal, job_id: str) -> Job:
-    """A waiting job is cancelled and its budget free; a running one is cancelling. Safe to repeat.
+    """Cancel a waiting job, or ask a running one to stop. The first is cancelled and its budget free; the
+    second is cancelling. Safe to repeat.
 
     A requester stops its own jobs and its team's, a curator any. What a running job has read is spent. Raises
     NotFound, Forbidden, and InvalidTransition once the charge stands or the job has ended otherwise.
@@ -33,7 +34,7 @@ def cancel_job(services: Services, principal: Principal, job_id: str) -> Job:
 
 
 def cancel_jobs_of(session: Session, settings: Settings, dataset_id: str, *, actor: str) -> int:
-    """Every job of the dataset that has not been charged is stopped; how many those were.
+    """Stop every uncharged job of the dataset. Returned is how many those were.
 
     Part of the caller's transaction, which holds the dataset: no new job can slip in.
     """

@@ -1,4 +1,4 @@
-"""What happens to a job, as it happens: its stages and its states in one numbered order.
+"""What happens to a job, as it happens. Its stages and its states stand in one numbered order.
 
 Nothing here says more than a poll does: a stage is a name with public step counts, a state is the job's, and
 exact times are for curators.
@@ -24,7 +24,8 @@ BATCH = 200
 
 @dataclass(frozen=True)
 class Change:
-    """A stage with its step counts (``state`` None), or a state that the job came to (``stage`` None).
+    """A stage with its step counts, or a state. ``state`` is None for a stage, ``stage`` None for a state
+    that the job came to.
 
     ``sequence`` numbers the changes of one job from 1 on, in the order in which they were committed.
     """
@@ -45,14 +46,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Opening:
-    """Where a watcher of one job begins: the changes so far, and the job's state if it has ended."""
+    """Where a watcher of one job begins. It has the changes so far, and the job's state if it has ended."""
 
     changes: Sequence[Change]
     ended: str | None
 
 
 def open_changes(services: Services, principal: Principal, job_id: str, after: int) -> Opening:
-    """The job's first changes behind the number ``after``. Raises Forbidden, NotFound."""
+    """Load the job's first changes behind the number ``after``. Raises Forbidden, NotFound."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         # The state first: if it is the last one, its change is among those that are read next.
@@ -63,8 +64,8 @@ def open_changes(services: Services, principal: Principal, job_id: str, after: i
 
 
 def changes_behind(services: Services, places: Mapping[str, int]) -> list[Change]:
-    """What has happened to each job since the given number, in order. For those that :func:`open_changes`
-    has let in, in one statement, however many they are."""
+    """List what has happened to each job. It is since the given number, in order. For those that
+    :func:`open_changes` has let in, in one statement, however many they are."""
     with services.db.transaction() as session:
         return [_change(row) for row in repository.events_after(session, places, BATCH)]
 

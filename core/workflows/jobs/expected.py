@@ -1,4 +1,5 @@
-"""What a plan's noise means for questions that callers ask: by stated methods, from public facts alone.
+"""What a plan's noise means for callers' questions. It is worked out by stated methods, from public facts
+only.
 
 A relative answer needs a size: what the caller assumes, or else a declared bound. Never the data.
 """
@@ -43,7 +44,8 @@ def told(
     assume: Assume | None,
     asked: Collection[str],
 ) -> tuple[tuple[Precision, ...], tuple[Expected, ...]]:
-    """Predict how near paid figures will be, and what follows from it; of a method that names its reads.
+    """Predict how near paid figures will be. What follows from it comes too; of a method that names its
+    reads.
 
     ``nodes``: the sizes of the universes; ``asked``: the relations to synthesise. Raises InvalidInput where
     ``assume`` cannot be.
@@ -80,7 +82,8 @@ def _totals(schema: GraphSchema, reads: Iterable[PlannedRead]) -> Iterator[Expec
 
 
 def answers(facts: Facts, wanted: Collection[str] | None = None) -> Iterator[Expected]:
-    """Answer the ``wanted`` questions, or all, for every relation whose noise they follow from."""
+    """Answer questions for every relation. The ``wanted`` ones are answered, or all, where they follow from
+    its noise."""
     for (name, query), (scales, _) in facts.noises.items():
         for key, question in QUESTIONS.items():
             if question.query != query or (wanted is not None and key not in wanted):

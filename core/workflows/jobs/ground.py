@@ -1,6 +1,6 @@
-"""What stands of a dataset when requests for it are planned, and what its account and policy allow.
+"""A dataset's state when requests are planned, and what its account and policy allow.
 
-No data is read.
+It has what the workers have, too. No data is read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from core.workflows.ledger.quotas import quota_name
 
 @dataclass(frozen=True)
 class Ground:
-    """What stands of a dataset when requests for it are planned, and what the workers have."""
+    """A dataset's state when requests are planned. It has what the workers have, too."""
 
     dataset: Dataset
     version: DatasetVersion
@@ -65,7 +65,8 @@ class Ground:
     def method_of(
         self, name: settling.AskedMethod, parameters: Mapping[str, Any], facts: PublicFacts
     ) -> tuple[Choice | None, Method, BaseModel]:
-        """Return the named method, or what ``auto`` or a map stands for, and its parameters.
+        """Return the requested method and its parameters. It is the named one, or what ``auto`` or a map
+        stands for.
 
         Raises InvalidInput for parameters that are wrong; UnknownMethod; NotAccepted where no method takes
         the request, of those that the dataset's policy allows; WorkerMissing.
@@ -83,7 +84,8 @@ def ground_of(session: Session, principal: Principal, dataset_id: str) -> Ground
 
 
 def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
-    """Return the public size of every node universe: as declared, or as the version's node list has it."""
+    """Return the public size of every node universe. It is as declared, or as the version's node list has
+    it."""
     listed = version.node_counts or {}
     return {kind.name: listed[kind.name] if kind.count is None else kind.count for kind in schema.node_types}
 
@@ -127,7 +129,8 @@ def check_unit(plan: PrivacyPlan, account: BudgetAccount) -> None:
 def check_policy(
     session: Session, dataset: Dataset, spec: JobSpec, *, team: str | None, project: str | None
 ) -> None:
-    """Return while the dataset's present policy allows such a job or stream; see ``policies.check_request``.
+    """Check that the dataset's policy allows the request. It is its present policy, the request a job or
+    stream; see ``policies.check_request``.
 
     Quotas are looked at only where the policy asks for one. Raises KindNotAllowed, PolicyRefused.
     """

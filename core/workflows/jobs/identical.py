@@ -1,4 +1,4 @@
-"""A request that asks for what was asked for before: the earlier release is offered, and nothing is spent.
+"""A request that repeats an earlier one. The earlier release is offered, and nothing is spent.
 
 Two requests are identical when everything that a release is made from is the same: the dataset's version, the
 method and its parameters, epsilon and delta, relations, unit, seed, and the kind of guarantee. How the result
@@ -19,7 +19,8 @@ from core.workflows.jobs.request import JobRequest
 
 
 def content_hash(spec: JobSpec) -> str:
-    """SHA-256 (hex) of what the release would be made from, in canonical form. No data is read."""
+    """Hash what the release would be made from. It is SHA-256 (hex) of its canonical form. No data is
+    read."""
     release = spec.release
     return idempotency.payload_hash(
         {
@@ -46,7 +47,8 @@ class Twin:
 
 
 def earlier(session: Session, spec: JobSpec, request: JobRequest) -> Twin | None:
-    """Find the job that the request would repeat, published where there is one, else the newest under way.
+    """Find the job that the request would repeat. It is published where there is one, else the newest under
+    way.
 
     None for a request that wants a repeat: that says so, or is one of several draws among which a comparison
     decides.
@@ -58,7 +60,7 @@ def earlier(session: Session, spec: JobSpec, request: JobRequest) -> Twin | None
 
 
 def refuse(session: Session, spec: JobSpec, request: JobRequest) -> None:
-    """Returns while nothing of that content stands; IdenticalRelease where something does.
+    """Check that nothing of that content stands. IdenticalRelease where something does.
 
     Needs the lock of the dataset's account, which every job is added under: nothing comes between this look
     and the job.

@@ -1,4 +1,5 @@
-"""Many plans at once: methods by epsilons, each with its cost, what it leaves, and what it would tell."""
+"""Many plans at once. They are methods by epsilons, each with its cost, what it leaves, and what it would
+tell."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ class MenuRequest(BaseModel):
 
 
 def plan_menu(services: Services, principal: Principal, request: MenuRequest) -> Menu:
-    """Plan every method at every epsilon; nothing is changed, and the data is not looked at.
+    """Plan every method at every epsilon. Nothing is changed, and the data is not looked at.
 
     What one of them is refused for stands beside it. Raises NotFound, DatasetNotReady, AccountBlocked,
     AccountExposed, and InvalidInput for relations that there are not, or that are too many together, and for

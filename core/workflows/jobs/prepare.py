@@ -45,7 +45,7 @@ from graphveil.models.plans import Solved
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request, resolved against its dataset; nothing of it depends on the data.
+    """A request, resolved against its dataset. Nothing of it depends on the data.
 
     ``solved`` is None where the request names its epsilon itself.
     """
@@ -64,7 +64,7 @@ def prepare(
     settings: Settings,
     ground: Ground | None = None,
 ) -> Prepared:
-    """Return the request with everything decided that does not depend on the data.
+    """Return the request with everything public decided. That does not depend on the data.
 
     The dataset stays share-locked: it cannot be archived before the caller's transaction ends. ``ground``:
     the request's, where the caller has it. Raises

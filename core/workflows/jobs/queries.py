@@ -1,4 +1,4 @@
-"""What callers may see of jobs: requesters enumerated reasons and bucketed times, curators exact ones."""
+"""What callers may see of jobs. Requesters see enumerated reasons and bucketed times, curators exact ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def get_job(services: Services, principal: Principal, job_id: str) -> views.Job:
 
 
 def new_job(services: Services, principal: Principal, job: Job) -> views.Job:
-    """Show the new job as its maker may see it, of which nothing but its making is known yet.
+    """Show the new job as its maker may see it. Nothing but its making is known yet.
 
     An exposed account takes no job but one without a guarantee: only of those it is looked up. So is until
     when an approval is awaited.
@@ -98,7 +98,7 @@ def list_jobs(
 def events(
     services: Services, principal: Principal, job_id: str, after: int = 0, limit: int = paging.MAX_PAGE
 ) -> list[views.Event]:
-    """Up to ``limit`` steps of the job that follow the sequence number ``after``, in order."""
+    """List up to ``limit`` steps of the job. They follow the sequence number ``after``, in order."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     size = paging.paged(services, principal, "events", None, limit).size
     with services.db.transaction() as session:

@@ -36,7 +36,7 @@ Noises = Mapping[tuple[str, str], tuple[list[Fraction], int]]
 
 @dataclass(frozen=True)
 class Facts:
-    """What an answer may depend on: public facts, and the noises that a plan pays for.
+    """What an answer may depend on. These are public facts, and the noises that a plan pays for.
 
     ``nodes``: the sizes of the universes. ``noises``: of :func:`noises_of`.
     """
@@ -48,7 +48,8 @@ class Facts:
 
 
 def noises_of(plan: PrivacyPlan, schema: GraphSchema, reads: Sequence[PlannedRead]) -> Noises:
-    """Find the noises that answers follow from: of discrete Laplace reads, and 1 / epsilon of ladders."""
+    """Find the noises that answers follow from. They are those of discrete Laplace reads, and 1 / epsilon of
+    ladders."""
     found = planned_noise(plan.unit, schema, plan, reads)
     for read in reads:
         if read.query == TRIANGLES and plan.unit is not Unit.NODE:
@@ -75,7 +76,7 @@ class Question:
 
 
 def edges_of(facts: Facts, relation: EdgeType) -> tuple[int, str] | None:
-    """Return how many edges to reckon with, and whence that is; None where nothing says so."""
+    """Return how many edges to reckon with. Returned is whence that is, too; None where nothing says so."""
     given = size_of(facts.assume.edges, relation) if facts.assume else None
     if given is not None:
         return given, f"{given} edges, as the request says"
@@ -117,8 +118,8 @@ def _hubs(facts: Facts, relation: EdgeType, scales: list[Fraction]) -> Answered 
 
 
 def hubs_found(mean: float, most: float, noise: float) -> float:
-    """Compute the expected share of the 1 % of nodes of most edges that is among the 1 % of highest noisy
-    degree.
+    """Compute the expected share of hubs that are identified. They are the 1 % of nodes of most edges that
+    are among the 1 % of highest noisy degree.
 
     Degrees have the given mean and pass d with probability (1 + d / (mean (SHAPE - 1)))^-SHAPE, none of them
     ``most``; the noise is Laplace of that standard deviation. By quantiles of the law. O(POINTS STEPS).
@@ -156,7 +157,7 @@ def _triangles(facts: Facts, relation: EdgeType, scales: list[Fraction]) -> Answ
 
 
 def ladder_within(common: int, cap: int, epsilon: float) -> int:
-    """Bound how far the ladder's answer is off, 95 % likely, where two nodes have so many neighbours in
+    """Bound how far the ladder's answer is off. It is 95 % likely, where two nodes have so many neighbours in
     common at most.
 
     Rung t has 2 min(cap, c + t - 1) integers of weight q^t, q = exp(-epsilon / 2), c the most neighbours in

@@ -1,4 +1,4 @@
-"""The one read of a job's submission that goes over the tables of several nouns."""
+"""The one read of a job's submission over several nouns. It goes over their tables."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=Fals
 
 
 def plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values, if they can be stored: parsers of JSON let numbers and texts pass that are none."""
+    """Return the values, if they can be stored. Parsers of JSON let numbers and texts pass that are none."""
     try:
         json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError):
@@ -48,7 +48,8 @@ class AskedSize(BaseModel):
     )
 
     def of(self, nodes: Mapping[str, int], settings: Settings) -> Size:
-        """Say it beside the original's public size; InvalidInput beyond what a graph may have."""
+        """Compare the requested size with the original's. That is public; InvalidInput beyond what a graph
+        may have."""
         if self.nodes > settings.max_nodes:
             raise InvalidInput(
                 f"A graph has at most {settings.max_nodes} nodes; ask for as many or fewer.",
@@ -122,7 +123,7 @@ class JobRequest(BaseModel):
     )
 
     def content(self) -> dict[str, Any]:
-        """Return what was asked for; what came in later versions is there where it was given."""
+        """Return the request's content. What came in later versions is there where it was given."""
         later = {name for name in ("assume", "size", "target") if getattr(self, name) is None}
         content = self.model_dump(mode="json", exclude=later)
         if self.target is not None:
@@ -131,7 +132,8 @@ class JobRequest(BaseModel):
         return content if assumed is None else {**content, "assume": assumed.model_dump(mode="json")}
 
     def assumed(self) -> Assume | None:
-        """Return what is taken for granted, wherever it was written; InvalidInput where it differs."""
+        """Return what is taken for granted. It counts wherever it was written; InvalidInput where it
+        differs."""
         beside = None if self.target is None else self.target.assume
         if None not in (self.assume, beside) and self.assume != beside:
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""A further sample of a published job's fitted model: a job of its own that reads no graph and costs nothing.
+"""A further sample of a published job's model. It is a job of its own that reads no graph and costs nothing.
 
 In the ledger it reserves nothing, is charged nothing under its files' digests, and a ``derive`` entry names
 them once more as what they are. Nothing is returned or spent, whatever becomes of it.
@@ -75,7 +75,7 @@ def submit_sample(
     request: SampleRequest,
     idempotency_key: str | None,
 ) -> tuple[Job, bool]:
-    """A job is queued that draws from the job's model again; True when an earlier call did it.
+    """Queue a job that samples the job's model again. True when an earlier call did it.
 
     A sample of a sample is one of the same model. Raises IdempotencyKeyMissing, IdempotencyKeyReused,
     NotFound, JobNotFinished, JobFailed, DatasetNotReady (the model is erased with its dataset), NotAccepted
@@ -160,7 +160,8 @@ def _schema(session: Session, source: Job) -> GraphSchema:
 
 
 def lay_out(services: Services, work: JobWork, folder: Path) -> None:
-    """``folder`` holds all that a sample is made from: the model, its release, its schema and transcript.
+    """Lay out all that a sample is made from. ``folder`` holds the model, its release, its schema and
+    transcript.
 
     Not the graph. NotFound once the dataset is erased; StorageError for a file that no charge names, or that
     is not the one it names.

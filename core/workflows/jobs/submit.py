@@ -1,4 +1,4 @@
-"""A request becomes a plan, and the plan a job with its budget set aside: all of it, or nothing."""
+"""A request becomes a plan, and the plan a job. Its budget is set aside: all of it, or nothing."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _node_prices(schema: GraphSchema, unit: Unit, cost: PlanCost) -> tuple[NodeP
 def submit_job(
     services: Services, principal: Principal, request: JobRequest, idempotency_key: str | None
 ) -> tuple[Job, bool]:
-    """The job is queued and its budget reserved, in one transaction; True when an earlier call did it.
+    """Queue the job and reserve its budget. It is one transaction; True when an earlier call did it.
 
     Above the threshold of the dataset's policy it waits for a second person instead, its budget reserved.
     Raises IdempotencyKeyMissing, IdempotencyKeyReused, TooManyJobs, IdenticalRelease, what

@@ -1,4 +1,4 @@
-"""The smallest epsilon that meets a target: what must be right is given, and what that costs is found.
+"""The smallest epsilon that meets a target. What must be right is given, and what that costs is computed.
 
 A plan is a public function, and so is what is expected of it; the search looks at plans alone, and at the
 account's balance.
@@ -64,13 +64,13 @@ class Target(BaseModel):
 
     @property
     def wanted(self) -> dict[str, float]:
-        """What is asked for, by question."""
+        """What is requested, by question."""
         return self.model_dump(exclude_none=True, exclude={"assume"})
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The most epsilon that may be found, and what sets it; the least is what a policy asks for, or 1."""
+    """The most epsilon that may be chosen. It has what sets it; the least is what a policy demands, or 1."""
 
     most: int
     by: str
@@ -79,7 +79,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Search:
-    """A target, and all public facts that the epsilon for it follows from.
+    """A target, with public facts for its epsilon. The latter follows from all of them.
 
     ``method`` returns the method and its parameters, which follow from the facts where ``auto`` chooses:
     ``varies`` says that another epsilon may take another method.
@@ -93,7 +93,7 @@ class Search:
     assume: Assume | None
 
     def at(self, nano_epsilon: int) -> list[Reached]:
-        """Tell what each part of the target comes to at that epsilon, for every relation.
+        """Evaluate each part of the target at that epsilon. It is evaluated for every relation.
 
         Raises NotAccepted where the method refuses the epsilon, and InvalidInput where the plan does not tell
         what the target names.
@@ -147,7 +147,8 @@ def _untold(method: str, question: str, relation: str) -> InvalidInput:
 
 
 def solve(search: Search, limit: Limit) -> tuple[int, Solved]:
-    """Find the smallest nano-epsilon within the limit that meets the target, and what binds there.
+    """Find the smallest epsilon that meets the target. It is in nano, and within the limit; what binds there
+    comes too.
 
     From the most on, epsilon is halved until the target is missed, and the rest found by bisection: one
     nano-epsilon less misses it. Precision grows with epsilon but for the few methods that read more where

@@ -1,4 +1,5 @@
-"""Which work a worker takes next (:mod:`core.jobs.turns` has the rule), and who may have another job wait."""
+"""Which work a worker takes next. :mod:`core.jobs.turns` has the rule; here stands too who may have another
+job wait."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ DESKS: dict[str, dict[Topic, tuple[Rows, Rows]]] = {
 
 @dataclass(frozen=True)
 class Standing:
-    """How many jobs have not ended: the tenant's, and those that the key asked for."""
+    """How many jobs have not ended. Counted are the tenant's, and those that the key requested."""
 
     of_tenant: int
     of_key: int
@@ -66,7 +67,7 @@ def next_work(
     gpu_only: bool = False,
     ability: str | None = None,
 ) -> tuple[Topic, str] | None:
-    """Find the work whose turn it is where work of the topic waits; it may be of a topic beside it.
+    """Find the work that is next. Work of the topic waits; it may be of a topic next to it.
 
     Without what is ``passed_over``; None when none can be claimed. It is not held, as in :func:`next_job`,
     where ``gpu_only`` and ``ability`` are explained.
@@ -106,7 +107,7 @@ def next_job(
     gpu_only: bool = False,
     ability: str | None = None,
 ) -> str | None:
-    """Find the job whose turn it is, without those that are ``passed_over``; None when none can be claimed.
+    """Find the job that is next. It is without those that are ``passed_over``; None when none can be claimed.
 
     Of those that only a worker with a GPU may claim (``gpu_only``), of those that need the ``ability``, or of
     those that any worker may claim. It is not held: of two workers that look at once, one claims it, and the
@@ -127,7 +128,8 @@ def _not_by(gpu_only: bool, ability: str | None) -> ColumnElement[bool]:
 
 
 def not_its_turn(passed_over: Collection[str] = ()) -> ColumnElement[bool]:
-    """About a job: it is passed over, waits for an earlier snapshot, or pauses after it was handed back."""
+    """State that the job is not next. It is a condition about a job: it is passed over, waits for an earlier
+    snapshot, or pauses after it was handed back."""
     return or_(
         Job.id.in_(passed_over),
         Job.id.in_(streams.held_up()),
@@ -136,13 +138,14 @@ def not_its_turn(passed_over: Collection[str] = ()) -> ColumnElement[bool]:
 
 
 def standing(services: Services, principal: Principal) -> Standing:
-    """How many jobs of the caller's have not ended."""
+    """Count the caller's jobs that have not ended."""
     with services.db.transaction() as session:
         return _standing(session, principal)
 
 
 def check_room(session: Session, settings: Settings, principal: Principal) -> None:
-    """Returns while the caller's tenant and key may have another open job; raises TooManyJobs otherwise.
+    """Check that the caller may have another open job. Its tenant and key may; it raises TooManyJobs
+    otherwise.
 
     Requests of one moment do not see each other, and would wait for each other if they did: they may go past
     the limit by as many as the service works on at a time.

@@ -1,4 +1,4 @@
-"""Spend that happened outside the service enters the ledger: it only ever counts against the spender."""
+"""Spend outside the service enters the ledger. It only ever counts against the spender."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def adjust_budget(
     reason: str,
     head: str | None = None,
 ) -> Budget:
-    """The account's charged amounts are higher by these; the entry says who said so and why.
+    """Raise the account's charged amounts by these. The entry says who said so and why.
 
     ``head``: the last entry that the caller has seen; where another stands, nothing is done. Name it to make
     a repetition safe. Raises Forbidden, NotFound, InvalidInput, StaleEtag, BudgetExceeded.

@@ -1,4 +1,4 @@
-"""The key that signs evidence packs: the verifier issues its certificates, which the object store keeps.
+"""The key that signs evidence packs. The verifier issues its certificates, which the object store keeps.
 
 They lie under ``evidence-keys/<key>-<first day>-<issuer>.json``. The verifier, which alone holds the key of
 the heads, issues the next one when half of the days are over; whoever makes packs reads the newest.
@@ -30,7 +30,8 @@ MAX_BYTES = 4096
 
 
 def seed(settings: Settings) -> str:
-    """Return the seed of the key for packs, hex: the settings' own, or made of the heads'; empty: none."""
+    """Return the seed of the key for packs. In hex it is the settings' own, or made of the heads'; empty:
+    none."""
     own = settings.evidence_signing_key.get_secret_value()
     heads = settings.head_signing_key.get_secret_value()
     return own or (evidence_keys.seed_of(heads) if heads else "")
@@ -42,7 +43,8 @@ def today(session: Session) -> date:
 
 
 def certify_if_due(services: Services) -> str | None:
-    """A certificate of the key for packs stands for half its days at least; the key of a new one.
+    """Certify the key for packs if it is due. A certificate stands for half its days at least; the key of a
+    new one is returned.
 
     Needs the key of the heads; None without it, and where nothing was due.
     """
@@ -64,7 +66,8 @@ def certify_if_due(services: Services) -> str | None:
 
 
 def standing(services: Services, now: date) -> tuple[str, Certificate]:
-    """Return the seed that signs packs on that day, and its certificate; Conflict where there is none."""
+    """Return the seed that signs packs on that day. Its certificate comes too; Conflict where there is
+    none."""
     settings = services.settings
     signing = seed(settings)
     if not signing:
@@ -86,7 +89,7 @@ def standing(services: Services, now: date) -> tuple[str, Certificate]:
 
 
 def public_keys(services: Services, principal: Principal) -> PublicKeys:
-    """List the public keys that answer for heads and for certificates; for every role."""
+    """List the public keys of heads and certificates. They answer for these; every role may read them."""
     require(principal, Role.REQUESTER, Role.CURATOR, Role.AUDITOR, Role.OPERATOR)
     trusted = head_exports.trusted_keys(services.settings)
     items = [PublicKey(key_id=name, public_key=signed_heads.key_text(key)) for name, key in trusted.items()]

@@ -1,4 +1,4 @@
-"""A larger budget is proposed, and given once a second person has approved it."""
+"""A larger budget is proposed. It is given once a second person has approved it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def propose_grant(
     reason: str,
     quota: tuple[str, str] | None = None,
 ) -> Proposal:
-    """A proposal to raise the capacity of the dataset's account, or of one quota of it, by these amounts.
+    """Propose to raise the capacity of an account. It is the dataset's account, or one quota of it, and rises
+    by these amounts.
 
     ``quota``: (scope, name). Raises Forbidden, InvalidInput, NotFound, Conflict under the Rényi filter, whose
     capacity is final, and InvalidTransition for an archived dataset.
@@ -75,7 +76,7 @@ def propose_grant(
 
 
 def apply_proposed(session: Session, dataset: Dataset, proposal: Row) -> None:
-    """The capacity is raised; the entry names both who asked and who approved.
+    """Raise the capacity by an approved proposal. The entry names both who requested and who approved.
 
     Conflict where the dataset draws on another account by now.
     """

@@ -1,4 +1,4 @@
-"""The ledger's heads, signed and kept where no restore of the database reaches them.
+"""The ledger's heads, signed. They are kept where no restore of the database reaches them.
 
 A restored backup is a ledger that has forgotten: its chains are intact, and shorter. Only something outside
 the database can tell. Documents lie in the object store under ``ledger-heads/<UTC day>.json``, written once;
@@ -39,7 +39,7 @@ _KNOWN = text("""
 
 
 def trusted_keys(settings: Settings) -> dict[str, Ed25519PublicKey]:
-    """Collect the public keys whose heads are believed, by id: the signing key's, and the settings'."""
+    """Collect the public keys of trusted heads, by id. They are the signing key's, and the settings'."""
     keys = [
         signed_heads.public_key(each.strip()) for each in settings.head_public_keys.split(",") if each.strip()
     ]
@@ -50,19 +50,20 @@ def trusted_keys(settings: Settings) -> dict[str, Ed25519PublicKey]:
 
 
 def newest(store: ObjectStore) -> str | None:
-    """Find the object key of the newest document; None where there is none. Names sort by time."""
+    """Find the object key of the newest document. None where there is none. Names sort by time."""
     return max((stored.key for stored in store.list(FOLDER)), default=None)
 
 
 def read(store: ObjectStore, key: str) -> bytes:
-    """A stored document; StorageError where it is missing or larger than any document is."""
+    """Read a stored document. StorageError where it is missing or larger than any document is."""
     if store.size(key) > MAX_DOCUMENT_BYTES:
         raise StorageError("a document of heads is too large")
     return b"".join(store.get(key))
 
 
 def export_due(services: Services) -> bool:
-    """Tell whether the newest document is too old for the settings, by PostgreSQL's clock. Needs a key."""
+    """Tell whether the newest document is too old. The settings say so, by PostgreSQL's clock. Needs a
+    key."""
     if not services.settings.head_signing_key.get_secret_value():
         return False
     taken = _taken_at(services)
@@ -73,7 +74,8 @@ def export_due(services: Services) -> bool:
 
 
 def overdue(services: Services, session: Session) -> Iterator[Finding]:
-    """One, where accounts have gone unsigned for twice as long as the settings say. Needs a key.
+    """Find whether accounts have gone unsigned too long. There is one finding where they have for twice as
+    long as the settings say. Needs a key.
 
     A newest document that cannot be opened has no time: :func:`compare` tells of it.
     """
@@ -105,7 +107,8 @@ def _now(session: Session) -> datetime:
 
 
 def export(services: Services) -> tuple[str, bytes]:
-    """A new document stands in the object store; its key and its bytes.
+    """Store a new document of signed heads. It stands in the object store; returned are its key and its
+    bytes.
 
     Conflict while the ledger has lost anything that the newest document knows: a document of a restored
     ledger would hide the loss. InvalidInput without a signing key. One reading of all accounts.
@@ -130,7 +133,8 @@ def export(services: Services) -> tuple[str, bytes]:
 
 
 def snapshot(session: Session) -> None:
-    """The session reads one moment, whatever commits meanwhile, and writes nothing. Call it first."""
+    """Let the session read one moment. It does whatever commits meanwhile, and writes nothing. Call it
+    first."""
     session.connection(execution_options={"isolation_level": "REPEATABLE READ", "postgresql_readonly": True})
 
 
@@ -160,7 +164,8 @@ def lost(session: Session, heads: Heads) -> Iterator[Finding]:
 
 
 def unlinked(store: ObjectStore, heads: Heads) -> str | None:
-    """Say what is wrong with the document before this one, if anything: it is named by its digest."""
+    """Say what is wrong with the document before this one. It says so if anything is: the document is named
+    by its digest."""
     if heads.previous is None:
         return None
     if not store.exists(heads.previous.key):
@@ -170,7 +175,7 @@ def unlinked(store: ObjectStore, heads: Heads) -> str | None:
 
 
 def compare(services: Services, session: Session) -> Iterable[Finding]:
-    """Find what ledger or store have lost of what the newest document knows. Nothing without documents."""
+    """Find what ledger or store have lost. The newest document knows of it. Nothing without documents."""
     key = newest(services.store)
     if key is None:
         return

@@ -1,4 +1,4 @@
-"""Whether the ledger is whole: as the verifier last found it, and one account verified now."""
+"""Whether the ledger is whole. It has what the verifier measured last, and one account verified now."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from graphveil.models.ledger import Verification
 
 
 def ledger_health(services: Services, principal: Principal) -> LedgerHealth:
-    """Report what the verifier found last: findings of the caller's tenant, counts of all. Reads 20 rows."""
+    """Report the verifier's last findings. They are those of the caller's tenant, and counts of all. Reads 20
+    rows."""
     require(principal, Role.AUDITOR, Role.OPERATOR, Role.CURATOR)
     told = [(promise.name, promise.promise) for promise in promises(services)]
     with services.db.transaction() as session:

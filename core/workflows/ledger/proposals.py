@@ -1,4 +1,5 @@
-"""Proposals are listed, and decided by a second person; an approval takes effect in the same transaction."""
+"""Proposals are listed and decided. A second person decides; an approval takes effect in the same
+transaction."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def get_proposal(services: Services, principal: Principal, proposal_id: str) -> 
 
 
 def approve_proposal(services: Services, principal: Principal, proposal_id: str, *, reason: str) -> Proposal:
-    """What was proposed has taken effect. Safe to repeat.
+    """Approve the proposal, which takes effect. Safe to repeat.
 
     Raises Forbidden, NotFound, SecondPersonNeeded, InvalidTransition once it ended otherwise, Conflict where
     what it was proposed against has changed, and what the ledger refuses; it then stays open.
@@ -73,7 +74,7 @@ def approve_proposal(services: Services, principal: Principal, proposal_id: str,
 
 
 def reject_proposal(services: Services, principal: Principal, proposal_id: str, *, reason: str) -> Proposal:
-    """The proposal is rejected, for good. Safe to repeat.
+    """Reject the proposal, for good. Safe to repeat.
 
     Raises Forbidden, NotFound, SecondPersonNeeded, InvalidTransition once it ended otherwise.
     """
@@ -86,7 +87,7 @@ def reject_proposal(services: Services, principal: Principal, proposal_id: str, 
 
 
 def withdraw_proposal(services: Services, principal: Principal, proposal_id: str) -> Proposal:
-    """The proposal is taken back by the person who made it. Safe to repeat.
+    """Withdraw the proposal for the person who made it. Safe to repeat.
 
     Raises Forbidden for anybody else, NotFound, InvalidTransition once it ended otherwise.
     """

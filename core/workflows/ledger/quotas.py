@@ -1,4 +1,4 @@
-"""Quotas: what one team or one project may draw of an account at most."""
+"""Quotas of teams and projects. Each is what one of them may draw of an account at most."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCOPES = (Scope.TEAM, Scope.PROJECT)
 
 
 def list_quotas(services: Services, principal: Principal, dataset_id: str) -> Quotas:
-    """Report what each quota of the dataset's account holds, by scope and name."""
+    """Report what each quota of the account holds. It is the dataset's; quotas are by scope and name."""
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     with services.db.transaction() as session:
         dataset = datasets.get(session, principal.tenant, dataset_id)
@@ -64,7 +64,7 @@ def open_quota(
     delta: Number,
     reason: str,
 ) -> tuple[Budget, bool]:
-    """The quota exists, unspent; False: it existed with that capacity before, and is as it was.
+    """Open an unspent quota. False: it existed with that capacity before, and is as it was.
 
     What the team or project had drawn until then does not count. Raises Forbidden, InvalidInput, NotFound,
     Conflict where it stands with another capacity (a grant raises it) or the account has as many as the
@@ -105,11 +105,12 @@ def find_quota(session: Session, account_id: str, scope: str, name: str) -> Budg
 def drawn_on(
     session: Session, account_id: str, *, team: str | None, project: str | None
 ) -> list[BudgetAccount]:
-    """Find the quotas that a job of that team and project draws on, beside the account itself."""
+    """Find the quotas that a job draws on. They are those of that team and project, without the account
+    itself."""
     named = {("team", team), ("project", project)}
     return [quota for quota in ledger.quotas(session, account_id) if quota_name(quota) in named]
 
 
 def quota_name(quota: BudgetAccount) -> tuple[str, str]:
-    """Its scope and name: whose quota it is."""
+    """Return the quota's scope and name: whose it is."""
     return quota.scope, quota.scope_name

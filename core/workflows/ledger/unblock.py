@@ -1,4 +1,4 @@
-"""A curator has looked into an account's give-backs, and lets it take jobs again."""
+"""An account takes jobs again. A curator has looked into its give-backs, and lets it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphveil.models.ledger import Budget
 
 
 def unblock_account(services: Services, principal: Principal, dataset_id: str, *, reason: str) -> Budget:
-    """The dataset's account is not blocked; the ledger says who reset it and why. Safe to repeat.
+    """Unblock the dataset's account. The ledger says who reset it and why. Safe to repeat.
 
     Raises Forbidden, NotFound.
     """

@@ -41,7 +41,8 @@ def verify_all(
     document: bytes | None = None,
     trusted: Collection[Ed25519PublicKey] | None = None,
 ) -> Verified:
-    """Every invariant of the account, or of all, each in a snapshot of its own; then the signed heads.
+    """Verify every invariant of the account, or of all. Each is read in a snapshot of its own; then come the
+    signed heads.
 
     ``document`` replaces the newest one of the object store, ``trusted`` the settings' keys. NotFound for an
     account that neither database nor heads know; InvalidInput for a document that is none, or that no trusted

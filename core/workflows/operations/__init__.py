@@ -1,1 +1,2 @@
-"""What the service does by itself: lost work taken back, erasure, figures for monitoring, its start."""
+"""What the service does by itself. Lost work is taken back; there are erasure, figures for monitoring, its
+start."""

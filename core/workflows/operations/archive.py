@@ -1,4 +1,4 @@
-"""A dataset is archived: its content is erased, its ledger and its fingerprints stay."""
+"""A dataset is archived. Its content is erased, its ledger and its fingerprints stay."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ log = get_logger(__name__)
 
 
 def archive_dataset(services: Services, principal: Principal, dataset_id: str) -> Dataset:
-    """Nothing of the dataset's content can be read again; its jobs are cancelled, its streams closed; its
-    ledger stays.
+    """Archive the dataset. Nothing of its content can be read again; its jobs are cancelled, its streams
+    closed; its ledger stays.
 
     The content key is destroyed together with the change of state; then the bytes are deleted. Safe to
     repeat: a repetition deletes what a failure of the storage left. Published releases stay. Raises

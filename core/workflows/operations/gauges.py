@@ -1,4 +1,4 @@
-"""What operators watch, read from PostgreSQL at one moment: budgets, work, counts, the last checks."""
+"""What operators watch, read at one moment. PostgreSQL has it: budgets, work, counts, the last checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from core.workflows.operations.gauges_work import WorkGauges
 
 @dataclass(frozen=True)
 class CheckGauge:
-    """One invariant's last check; ``checked_at`` in seconds since 1970, None where it was never made."""
+    """One invariant's last check. ``checked_at`` is in seconds since 1970, None where it was never made."""
 
     invariant: str
     checked_at: float | None
@@ -35,7 +35,8 @@ class Gauges:
 
 
 def read_gauges(services: Services, totals: Totals | None = None) -> Gauges:
-    """One snapshot of the database; counts continue from what ``totals`` remembers of earlier readings."""
+    """Read one snapshot of the database. Counts continue from what ``totals`` remembers of earlier
+    readings."""
     settings = services.settings
     with services.db.transaction() as session:
         head_exports.snapshot(session)

@@ -1,4 +1,5 @@
-"""Budget accounts as operators watch them: amounts, heads of chains, the age of reservations at work."""
+"""Budget accounts as operators watch them. They have amounts, heads of chains, the age of reservations at
+work."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ _COUNT = text("""
 
 @dataclass(frozen=True)
 class Amounts:
-    """What an account may spend, has spent, has set aside, has left: nano-epsilon, or delta in 1e-18."""
+    """An account's amounts. It may spend them, has spent, has set aside, has left: nano-epsilon, or delta in
+    1e-18."""
 
     capacity: int
     charged: int
@@ -106,7 +108,7 @@ class BudgetGauge:
 
 @dataclass(frozen=True)
 class BudgetGauges:
-    """The fullest accounts, fullest first; and how many there are of all, exposed, and blocked."""
+    """The fullest accounts, fullest first. Counted are all, those exposed, and those blocked."""
 
     fullest: tuple[BudgetGauge, ...]
     accounts: int
@@ -115,7 +117,8 @@ class BudgetGauges:
 
 
 def read(session: Session, most: int) -> BudgetGauges:
-    """O(accounts + open reservations of the ``most`` fullest + their entries of seven days), by indexes."""
+    """Read the gauges of budgets. It costs O(accounts + open reservations of the ``most`` fullest + their
+    entries of seven days), by indexes."""
     rows = session.execute(_STATEMENT, {"accounts": most}).all()
     accounts, exposed, blocked = session.execute(_COUNT).one()
     spent = pace.spending(session, [row.id for row in rows])

@@ -1,4 +1,5 @@
-"""What has happened since the first row: entries, ended jobs, their waits and durations. Counts never fall.
+"""What has happened since the first row. It has entries, ended jobs, their waits and durations. Counts never
+fall.
 
 Rows that have settled are counted once and kept in memory; only what is newer is counted at each reading.
 """
@@ -72,12 +73,12 @@ class Counts:
         )
 
     def ended(self, state: str) -> int:
-        """How many jobs have ended in the state."""
+        """Count the jobs that have ended in the state."""
         return sum(count for (_, outcome, _), count in self.finished.items() if outcome == state)
 
 
 def cumulative(counts: Counter[tuple[str, int]], method: str) -> list[int]:
-    """How many of the method's are below each bound, and below none."""
+    """Accumulate the method's counts below each bound, and below none."""
     return list(accumulate(counts[method, bucket] for bucket in range(len(BOUNDS) + 1)))
 
 
@@ -94,7 +95,7 @@ class Totals:
         self._until: datetime | None = None
 
     def read(self, session: Session) -> Counts:
-        """All counts at the session's moment. O(rows of the last two hours), the first time O(rows)."""
+        """Read all counts at the session's moment. O(rows of the last two hours), the first time O(rows)."""
         settled, until = self._settled, self._until
         now = session.execute(text("SELECT now()")).scalar_one()
         if until is None or now - until > 2 * SETTLES_AFTER:

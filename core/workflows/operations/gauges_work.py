@@ -1,4 +1,5 @@
-"""Work under way, as operators watch it: jobs by state, what waits and since when, who was heard of last."""
+"""Work under way, as operators watch it. It has jobs by state, what waits and since when, who was heard of
+last."""
 
 from __future__ import annotations
 
@@ -65,8 +66,8 @@ _HEARD = text("""
 
 @dataclass(frozen=True)
 class WorkGauges:
-    """``unfinished`` jobs by state, ``running`` ones by method; ``uploads`` that are not validated, by state;
-    ``shards`` that are not drawn, by state.
+    """Work under way, by state and method. ``unfinished`` are jobs by state, ``running`` ones by method;
+    ``uploads`` are those that are not validated, by state; ``shards`` those that are not sampled, by state.
 
     Times are seconds since 1970, None where nothing waits.
     ``waiting_since``: of the job that has waited longest for a worker; ``committed_since``: of the longest

@@ -1,4 +1,4 @@
-"""Every kind of work that a message announces, and how it is taken back from a worker that is gone."""
+"""Every kind of work that a message announces. It is taken back from a worker that is gone."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ def heartbeat(
     attempt: int,
     stopped: Callable[[Session], bool] = lambda session: False,
 ) -> bool:
-    """Extends the lease; True when the work is to stop, as ``stopped`` says. LeaseLost."""
+    """Extend the lease. True when the work is to stop, as ``stopped`` says. LeaseLost."""
     with services.db.transaction() as session:
         work.beat(session, services.settings, KINDS[topic].kind, row_id, attempt)
         return stopped(session)
 
 
 def recover_lost(services: Services, topic: Topic) -> int:
-    """Takes work back from workers that are gone: it waits for another one, or has ended where none may try.
+    """Take work back from workers that are gone. It waits for another one, or has ended where none may try.
 
     Returns how many rows there were, up to the settings' limit of a sweep.
     """
@@ -116,7 +116,8 @@ def recover_lost(services: Services, topic: Topic) -> int:
 
 
 def ring_again(services: Services) -> int:
-    """Announces again what still waits though its message was sent long ago; how much of it there was."""
+    """Announce again what still waits. Its message was sent long ago; returned is how much of it there
+    was."""
     rung = 0
     with services.db.transaction() as session:
         for leasing in KINDS.values():

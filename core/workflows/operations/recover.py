@@ -1,4 +1,4 @@
-"""What the reaper does: one function a duty, each safe to repeat, each returning how much there was to do.
+"""What the reaper does. Each duty is one function, safe to repeat, and returns how much there was to do.
 
 A duty looks for candidates without locks, and then decides about each in a transaction of its own that locks
 it and looks again: what a worker did in between is respected.
@@ -33,8 +33,8 @@ KEPT_MESSAGES_SECONDS = 3600.0
 
 
 def expose_opened(services: Services) -> int:
-    """Accounts whose graph was opened without a guarantee are exposed, though a worker of an earlier version,
-    which said so at the publication only, has opened it."""
+    """Expose accounts with opened graphs. A graph was opened without a guarantee by a worker of an earlier
+    version, which said so at the publication only."""
     with services.db.transaction() as session:
         exposed = budgets.exposed_by(Job.id)
         ids = repository.unguarded_ids(session, services.settings.sweep_limit, but=exposed)
@@ -49,7 +49,7 @@ def expose_opened(services: Services) -> int:
 
 
 def finish_cancels(services: Services) -> int:
-    """Jobs that were asked to stop, and did not in time, are cancelled; their worker's lease is void."""
+    """Cancel jobs that did not stop in time. They were requested to stop; their worker's lease is void."""
     settings = services.settings
     with services.db.transaction() as session:
         ids = repository.overdue_cancels(session, settings.cancel_seconds, settings.sweep_limit)
@@ -64,7 +64,7 @@ def finish_cancels(services: Services) -> int:
 
 
 def expire_reservations(services: Services) -> int:
-    """Jobs that waited longer than their reservation lasts have failed; their budget is free again."""
+    """Fail jobs whose reservation ran out. They waited longer than it lasts; their budget is free again."""
     with services.db.transaction() as session:
         overdue = ledger.overdue_reservations(session, services.settings.sweep_limit)
         pairs = [(entry.job_id, entry.reservation_id) for entry in overdue]
@@ -81,7 +81,7 @@ def expire_reservations(services: Services) -> int:
 
 
 def publish_committed(services: Services) -> int:
-    """Releases that were charged, and whose worker is gone, can be downloaded. Never charges."""
+    """Publish charged releases of lost workers. They can be downloaded. Never charges."""
     with services.db.transaction() as session:
         ids = leases.lost_ids(session, RELEASES, services.settings.sweep_limit, (JobState.PUBLISHING,))
 
@@ -93,27 +93,28 @@ def publish_committed(services: Services) -> int:
 
 
 def recover_direct_uploads(services: Services) -> int:
-    """What was put into the bucket for uploads that are over is deleted."""
+    """Delete what ended direct uploads left in the bucket. It was put there for uploads that are over."""
     return direct_uploads.recover_direct_uploads(services, services.settings.sweep_limit)
 
 
 def recover_uploads(services: Services) -> int:
-    """Uploads that stopped sending are forgotten."""
+    """Forget uploads that stopped sending."""
     return ingest.recover_uploads(services, services.settings.sweep_limit)
 
 
 def recover_snapshots(services: Services) -> int:
-    """Snapshots that were stored, and whose sender's process was gone before they were named, are deleted."""
+    """Delete stored snapshots that nothing names. Their sender's process was gone before they were named."""
     return recover_stored_snapshots(services, services.settings.sweep_limit)
 
 
 def delete_unnamed_evaluations(services: Services) -> int:
-    """Comparisons whose worker was gone before they were named are deleted."""
+    """Delete comparisons that nothing names. Their worker was gone before they were named."""
     return recover_evaluation_files(services, services.settings.sweep_limit)
 
 
 def delete_unclaimed_staging(services: Services) -> int:
-    """Staged bytes that no living attempt will publish are gone; how many objects there were."""
+    """Delete staged bytes without a living attempt. No such attempt will publish them; returned is how many
+    objects there were."""
     # Living attempts do not count: they are no more than the workers, and must not hide what comes after.
     unclaimed = list(islice(_unclaimed(services), services.settings.sweep_limit))
     return each(unclaimed, services.store.delete, subject=str)
@@ -141,7 +142,7 @@ def _may_publish(services: Services, job_id: str, attempt: str) -> bool:
 
 
 def purge_messages(services: Services) -> int:
-    """Messages that were sent an hour ago are gone."""
+    """Delete messages that were sent an hour ago."""
     with services.db.transaction() as session:
         return outbox.purge_sent(session, KEPT_MESSAGES_SECONDS)
 

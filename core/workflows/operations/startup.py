@@ -1,4 +1,4 @@
-"""What has to hold before a process that reserves, charges or publishes starts its work."""
+"""What has to hold before a process starts. It is one that reserves, charges or publishes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ log = get_logger(__name__)
 
 
 def require_whole_ledger(services: Services) -> None:
-    """The ledger has everything that its newest signed heads know; holds where nothing was ever signed.
+    """Check that the ledger has lost nothing. It has everything that its newest signed heads know; this holds
+    where nothing was ever signed.
 
     A backup that was restored over newer spend would grant that spend once more. Raises Conflict with the
     accounts that have lost entries, InvalidInput where the heads are not signed by a trusted key,
@@ -47,7 +48,8 @@ def require_whole_ledger(services: Services) -> None:
 
 
 def may_start(settings: Settings) -> bool:
-    """Tell whether :func:`require_whole_ledger` holds on the settings' servers; the log says why not."""
+    """Tell whether the process may start its work. :func:`require_whole_ledger` holds on the settings'
+    servers; the log says why not."""
     services = open_services(settings)
     try:
         require_whole_ledger(services)

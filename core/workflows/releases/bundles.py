@@ -1,4 +1,5 @@
-"""What a child process left behind is checked here before anything of it is staged. Nothing is believed."""
+"""Checks of what a child process left behind. They come before anything of it is staged. Nothing is
+believed."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ _MANIFEST = TypeAdapter(list[_Line])
 
 
 def checked_files(out: Path, settings: Settings, parts: Collection[str] | None = None) -> list[ReleaseFile]:
-    """Every file of the bundle, with size and digest as its manifest says; InvalidInput for anything else.
+    """List every file of the bundle. Size and digest are as its manifest says; InvalidInput for anything
+    else.
 
     ``parts``: the files that hold its edges, where those are in parts. Neither a link, nor a file the
     manifest does not name, nor a name or role of the child's own invention.
@@ -118,7 +120,7 @@ def check_transcript(
     transcript: Sequence[TranscriptEntry],
     stream_nano_epsilon: int | None = None,
 ) -> Guarantee:
-    """Compute the guarantee of the reserved plan; the durable transcript stays within it.
+    """Compute the guarantee of the reserved plan. The durable transcript stays within it.
 
     ``stream_nano_epsilon``: of a window of the live stream that the release is a snapshot of.
     Raises PrivacyViolation: the plan is not the one reserved, it was exceeded, or nothing was metered.
@@ -142,7 +144,8 @@ def check_report(
     protected_type: str | None,
     derived: Sequence[Derived] = (),
 ) -> None:
-    """The public report speaks of this job and plan, and prints this guarantee; InvalidInput otherwise.
+    """Check that the public report fits job and plan. It speaks of these, and prints this guarantee;
+    InvalidInput otherwise.
 
     ``protected_type``: the one that the dataset's schema declares, if any. ``derived``: what of that schema
     was read off the data.

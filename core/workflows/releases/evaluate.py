@@ -1,4 +1,5 @@
-"""The comparison of a release with its original: after publication, for curators, and it fails no release."""
+"""The comparison of a release with its original. It comes after publication, for curators, and fails no
+release."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ HIDDEN = frozenset({"private/model/sensitive.parquet", "private/model/training.j
 
 @dataclass(frozen=True)
 class EvaluationWork:
-    """An evaluation under one attempt, the fencing token of everything that is done for it."""
+    """An evaluation under one attempt. The attempt is the fencing token of everything that is done for it."""
 
     job_id: str
     attempt: int
@@ -53,7 +54,7 @@ class EvaluationWork:
 
 
 def begin_evaluation(services: Services, job_id: str, worker: str) -> EvaluationWork | None:
-    """The evaluation runs under this worker's lease; None if it is not free, or needs what is not here."""
+    """Begin the evaluation under this worker's lease. None if it is not free, or needs what is not here."""
     settings = services.settings
     with services.db.transaction() as session:
         fit = abilities.fit(Topic.EVALUATE, Evaluation.id)
@@ -75,7 +76,7 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
 
 
 def advance_evaluation(services: Services, held: EvaluationWork, stage: str, done: int, total: int) -> None:
-    """The curators can see how far the evaluation is. Raises LeaseLost, InvalidInput."""
+    """Record how far the evaluation is, which curators see. Raises LeaseLost, InvalidInput."""
     events.check(stage, done, total)
     with services.db.transaction() as session:
         row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
@@ -88,7 +89,8 @@ def erased(session: Session, dataset_id: str) -> bool:
 
 
 def fetch_evaluation(services: Services, held: EvaluationWork, *, graph: Path, release: Path) -> None:
-    """``graph`` holds the original, ``release`` the bundle as its generator wrote it, as far as is needed.
+    """Fetch the original and the release to compare. ``graph`` holds the first, ``release`` the bundle as its
+    generator wrote it, as far as is needed.
 
     NotFound once the dataset is erased.
     """
@@ -106,7 +108,8 @@ def fetch_evaluation(services: Services, held: EvaluationWork, *, graph: Path, r
 
 
 def finish_evaluation(services: Services, held: EvaluationWork, report: Path) -> None:
-    """The curators can read the comparison, sealed by the dataset's key. Raises LeaseLost, InvalidInput."""
+    """Store the comparison, sealed by the dataset's key. The curators can read it. Raises LeaseLost,
+    InvalidInput."""
     size = report.stat().st_size
     if report.is_symlink() or size > MAX_REPORT_BYTES:
         raise InvalidInput("the comparison is larger than a report may be")
@@ -151,14 +154,14 @@ def _delete_unless_named(services: Services, held: EvaluationWork, target: str) 
 
 
 def fail_evaluation(services: Services, held: EvaluationWork) -> None:
-    """The evaluation has failed; the release stands. Raises LeaseLost."""
+    """End the evaluation as failed. The release stands. Raises LeaseLost."""
     with services.db.transaction() as session:
         row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
         _end(services.settings, session, row, EvaluationState.FAILED)
 
 
 def hand_back_evaluation(services: Services, held: EvaluationWork) -> None:
-    """Lets the evaluation wait for another worker; it has failed when no attempt is left. LeaseLost."""
+    """Let the evaluation wait for another worker. It has failed when no attempt is left. LeaseLost."""
     with services.db.transaction() as session:
         row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
         take_back_evaluation(session, services.settings, row)
@@ -180,8 +183,8 @@ def _end(settings: Settings, session: Session, row: Evaluation, state: Evaluatio
 
 
 def recover_evaluation_files(services: Services, limit: int) -> int:
-    """Comparisons that were stored, and that no row names, are gone; returns of how many evaluations there
-    were any. Reaper's duty.
+    """Delete stored comparisons that no row names. Returned is of how many evaluations there were any.
+    Reaper's duty.
 
     Looked for once, a while after the evaluation has ended: then no attempt begins any more, and one that
     lost its lease has stopped, or finds in :func:`finish_evaluation` that it has.

@@ -1,4 +1,4 @@
-"""The evidence pack of a published job: gathered in one reading of the database, written, signed.
+"""The evidence pack of a published job. It is gathered in one reading of the database, written, signed.
 
 Two editions. ``public`` holds what every caller of the tenant may see, and may be handed on: the transcript
 is a function of the method's noisy answers and public facts, like the release (what chose each read was paid
@@ -64,7 +64,7 @@ class _Gathered:
 def evidence_pack(
     services: Services, principal: Principal, job_id: str, edition: EditionName | None = None
 ) -> bytes:
-    """Make the signed archive, in the edition asked for, or the most that the caller may see.
+    """Make the signed archive. It has the edition requested, or the most that the caller may see.
 
     Deterministic: two of one day are the same bytes while nothing has changed. O(transcript + entries since
     the reservation). Raises Forbidden, NotFound, JobNotFinished, JobFailed; Conflict where no key signs

@@ -1,4 +1,4 @@
-"""A job in the hands of a worker: claimed, metered, and published once or not at all.
+"""A job in the hands of a worker. It is claimed, metered, and published once or not at all.
 
 Stage the bytes; in ONE transaction write the charge, which names every digest, with the artifacts; copy the
 bytes to where they can be downloaded. Up to the charge nothing can be downloaded; from it on the last step is
@@ -89,7 +89,8 @@ class JobWork:
 
 
 def staged_of(job_id: str) -> str:
-    """Name the object prefix below which everything of the job waits that is not published yet."""
+    """Name the prefix of the job's staged objects. Below it waits everything of the job that is not published
+    yet."""
     return f"staging/{job_id}"
 
 
@@ -104,12 +105,12 @@ def release_key(job_id: str, name: str) -> str:
 
 
 def seal_context(job_id: str, name: str) -> str:
-    """What a sealed file is bound to, so that no two can be exchanged."""
+    """Name what a sealed file is bound to. So no two can be exchanged."""
     return f"artifact/{job_id}/{name}"
 
 
 def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
-    """The job runs under this worker's lease, its reservation no longer expires; None if it is not free.
+    """Begin the job under this worker's lease. Its reservation no longer expires; None if it is not free.
 
     Not free is also a stream's snapshot while one before it has not ended, and a job that waits for a GPU, or
     a method, to a worker that has none.
@@ -141,13 +142,14 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
 
 
 def asked_to_stop(session: Session, job_id: str) -> bool:
-    """Tell whether a caller has asked the job to stop."""
+    """Tell whether a caller has requested the job to stop."""
     job = repository.by_id(session, job_id)
     return job is not None and job.state == JobState.CANCELLING
 
 
 def record_opening(services: Services, work: JobWork) -> None:
-    """It is durable that the graph was opened; only then may it be. Without guarantee it exposes the account.
+    """Record that the graph is about to be opened. Only when that is durable may it be. Without guarantee it
+    exposes the account.
 
     Raises LeaseLost when the lease has passed on, ran out, or the job was asked to stop.
     """
@@ -156,7 +158,7 @@ def record_opening(services: Services, work: JobWork) -> None:
 
 
 def record_read(services: Services, work: JobWork, entry: dict[str, Any]) -> None:
-    """The entry is durable; only then may the operation draw.
+    """Record the read. Only when the entry is durable may the operation draw.
 
     Raises LeaseLost as :func:`record_opening` does: nothing may be read. PrivacyViolation for an entry that
     is none, not the attempt's next one, or one too many.
@@ -190,7 +192,8 @@ def _running(session: Session, work: JobWork) -> Job:
 
 
 def record_event(services: Services, work: JobWork, *, stage: str, done: int, total: int) -> None:
-    """Callers may see that the job came this far. Raises LeaseLost, InvalidInput for a malformed event."""
+    """Record that the job came this far, which callers see. Raises LeaseLost, InvalidInput for a malformed
+    event."""
     with services.db.transaction() as session:
         leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         events.record(
@@ -204,7 +207,7 @@ def record_event(services: Services, work: JobWork, *, stage: str, done: int, to
 
 
 def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]:
-    """Load what was recorded under this attempt, in order: the truth about what was read.
+    """Load what was recorded under this attempt. It is in order, and the truth about what was read.
 
     Of a further sample, and of shards that are joined: what was recorded when their model was fitted.
     """
@@ -218,7 +221,7 @@ def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]
 
 
 def protected_type(services: Services, work: JobWork) -> str | None:
-    """Name the node type that the job's dataset declares protected; None without one. Public."""
+    """Name the declared protected node type. The job's dataset declares it; None without one. Public."""
     with services.db.transaction() as session:
         version = datasets.existing_version(session, work.version_id)
         found = declared_schema(session, version).protected_type
@@ -228,7 +231,7 @@ def protected_type(services: Services, work: JobWork) -> str | None:
 def stage(
     services: Services, work: JobWork, files: Sequence[ReleaseFile], stored: Mapping[str, str] | None = None
 ) -> None:
-    """The bytes wait in the object store, private ones sealed. NotFound if the dataset is erased.
+    """Stage the bytes in the object store, private ones sealed. NotFound if the dataset is erased.
 
     ``stored``: where an object lies already that has a file's bytes, by its digest.
     """
@@ -246,7 +249,8 @@ def stage(
 
 
 def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFile]) -> bool:
-    """The charge, the artifacts and the state ``publishing`` stand together; False if a cancel came first.
+    """Commit the charge, the artifacts and the state. The state is ``publishing``, and all stand together;
+    False if a cancel came first.
 
     Raises LeaseLost. After any other error the outcome is unknown to the caller: the job's state tells it.
     """
@@ -304,7 +308,7 @@ def copy_release(services: Services, job_id: str) -> None:
 
 
 def finish_release(services: Services, job_id: str) -> None:
-    """The job is published and its evaluation queued; once only, however often it is called."""
+    """Publish the job and queue its evaluation. It happens once only, however often it is called."""
     with services.db.transaction() as session:
         job = repository.locked(session, job_id)
         if job is None or job.state != JobState.PUBLISHING:
@@ -320,19 +324,20 @@ def finish_release(services: Services, job_id: str) -> None:
 
 
 def is_compared(job: Job) -> bool:
-    """Tell whether the job's release is compared with its original: not where edges stay in parts."""
+    """Tell whether the job's release is compared. It is with its original: not where edges stay in parts."""
     return job.shards is None
 
 
 def fail_job(services: Services, work: JobWork, reason: JobReason) -> None:
-    """The job has failed by its own doing (or is cancelled, if that was asked first). Raises LeaseLost."""
+    """End a job that failed by its own doing. It is cancelled, if that was requested first. Raises
+    LeaseLost."""
     with services.db.transaction() as session:
         job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         settle.fail(session, services.settings, job, reason, actor=work.worker)
 
 
 def cancel_held(services: Services, work: JobWork) -> None:
-    """The job that was asked to stop has stopped. Raises LeaseLost."""
+    """End a job that was requested to stop. Raises LeaseLost."""
     with services.db.transaction() as session:
         job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         settle.cancel(session, services.settings, job, actor=work.worker)

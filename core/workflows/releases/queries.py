@@ -1,4 +1,5 @@
-"""What callers may take from a published job: its files, and the part of its report that is theirs."""
+"""What callers may take from a published job. These are its files, and the part of its report that is
+theirs."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def artifacts(services: Services, principal: Principal, job_id: str) -> list[Vie
 
 
 def listed(services: Services, principal: Principal, job_id: str) -> Artifacts:
-    """List the files of a published job that the caller may open, by name; private ones never."""
+    """List a published job's files that the caller may open. They are by name; private ones never."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         job = published(session, services, principal, job_id)
@@ -75,7 +76,7 @@ def listed(services: Services, principal: Principal, job_id: str) -> Artifacts:
 def open_artifact(
     services: Services, principal: Principal, job_id: str, name: str
 ) -> tuple[Artifact, Iterator[bytes]]:
-    """One file of a published job and its bytes; NotFound for what the caller may not open.
+    """Open one file of a published job. Its bytes come too; NotFound for what the caller may not open.
 
     A released file must be named, with this digest, by the charge that paid for it; StorageError otherwise.
     """
@@ -91,7 +92,8 @@ def open_artifact(
 
 
 def signed_address(services: Services, artifact: Artifact) -> str | None:
-    """Where the bucket itself gives the file out for a while; None where the service does.
+    """Sign an address of the file in the bucket. It is given out there for a while; None where the service
+    does.
 
     The caller of :func:`open_artifact` may read the file; so may whoever gets hold of the address. Sealed
     files are opened by the service alone.
@@ -105,7 +107,7 @@ def signed_address(services: Services, artifact: Artifact) -> str | None:
 
 
 def get_report(services: Services, principal: Principal, job_id: str) -> dict[str, Any]:
-    """Return a published job's report as JSON: the public part for all of the tenant, the rest for curators.
+    """Return a published job's report as JSON. All of the tenant have the public part, curators the rest.
 
     ``{"schema_version", "public", "curator"}``; the key ``curator`` is there for curators only, as
     ``{"status": "pending" | "failed" | "erased"}`` or ``{"status": "done", ...}``. Raises as :func:`edition`.
@@ -127,7 +129,8 @@ def as_json(found: Edition) -> dict[str, Any]:
 
 
 def edition(services: Services, principal: Principal, job_id: str) -> Edition:
-    """Return a published job's report as far as the caller may see it. Raises JobNotFinished, JobFailed."""
+    """Return a published job's report. It goes as far as the caller may see it. Raises JobNotFinished,
+    JobFailed."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         job = published(session, services, principal, job_id)
@@ -143,7 +146,7 @@ def edition(services: Services, principal: Principal, job_id: str) -> Edition:
 
 @dataclass(frozen=True)
 class StoredReport:
-    """A published job's public report where it lies, and what is told beside it when it is served."""
+    """A published job's public report. It has where it lies, and what is added when it is served."""
 
     artifact: Artifact
     key: bytes | None = field(repr=False)
@@ -168,7 +171,7 @@ def stored_report(services: Services, session: Session, job: Job, *, exact: bool
 
 
 def opened_report(services: Services, stored: StoredReport) -> tuple[PublicPart, bytes]:
-    """Read the public part as it is served, and its bytes as they were charged."""
+    """Read the public part as it is served. Its bytes come as they were charged."""
     raw = _whole(services, stored.artifact, stored.key)
     part = public_of(raw)
     named = part.provenance.model_copy(update={"dataset_name": stored.dataset_name})

@@ -1,4 +1,5 @@
-"""What opening the graph does to a job's account, and what becomes of its reservation when the job stops.
+"""What opening the graph does to a job's account. Here is too what becomes of its reservation when the job
+stops.
 
 The whole table stands in :mod:`core.jobs.states`.
 
@@ -27,7 +28,7 @@ from core.workflows.webhooks import announcements
 
 
 def opened(session: Session, job: Job, *, actor: str) -> None:
-    """It is on record that the graph was opened for the job; safe to repeat.
+    """Record that the graph was opened for the job. It is safe to repeat.
 
     Without a guarantee the account is exposed from here on, not from the publication: whether the job then
     fails, and how, follows from the data, and no noise lies on it.
@@ -39,7 +40,8 @@ def opened(session: Session, job: Job, *, actor: str) -> None:
 
 
 def expose(session: Session, job: Job, *, actor: str) -> None:
-    """An entry says that the graph was opened for the job without a guarantee; one, however often asked."""
+    """Record that the graph was opened without a guarantee. An entry of the job says so; one, however often
+    requested."""
     ledger.expose(
         session,
         job.account_id,
@@ -51,7 +53,7 @@ def expose(session: Session, job: Job, *, actor: str) -> None:
 
 
 def fail(session: Session, settings: Settings, job: Job, reason: JobReason, *, actor: str) -> None:
-    """The job has failed by its own doing, or is cancelled if that was asked first.
+    """Fail the job by its own doing. It is cancelled if that was requested first.
 
     The budget is spent if the graph was opened under it: whether a job fails can then depend on the data.
     """
@@ -65,7 +67,7 @@ def fail(session: Session, settings: Settings, job: Job, reason: JobReason, *, a
 def cancel(
     session: Session, settings: Settings, job: Job, *, actor: str, reason: JobReason | None = None
 ) -> None:
-    """The job is cancelled; its budget is spent if the graph was opened under it, else free again."""
+    """Cancel the job. Its budget is spent if the graph was opened under it, else free again."""
     why = reason or JobReason(job.reason or JobReason.CANCELLED_BY_CALLER)
     if job.state == JobState.RUNNING:  # nobody holds it: its shards are drawn
         jobs.ask_to_stop(session, job, why)
@@ -85,20 +87,21 @@ def reject(
     person: str,
     reason: str,
 ) -> None:
-    """A second person refused the job that awaited approval; its budget is free again."""
+    """Reject a job that awaited approval. A second person refused it; its budget is free again."""
     jobs.rejected(session, job, decided_by=actor, person=person, reason=reason)
     _return(session, settings, job, JobReason.REJECTED_BY_CURATOR, actor)
     announcements.job_came_to(session, job)
 
 
 def expire(session: Session, job: Job, *, actor: str) -> None:
-    """The waiting job has failed because its reservation ran out; the budget is free again."""
+    """Fail a waiting job whose reservation ran out. The budget is free again."""
     ledger.expire(session, job.reservation_id, reason=JobReason.RESERVATION_EXPIRED, actor=actor)
     _failed(session, job, JobReason.RESERVATION_EXPIRED)
 
 
 def hand_back(session: Session, settings: Settings, job: Job, stop: Stop, *, actor: str) -> None:
-    """Infrastructure stopped the attempt: the job waits for another worker, or fails where that cannot be.
+    """Hand a stopped job back. Infrastructure stopped the attempt: it waits for another worker, or fails
+    where that cannot be.
 
     Once the graph was opened the reservation returns, and the retry reserves anew. Whether the job counts
     as a give-back is decided when it ends (:func:`_give_back`).
@@ -130,12 +133,12 @@ def _hand_back_fitted(session: Session, settings: Settings, job: Job, *, actor: 
 
 
 def attempts(settings: Settings, job: Job) -> int:
-    """How often the job may be tried: once its model is fitted, as often again."""
+    """Count how often the job may be tried. Once its model is fitted, it may as often again."""
     return settings.max_attempts + (job.fitted_attempt or 0)
 
 
 def queue(session: Session, job: Job, pause_seconds: float = 0) -> None:
-    """The job waits for a worker, which is told after a pause."""
+    """Queue the job for a worker. This is notified after a pause."""
     jobs.requeue(job)
     outbox.ring(session, Topic.RUN, job.id, not_before_seconds=pause_seconds)
 

@@ -1,4 +1,4 @@
-"""A release that is drawn in shards: its model is kept, each shard drawn by itself, all of them joined.
+"""A release that is sampled in shards. Its model is kept, each shard sampled separately, all of them joined.
 
 What the fit leaves lies sealed below the staging prefix of its attempt, and the parts, which are synthetic
 edges, below one of the job's own: nothing is an artifact before the one commit that charges and names them
@@ -44,7 +44,7 @@ DRAW = "draw"
 
 @dataclass(frozen=True)
 class ShardWork:
-    """One shard under one attempt, the fencing token of everything that is done for it."""
+    """One shard under one attempt. The attempt is the fencing token of everything that is done for it."""
 
     subject_id: str
     job_id: str
@@ -59,7 +59,7 @@ class ShardWork:
 
 
 def fitted_key(job_id: str, attempt: int, name: str) -> str:
-    """Name the object that holds one folder of what an attempt's fit left."""
+    """Name the object of one folder of a fit. It holds one of those that an attempt's fit left."""
     return f"{staging_prefix(job_id, attempt)}/fitted-{name}"
 
 
@@ -69,7 +69,7 @@ def part_key(job_id: str, number: int, sha256: str) -> str:
 
 
 def keep_fitted(services: Services, work: JobWork, out: Path) -> None:
-    """What the fit left is stored, sealed with the dataset's key. NotFound if the dataset is erased."""
+    """Store what the fit left, sealed with the dataset's key. NotFound if the dataset is erased."""
     with services.db.transaction() as session:
         key = vault.content_key(session, work.dataset_id, services.settings.master_key)
     for name in FITTED:
@@ -78,7 +78,7 @@ def keep_fitted(services: Services, work: JobWork, out: Path) -> None:
 
 
 def end_fit(services: Services, work: JobWork, count: int) -> bool:
-    """The job's shards wait to be drawn, and nobody holds the job meanwhile; False if a cancel came first.
+    """End the fit, and let its shards wait. Nobody holds the job meanwhile; False if a cancel came first.
 
     Raises LeaseLost.
     """
@@ -96,7 +96,8 @@ def end_fit(services: Services, work: JobWork, count: int) -> bool:
 
 
 def fetch_fitted(services: Services, held: JobWork | ShardWork, name: str, folder: Path) -> None:
-    """``folder`` holds one folder of what the fit left. NotFound once the dataset is erased; StorageError."""
+    """Fetch one folder of what the fit left to ``folder``. NotFound once the dataset is erased;
+    StorageError."""
     assert held.fitted_attempt is not None  # of a job that is fitted
     stored = fitted_key(held.job_id, held.fitted_attempt, name)
     with services.db.transaction() as session:
@@ -106,7 +107,7 @@ def fetch_fitted(services: Services, held: JobWork | ShardWork, name: str, folde
 
 
 def begin_shard(services: Services, subject_id: str, worker: str) -> ShardWork | None:
-    """The shard is drawn under this worker's lease; None if it is not free."""
+    """Begin the shard under this worker's lease. None if it is not free."""
     with services.db.transaction() as session:
         row = leased.begin(session, services.settings, SHARDS, subject_id, worker, Shard.attempt_limit)
         if row is None:
@@ -129,7 +130,7 @@ def begin_shard(services: Services, subject_id: str, worker: str) -> ShardWork |
 
 
 def record_part(services: Services, work: ShardWork, part: Part) -> None:
-    """What is told of the part is durable; only then is it stored. Raises LeaseLost.
+    """Record what is known of the part. Only when that is durable is it stored. Raises LeaseLost.
 
     InvalidInput where an earlier attempt drew other bytes: the law leaves no choice, a machine is at fault.
     """
@@ -149,12 +150,12 @@ def record_part(services: Services, work: ShardWork, part: Part) -> None:
 
 
 def keep_part(services: Services, work: ShardWork, part: Part, path: Path) -> None:
-    """The part's bytes are stored, under a key that names them."""
+    """Store the part's bytes under a key that names them."""
     services.store.put(part_key(work.job_id, work.number, part.sha256), _chunks(path))
 
 
 def finish_shard(services: Services, work: ShardWork) -> None:
-    """The shard is drawn; if it was the last, the job waits for whoever joins them. Raises LeaseLost."""
+    """Finish a sampled shard. If it was the last, the job waits for whoever joins them. Raises LeaseLost."""
     with services.db.transaction() as session:
         job, row = _held(session, work)
         row.state = ShardState.DRAWN
@@ -167,7 +168,7 @@ def finish_shard(services: Services, work: ShardWork) -> None:
 
 
 def fail_shard(services: Services, work: ShardWork, reason: JobReason) -> None:
-    """The job has failed, for this shard cannot be drawn. Raises LeaseLost."""
+    """Fail the job of a shard that cannot be sampled. Raises LeaseLost."""
     with services.db.transaction() as session:
         job, _ = _held(session, work)
         settle.fail(session, services.settings, job, reason, actor=work.worker)
@@ -181,7 +182,7 @@ def hand_back_shard(services: Services, work: ShardWork) -> None:
 
 
 def take_back_shard(session: Session, settings: Settings, row: Shard, *, actor: str) -> None:
-    """Let the shard wait for another worker; where none may try, the job has failed. The job is locked."""
+    """Let the shard wait for another worker. Where none may try, the job has failed. The job is locked."""
     if row.attempt < row.attempt_limit:
         leased.queue_again(session, SHARDS, row)
         return
@@ -190,7 +191,8 @@ def take_back_shard(session: Session, settings: Settings, row: Shard, *, actor: 
 
 
 def fetch_parts(services: Services, work: JobWork, folder: Path) -> tuple[list[Part], list[int]]:
-    """``folder`` holds the parts whose bytes are those that were drawn; what is told of all parts.
+    """Fetch the parts that were sampled. ``folder`` holds those whose bytes are the same; what is known of
+    all parts comes too.
 
     Returned too: the numbers of those that are gone or altered. StorageError.
     """
@@ -205,7 +207,7 @@ def fetch_parts(services: Services, work: JobWork, folder: Path) -> tuple[list[P
 
 
 def drawn_parts(services: Services, work: JobWork) -> list[Part]:
-    """Load what is told of every part, by number. LeaseLost once the job has ended."""
+    """Load what is known of every part, by number. LeaseLost once the job has ended."""
     with services.db.transaction() as session:
         leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         rows = shards.of_job(session, work.job_id)
@@ -213,12 +215,12 @@ def drawn_parts(services: Services, work: JobWork) -> list[Part]:
 
 
 def stored_parts(work: JobWork, parts: Sequence[Part]) -> dict[str, str]:
-    """Where the bytes of each part lie, by their digest."""
+    """Find where the bytes of each part lie, by digest."""
     return {part.sha256: part_key(work.job_id, number, part.sha256) for number, part in enumerate(parts)}
 
 
 def draw_again(services: Services, work: JobWork, numbers: Sequence[int]) -> None:
-    """The shards, whose parts are gone, wait to be drawn again, and nobody holds the job. Raises LeaseLost.
+    """Let lost shards be sampled again. Their parts are gone; nobody holds the job. Raises LeaseLost.
 
     Where no attempt to join them would be left, the job has failed.
     """

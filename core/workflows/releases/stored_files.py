@@ -1,4 +1,5 @@
-"""Published files on their way back into a private folder, laid out as their generator wrote them."""
+"""Published files on their way back. They go into a private folder, laid out as their generator wrote
+them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from core.workflows.releases.publish import seal_context
 
 
 def fetch_files(services: Services, files: Sequence[Artifact], key: bytes, folder: Path) -> None:
-    """``folder`` holds the files of one job, ``release/`` and ``private/``, opened and with their digests.
+    """Fetch the files of one job. ``folder`` holds ``release/`` and ``private/``, opened and with their
+    digests.
 
     Raises StorageError for bytes that are not those of the digest.
     """

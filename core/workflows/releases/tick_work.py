@@ -1,4 +1,4 @@
-"""A snapshot of a live stream in the hands of a worker: laid out, made canonical, or refused for its content.
+"""A stream's snapshot in the hands of a worker. It is laid out, made canonical, or refused for its content.
 
 All of it happens before the graph is opened: what is refused here has read nothing through a meter, and costs
 nothing. The canonical snapshot takes the place of the upload, so that a second attempt finds it.
@@ -47,7 +47,7 @@ FINDINGS_FILE = "edges"
 
 @dataclass(frozen=True)
 class SnapshotTask:
-    """What a child makes canonical: an upload in a format (None: an empty snapshot), under a schema."""
+    """What a child makes canonical. It is an upload in a format (None: an empty snapshot), under a schema."""
 
     file: Mapping[str, Any] | None
     schema: GraphSchema
@@ -55,7 +55,8 @@ class SnapshotTask:
 
 
 def fetch_snapshot(services: Services, work: JobWork, folder: Path) -> SnapshotTask | None:
-    """``folder/graph`` holds the snapshot's graph (None), or its universe only, and the task what is to do.
+    """Fetch the snapshot's graph, or what makes it. ``folder/graph`` holds it (None is returned), or its
+    universe only, and the task is what is to do.
 
     The upload then lies in ``folder/upload``. ``folder/previous`` holds what the last published snapshot
     left. Raises LeaseLost, NotFound once the dataset is erased, StorageError.
@@ -85,7 +86,8 @@ def fetch_snapshot(services: Services, work: JobWork, folder: Path) -> SnapshotT
 
 
 def keep_snapshot(services: Services, work: JobWork, task: SnapshotTask, folder: Path) -> None:
-    """The canonical snapshot in ``folder/snapshot`` is stored, sealed, and completes ``folder/graph``.
+    """Store the canonical snapshot, sealed. It is that in ``folder/snapshot``, and completes
+    ``folder/graph``.
 
     The upload is gone: it has served. Raises InvalidInput where the child left anything else than was asked
     of it, LeaseLost, NotFound once the dataset is erased, StorageError.
@@ -129,7 +131,8 @@ def _check(canonical: Path, schema: GraphSchema) -> list[str]:
 def refuse_snapshot(
     services: Services, work: JobWork, findings: Sequence[Mapping[str, Any]], message: str
 ) -> None:
-    """The job has failed, its reservation is free, and the curators see what is wrong. Raises LeaseLost."""
+    """Refuse a snapshot for its content. The job has failed, its reservation is free, and the curators see
+    what is wrong. Raises LeaseLost."""
     said = [dict(finding) for finding in findings[: services.settings.max_findings]]
     whole = {"file": FINDINGS_FILE, "line": None, "column": None, "message": message}
     with services.db.transaction() as session:
@@ -143,7 +146,8 @@ def refuse_snapshot(
 
 
 def fetch_tick_graph(services: Services, dataset_id: str, version_id: str, job_id: str, folder: Path) -> None:
-    """The folder holds the graph of the snapshot that the job has published. NotFound once it is erased."""
+    """Fetch the graph of a published snapshot. The folder holds it; the job has published it. NotFound once
+    it is erased."""
     fetch_graph(services, dataset_id, version_id, folder, only=(NODES,))
     row, key = _snapshot(services, job_id, dataset_id)
     if row.graph_key is None:

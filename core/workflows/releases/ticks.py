@@ -1,4 +1,4 @@
-"""What sets the job of a stream's snapshot apart: it waits for the ones before it, and rings for the next."""
+"""What sets a snapshot's job apart. It waits for the ones before it, and rings for the next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTCOMES = {
 
 
 def may_run(session: Session, job_id: str) -> bool:
-    """Tell whether nothing has to end before the job may run; always true of a job that is no tick.
+    """Tell whether the job may run. Nothing has to end before it; always true of a job that is no tick.
 
     Earlier steps have to. And while a stream has published nothing, its ticks run one at a time, a mended one
     too, as the first to be published draws the names of the nodes. Locks the stream.
@@ -40,7 +40,7 @@ def may_run(session: Session, job_id: str) -> bool:
 
 
 def ended(session: Session, job: Job) -> None:
-    """Its snapshot knows how the job has ended, and the earliest one that waits is rung.
+    """Record how the snapshot's job has ended. The earliest one that waits is rung.
 
     Part of the transaction in which the job ends. Two jobs of a stream that end at the same moment may each
     ring the other; the reaper then rings the one that waits.

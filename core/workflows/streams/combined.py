@@ -1,4 +1,5 @@
-"""All releases of a stream as one ZIP file, written as it is sent: stored, not deflated, in constant memory.
+"""All releases of a stream as one ZIP file. It is written as it is sent: stored, not deflated, in constant
+memory.
 
 Each step's file carries its step, so that pandas, pyarrow and polars read all of them as one table.
 """
@@ -68,7 +69,8 @@ def combined(
     first: int | None = None,
     last: int | None = None,
 ) -> Iterator[bytes]:
-    """A ZIP file of every published step from ``first`` to ``last`` (both included), in constant memory.
+    """Write a ZIP file of every published step. Steps are from ``first`` to ``last`` (both included), in
+    constant memory.
 
     ``nodes.parquet``, ``schema.json``, ``README.txt``, ``index.json``, and ``edges/step-000012.parquet``
     for each step. Everything that can be refused is refused before the first byte: NotFound, InvalidInput for

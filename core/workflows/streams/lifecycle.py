@@ -1,4 +1,4 @@
-"""Live streams: opened on a dataset, closed, listed. What a stream will cost follows from public facts alone.
+"""Live streams: opened on a dataset, closed, listed. What a stream will cost follows from public facts only.
 
 A stream is a standing agreement: a dataset, a method, an epsilon for every window of steps. Opening it
 reserves nothing; each snapshot reserves its own step's part, and is refused where a window would be
@@ -40,7 +40,7 @@ log = get_logger(__name__)
 def create_stream(
     services: Services, principal: Principal, request: StreamRequest, idempotency_key: str | None
 ) -> tuple[Stream, bool]:
-    """The stream is open; True when an earlier call with this key opened it. Reserves nothing.
+    """Open the stream. True when an earlier call with this key opened it. Reserves nothing.
 
     Raises IdempotencyKeyMissing, IdempotencyKeyReused, what :func:`plan_stream` raises, and Conflict while
     the tenant has as many open streams as the settings allow.
@@ -68,7 +68,7 @@ def create_stream(
 
 
 def plan_stream(services: Services, principal: Principal, request: StreamRequest) -> StreamPlan:
-    """Compute what each step of the stream would cost, and every window; nothing is changed.
+    """Compute the cost of each step and window. The stream has these; nothing is changed.
 
     Raises NotFound, DatasetNotReady, UnknownMethod, InvalidInput with its dotted ``field``, NotAccepted,
     KindNotAllowed, AccountBlocked and AccountExposed.
@@ -147,7 +147,7 @@ def list_streams(
 
 
 def close_stream(services: Services, principal: Principal, stream_id: str) -> Stream:
-    """The stream takes no further snapshot; those that wait are still published. Safe to repeat.
+    """Close the stream to further snapshots. Those that wait are still published. Safe to repeat.
 
     A requester closes its own streams and its team's, a curator any. Raises NotFound and Forbidden.
     """

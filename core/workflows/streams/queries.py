@@ -1,4 +1,4 @@
-"""What callers may see of a stream's snapshots, and all of its releases in one file."""
+"""What callers may see of a stream's snapshots. All of its releases come in one file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def list_snapshots(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> Snapshots:
-    """One page of the stream's snapshots, in order, of the steps after ``after`` (None: from the first)."""
+    """List one page of the stream's snapshots. They are in order, of the steps after ``after`` (None: from
+    the first)."""
     require(principal, *READERS)
     page = step_page(services, principal, "snapshots", stream_id, after, cursor, limit)
     with services.db.transaction() as session:
@@ -64,7 +65,7 @@ def step_page(
     cursor: str | None,
     limit: int | None,
 ) -> paging.Paging:
-    """A page of a list of the stream's steps. InvalidInput for a bad cursor, limit or step."""
+    """Make a page of a list of the stream's steps. InvalidInput for a bad cursor, limit or step."""
     if after is not None and not 0 <= after <= service.MAX_STEP:
         raise InvalidInput(f"A stream's steps are numbered from 0 to {service.MAX_STEP}.", field="after")
     return paging.paged(services, principal, name, cursor, limit, stream_id=stream_id, after=after)
@@ -95,7 +96,8 @@ def views(session: Session, principal: Principal, stream: Stream, rows: Sequence
 
 
 def spent(job: Job) -> int:
-    """Compute what the job has charged or reserved, in nano-epsilon of its step; 0 once it has returned.
+    """Compute what the job has spent, in nano-epsilon. It is charged or reserved for its step; 0 once it has
+    returned.
 
     The same as the account has it, for how a job ended decides it (:mod:`core.jobs.states`).
     """

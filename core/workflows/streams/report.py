@@ -1,4 +1,5 @@
-"""A stream's report: for each step what it cost, what its windows carry, and how good its release is."""
+"""A stream's report, step by step. It has what each cost, what its windows carry, and how good its release
+is."""
 
 from __future__ import annotations
 

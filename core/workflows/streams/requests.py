@@ -55,5 +55,5 @@ class StreamRequest(BaseModel):
     )
 
     def content(self) -> dict[str, Any]:
-        """Return what was asked for; what came in later versions is there where it was given."""
+        """Return the request's content. What came in later versions is there where it was given."""
         return self.model_dump(mode="json", exclude={"assume"} if self.assume is None else None)

@@ -1,4 +1,5 @@
-"""A snapshot of a live stream is received: sealed as it arrives, given its job and its budget, or refused."""
+"""A snapshot of a live stream is received. It is sealed as it arrives, given its job and its budget, or
+refused."""
 
 from __future__ import annotations
 
@@ -82,7 +83,8 @@ def receive_snapshot(
     chunks: Iterable[bytes],
     length: int | None,
 ) -> tuple[View, bool]:
-    """The snapshot has its job, and the job its reservation; True when the same was received before.
+    """Receive the snapshot, and give it a job. The job has its reservation; True when the same was received
+    before.
 
     Give ``step`` or ``time``, which lies in the step. No bytes are an empty snapshot. ``length`` is what the
     sender announced. Constant memory. What is refused leaves nothing stored, reserved or charged.
@@ -118,7 +120,7 @@ def receive_snapshot(
 
 
 def recover_snapshots(services: Services, limit: int) -> int:
-    """Uploads that were stored but never named are gone; returns how many. Reaper's duty.
+    """Delete uploads that were stored but never named; returns how many. Reaper's duty.
 
     Named they are in the transaction that follows their storing, so a short while later at most.
     """

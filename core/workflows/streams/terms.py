@@ -1,4 +1,5 @@
-"""A stream's terms, settled from public facts alone: method, parameters, relations, and what a step costs."""
+"""A stream's terms, settled from public facts only. They are method, parameters, relations, and what a step
+costs."""
 
 from __future__ import annotations
 
@@ -125,7 +126,8 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
 def check_terms(
     session: Session, dataset: Dataset, spec: JobSpec, *, team: str | None, project: str | None
 ) -> None:
-    """Return while the dataset's present policy allows a stream whose snapshots are such.
+    """Check that the policy allows such a stream. It is the dataset's present policy; the stream's snapshots
+    are such.
 
     Raises KindNotAllowed, PolicyRefused.
     """
@@ -135,7 +137,7 @@ def check_terms(
 
 
 def window_preview(session: Session, stream: Stream, by_step: Mapping[str, int]) -> tuple[bool, Budget]:
-    """Tell whether a first full window fits the account, and its statement with that window if it does.
+    """Tell whether a first full window fits the account. Its statement with that window comes if it does.
 
     Raises AccountBlocked and AccountExposed: no snapshot would be taken.
     """
@@ -162,7 +164,8 @@ def tick_spec(
     step: int,
     policy: Policy,
 ) -> tuple[JobSpec, PrivacyPlan]:
-    """Plan what one step of the stream does and costs; a function of its terms, the policy and the step."""
+    """Plan what one step of the stream does and costs. It is a function of its terms, the policy and the
+    step."""
     release = Tick(
         job_id=ids.new_id(ids.JOB),
         dataset_id=stream.dataset_id,

@@ -1,4 +1,4 @@
-"""The job that publishes one snapshot of a live stream, with its budget set aside."""
+"""The job that publishes one snapshot. It is one of a live stream; its budget is set aside."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graphveil.amounts import format_epsilon
 
 
 def add_tick(session: Session, principal: Principal, stream: Stream, step: int, number: int) -> Job:
-    """The step's job is queued, its budget reserved until it ends. Raises what the dataset's present policy
+    """Queue the step's job. Its budget is reserved until it ends. Raises what the dataset's present policy
     and the ledger refuse.
 
     ``number``: how often the step was sent anew. The caller holds the stream.
@@ -43,7 +43,7 @@ def add_tick(session: Session, principal: Principal, stream: Stream, step: int, 
 
 
 def check_windows(session: Session, stream: Stream, step: int) -> None:
-    """Returns while no window that holds the step takes more than the stream's epsilon; flushed rows count.
+    """Check that no window exceeds the stream's epsilon. It is one that holds the step; flushed rows count.
 
     The account may have room for more, but the stream's own promise has not. A stream opens only with plans
     that keep it; this holds whatever a later version of its method plans. Raises BudgetExceeded.

@@ -1,4 +1,5 @@
-"""What happened is written down for whoever asked to be told, in the transaction in which it happened.
+"""Announcements of what happened. They are written down for subscribers, in the transaction in which it
+happened.
 
 A webhook carries ids, a state and links. What they lead to is fetched with a key, by those who may see it.
 Links are stored as paths; the service's address is put before them when they are sent.
@@ -49,7 +50,8 @@ BUDGET_EVENTS = {Level.LOW: EventType.BUDGET_LOW, Level.EXHAUSTED: EventType.BUD
 
 
 def job_came_to(session: Session, job: Job) -> None:
-    """Whoever asked will be told of the state that the job has just come to, if it is one to be told of.
+    """Announce the state that the job has come to. Subscribers will learn of it, if it is one to be
+    announced.
 
     A stream's snapshot that is published is told of as both: a job, and a snapshot.
     """
@@ -69,7 +71,7 @@ def job_came_to(session: Session, job: Job) -> None:
 
 
 def version_came_to(session: Session, dataset: Dataset, version: DatasetVersion) -> None:
-    """Whoever asked will be told that the upload is ready, or rejected."""
+    """Announce to subscribers that the upload is ready, or rejected."""
     event = VERSION_EVENTS.get(VersionState(version.state))
     if event is not None:
         data = {"dataset_id": dataset.id, "version_id": version.id, "state": str(version.state)}
@@ -79,7 +81,7 @@ def version_came_to(session: Session, dataset: Dataset, version: DatasetVersion)
 
 @contextmanager
 def spending(session: Session, settings: Settings, spender: Job | Dataset) -> Iterator[None]:
-    """Whoever asked will be told when what is charged within makes the budget low, or uses it up.
+    """Announce a low or used-up budget. What is charged within makes it so; subscribers will learn of it.
 
     ``spender``: the job whose budget it is, or the dataset. Two charges at the same moment may both tell it.
     Costs a query where nobody asked.
@@ -103,7 +105,8 @@ def spending(session: Session, settings: Settings, spender: Job | Dataset) -> It
 
 
 def budget_level(statement: Budget, low_share: float) -> Level:
-    """How much of the account is left that is not charged, in epsilon, and in delta where it has one."""
+    """Compute how much of the account is left. It is what is not charged, in epsilon, and in delta where it
+    has one."""
     shares = [
         Fraction(capacity - charged, capacity)
         for capacity, charged in (

@@ -1,4 +1,4 @@
-"""A release as a catalogue takes it: its calls, one after the other, until one fails or all were taken."""
+"""A release as a catalogue takes it. Its calls go one after the other, until one fails or all were taken."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ log = get_logger(__name__)
 
 
 def push(services: Services, sending: Sending, about: Push, send: Send) -> Outcome:
-    """Send the release in the catalogue's form, as it and its budget stand now; what came of it.
+    """Send the release in the catalogue's form. It and its budget are as they stand now; returned is what
+    came of it.
 
     Every call replaces what an earlier one wrote: after a failure all are sent again.
     """

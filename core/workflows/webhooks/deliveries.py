@@ -1,4 +1,5 @@
-"""Deliveries of webhooks: listed, tried, sent again; and in the hands of the process that sends them.
+"""Deliveries of webhooks. They are listed, tried, sent again; and in the hands of the process that sends
+them.
 
 Sent first and marked afterwards: whoever stops between the two leads to a second sending under the same
 ``webhook-id``, by which the receiver knows it.
@@ -45,7 +46,7 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class Push:
-    """A release for a catalogue: which, whose, and with what calls are signed and authorized."""
+    """A release for a catalogue. It has which, whose, and with what calls are signed and authorized."""
 
     catalogue: str
     tenant: str
@@ -56,7 +57,7 @@ class Push:
 
 @dataclass(frozen=True)
 class Sending:
-    """A delivery under one attempt, the fencing token of what becomes of it.
+    """A delivery under one attempt. The attempt is the fencing token of what becomes of it.
 
     ``push``: what is sent is not ``body``, but what the catalogue's emitter makes of the release.
     """
@@ -93,7 +94,8 @@ def list_deliveries(
 
 
 def try_webhook(services: Services, principal: Principal, endpoint_id: str) -> Delivery:
-    """A ``webhook.test`` is sent to the endpoint once, whatever its events. Conflict while it is disabled."""
+    """Send a ``webhook.test`` once. It is sent to the endpoint whatever its events. Conflict while it is
+    disabled."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
         endpoint = service.get(session, tenant=principal.tenant, endpoint_id=endpoint_id)
@@ -112,7 +114,7 @@ def try_webhook(services: Services, principal: Principal, endpoint_id: str) -> D
 
 
 def retry_delivery(services: Services, principal: Principal, endpoint_id: str, delivery_id: str) -> Delivery:
-    """The delivery is due now; one that has ended is sent once more, under the same id.
+    """Make the delivery due now. One that has ended is sent once more, under the same id.
 
     Raises NotFound, and Conflict while the endpoint is disabled.
     """
@@ -130,7 +132,7 @@ def retry_delivery(services: Services, principal: Principal, endpoint_id: str, d
 
 
 def take_due(services: Services, worker: str, limit: int) -> list[Sending]:
-    """Up to ``limit`` due deliveries, leased to ``worker`` and ready to be sent, one an endpoint.
+    """Lease up to ``limit`` due deliveries to ``worker``. They are ready to be sent, one an endpoint.
 
     One that used up its attempts, the last of which nobody finished, is given up instead. One whose
     endpoint's secret cannot be unsealed has failed at this attempt, and holds up no other.
@@ -173,7 +175,7 @@ def take_due(services: Services, worker: str, limit: int) -> list[Sending]:
 
 
 def sent(services: Services, sending: Sending, outcome: Outcome) -> None:
-    """What came of the attempt is recorded; nothing, where another attempt owns the delivery by now."""
+    """Record what came of the attempt. Nothing is recorded where another attempt owns the delivery by now."""
     reach("webhook_sent")
     settings = services.settings
     try:
@@ -195,7 +197,7 @@ def sent(services: Services, sending: Sending, outcome: Outcome) -> None:
 
 
 def purge_deliveries(services: Services) -> int:
-    """Deliveries older than the settings keep them are gone; how many there were, up to a bound."""
+    """Delete deliveries older than the settings keep them. Returned is how many there were, up to a bound."""
     with services.db.transaction() as session:
         return repository.purge(session, services.settings.webhook_kept_seconds, PURGED_AT_ONCE)
 

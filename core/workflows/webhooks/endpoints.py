@@ -1,4 +1,5 @@
-"""Webhook endpoints of a tenant: added, listed, rotated, enabled, deleted; by curators and operators."""
+"""Webhook endpoints of a tenant. They are added, listed, rotated, enabled, deleted; by curators and
+operators."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ class NewWebhook(BaseModel):
 
 
 def add_webhook(services: Services, principal: Principal, request: NewWebhook) -> Webhook:
-    """The endpoint is told of its events from now on; its secret is in the answer, this once.
+    """Add an endpoint for events from now on. Its secret is in the answer, this once.
 
     Raises InvalidInput with ``field``, and Conflict while the tenant has as many as the settings allow.
     """
@@ -118,7 +119,8 @@ def get_webhook(services: Services, principal: Principal, endpoint_id: str) -> W
 
 
 def delete_webhook(services: Services, principal: Principal, endpoint_id: str) -> None:
-    """The endpoint is told nothing any more; what waits for it is dropped. NotFound when it is repeated."""
+    """Delete the endpoint. It receives nothing any more; what waits for it is dropped. NotFound when it is
+    repeated."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
         service.delete(session, tenant=principal.tenant, endpoint_id=endpoint_id)
@@ -126,7 +128,7 @@ def delete_webhook(services: Services, principal: Principal, endpoint_id: str) -
 
 
 def enable_webhook(services: Services, principal: Principal, endpoint_id: str) -> Webhook:
-    """The endpoint is told again, what waits first. Safe to repeat."""
+    """Enable the endpoint, what waits first. Safe to repeat."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
         endpoint = _locked(session, principal, endpoint_id)
@@ -135,7 +137,8 @@ def enable_webhook(services: Services, principal: Principal, endpoint_id: str) -
 
 
 def rotate_webhook(services: Services, principal: Principal, endpoint_id: str) -> Webhook:
-    """Deliveries are signed with a new secret, shown this once, and for a day with the one before as well.
+    """Give the endpoint a new secret, shown this once. Deliveries are signed with it, and for a day with the
+    one before as well.
 
     Conflict while a further one would have to be kept: a receiver that is not told in time must not be lost.
     """
@@ -161,7 +164,7 @@ def secrets_of(settings: Settings, endpoint: WebhookEndpoint) -> list[Secret]:
 
 
 def token_of(settings: Settings, endpoint: WebhookEndpoint) -> str | None:
-    """The catalogue's bearer token. StorageError: another master key."""
+    """Read the catalogue's bearer token. StorageError: another master key."""
     if endpoint.token is None:
         return None
     key = derived_key(settings, CATALOGUE_TOKENS)
@@ -169,7 +172,7 @@ def token_of(settings: Settings, endpoint: WebhookEndpoint) -> str | None:
 
 
 def rules(settings: Settings) -> Rules:
-    """Where webhooks may be sent."""
+    """Return where webhooks may be sent."""
     return Rules(settings.webhook_ports, settings.webhook_private_addresses)
 
 

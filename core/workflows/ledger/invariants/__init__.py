@@ -1,1 +1,2 @@
-"""What must hold at every moment across ledger, jobs, datasets and streams: one small class a promise."""
+"""Invariants across ledger, jobs, datasets and streams. They hold at every moment; each promise is one small
+class."""

@@ -1,4 +1,4 @@
-"""Accounts and those who draw on them: one tenant, for good, and no claim after an exposure."""
+"""Accounts and those who draw on them. They have one tenant, for good, and no claim after an exposure."""
 
 from __future__ import annotations
 

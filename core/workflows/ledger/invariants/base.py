@@ -1,4 +1,4 @@
-"""What a promise is, and the shape in which what breaks it is told."""
+"""What a promise is. It has the shape in which what breaks it is reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Found:
 
 
 class Promise(Protocol):
-    """One sentence that must be true at every moment, and the reading that tells whether it is."""
+    """A promise, and the reading that checks it. It is one sentence that must be true at every moment."""
 
     @property
     def name(self) -> str:
@@ -43,11 +43,12 @@ class Promise(Protocol):
         """The sentence."""
 
     def check(self, session: Session, limit: int) -> Found:
-        """Find what breaks it, ``limit`` places at most; reads only, in the snapshot of the session."""
+        """Find what breaks the promise. There are ``limit`` places at most; it reads only, in the snapshot of
+        the session."""
 
 
 class SqlPromise:
-    """A promise that one statement checks: it selects tenant, subject and detail of whatever breaks it."""
+    """A promise that one statement checks. It selects tenant, subject and detail of whatever breaks it."""
 
     name: ClassVar[str]
     promise: ClassVar[str]
@@ -65,5 +66,5 @@ class SqlPromise:
 
 
 def found(rows: Sequence[Any], total: int) -> Found:
-    """From rows that begin with tenant, subject, detail."""
+    """Read findings from rows. These begin with tenant, subject, detail."""
     return Found(total, tuple(Finding(row[0] or "", row[1], row[2]) for row in rows))

@@ -1,4 +1,4 @@
-"""What is reserved is what was planned, in the unit of the account."""
+"""What is reserved is what was planned. It is in the unit of the account."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class CostsArePlanned:
     promise = "What an unfinished job has reserved is the cost of the plan that its worker will keep."
 
     def check(self, session: Session, limit: int) -> Found:
-        """As :meth:`core.workflows.ledger.invariants.base.Promise.check`; one plan at a time is held."""
+        """Check as the base promise does. That is
+        :meth:`core.workflows.ledger.invariants.base.Promise.check`; one plan at a time is held."""
         open_states = sorted(set(JobState) - TERMINAL)
         statement = (
             select(

@@ -10,7 +10,8 @@ from core.workflows.ledger.invariants.base import Found
 
 
 class HeadsAreExported:
-    """L15: without a young document a restore of the database could forget unseen. O(accounts)."""
+    """L15: heads are exported often enough. Without a young document a restore of the database could forget
+    unseen. O(accounts)."""
 
     name = "heads_exported"
     promise = "Where heads are signed, the newest document outside the database is young enough."

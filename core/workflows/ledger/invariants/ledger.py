@@ -12,7 +12,8 @@ from core.workflows.ledger.invariants.base import Finding, Found
 
 
 class OfTheLedger:
-    """One invariant of :mod:`core.ledger.invariants`, over all accounts; its cost is told there."""
+    """One invariant of the ledger, over all accounts. It is one of :mod:`core.ledger.invariants`; its cost is
+    stated there."""
 
     def __init__(self, invariant: Invariant) -> None:
         self._invariant = invariant
@@ -39,5 +40,5 @@ class OfTheLedger:
 
 
 def ledger_promises() -> tuple[OfTheLedger, ...]:
-    """All of them, in the ledger's order."""
+    """List the ledger's promises, in its order."""
     return tuple(OfTheLedger(invariant) for invariant in INVARIANTS)

@@ -10,7 +10,8 @@ from core.workflows.ledger.invariants.base import Finding, Found
 
 
 class RestoredWhole:
-    """L6 and L15: O(accounts), and one or two objects read from the store."""
+    """L6 and L15: the ledger is whole after a restore. It costs O(accounts), and one or two objects read from
+    the store."""
 
     name = "restored_whole"
     promise = "Every account holds at least what the newest signed heads outside the database know of it."

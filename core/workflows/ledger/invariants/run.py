@@ -36,12 +36,12 @@ class Outcome:
 
     @property
     def kept(self) -> bool:
-        """The check ran, and found nothing."""
+        """The check ran, and reported nothing."""
         return self.found is not None and self.found.total == 0
 
 
 def promises(services: Services) -> tuple[Promise, ...]:
-    """All promises, the ledger's own first."""
+    """List all promises, the ledger's own first."""
     return (
         *ledger_promises(),
         HoldsHaveJobs(),
@@ -62,7 +62,7 @@ def promises(services: Services) -> tuple[Promise, ...]:
 
 
 def check(services: Services, promise: Promise, limit: int = checks.FINDINGS_KEPT) -> Found:
-    """Find what breaks the promise, in one snapshot of the database; nothing is written."""
+    """Find what breaks the promise. It is looked for in one snapshot of the database; nothing is written."""
     with services.db.transaction() as session:
         head_exports.snapshot(session)
         return promise.check(session, limit)

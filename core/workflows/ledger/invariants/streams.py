@@ -26,7 +26,8 @@ _OVERFULL = text("""
 
 
 class StreamsKeepTheirWindows:
-    """privacy.md 3: one statement for each length of window in use, O(snapshots) in all."""
+    """Streams keep their windows, privacy.md 3. It costs one statement for each length of window in use,
+    O(snapshots) in all."""
 
     name = "streams_keep_their_windows"
     promise = "In every window of a stream its snapshots take at most the epsilon that it was opened for."
