@@ -14,7 +14,7 @@ from core import errors
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.cancel import cancel_job
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
-from graphveil.models.jobs import AWAITING_APPROVAL, TERMINAL, Job, Jobs
+from graphveil.models.jobs import TERMINAL, Job, Jobs
 from graphveil.models.plans import Plan
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=Guarded)
@@ -94,8 +94,6 @@ def submit(
     if replayed:
         headers[openapi.REPLAYED] = "true"
         view = job_queries.get_job(services, principal, job.id)
-    elif job.state == AWAITING_APPROVAL:
-        view = job_queries.get_job(services, principal, job.id)  # which says until when
     else:
         view = job_queries.new_job(services, principal, job)
     return conditional.as_json(view, status_code=202, headers=headers)

@@ -94,11 +94,11 @@ def statement(
     """
     if steps is not None and not 0 <= steps[0] <= steps[1] <= MAX_STEP:
         raise InvalidInput("the first step is at most the last", field="last_step")
-    if as_of is not None:
-        return statement_of(
-            *history.snapshot(session, account_id, as_of, steps=steps), steps=steps, as_of=as_of
-        )
-    return statement_of(*holdings.snapshot(session, account_id, steps=steps), steps=steps)
+    if as_of is None:
+        read = holdings.snapshot(session, account_id, steps=steps)
+    else:
+        read = history.snapshot(session, account_id, as_of, steps=steps)
+    return statement_of(*read, steps=steps, as_of=as_of)
 
 
 def statements(session: Session, account_ids: Collection[str]) -> dict[str, Budget]:

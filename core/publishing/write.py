@@ -30,10 +30,9 @@ from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.publishing import bundle
 from core.publishing.carried import carried
 from core.publishing.measurements import write_measurements
+from core.publishing.notices import true_edge_notices, value_notices
 from core.publishing.spec import ReleaseSpec
 from core.publishing.totals import totals
-from core.publishing.true_edges import true_edge_notices
-from core.publishing.values import value_notices
 from core.reports.base import Notice
 from core.reports.build import Origin, public_part
 from core.reports.model import Claim, DrawnAt

@@ -14,7 +14,13 @@ from tests.browser.test_every_page import _keep, _violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
-QUESTIONS = ["Who approved", "What was spent", "What was read", "What is promised"]
+QUESTIONS = [
+    "Who approved governance.json",
+    "What was spent charge.json",
+    "What was read transcript.json, plan.json",
+    "What is promised promise.md, report.html",
+]
+"""Each with the files that answer it in full."""
 
 
 @pytest.mark.parametrize("width", [390, 1280])

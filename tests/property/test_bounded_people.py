@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import InvalidInput
 from core.privacy.mechanisms import packing
-from core.privacy.mechanisms.projection import fresh_key
+from core.privacy.mechanisms.siphash import fresh_key
 from core.privacy.mechanisms.triangle_kernels import triangles
 from core.privacy.reads import bounded
 from tests.property.test_projection import GRAPHS, NODES, PAIRS, degrees, families

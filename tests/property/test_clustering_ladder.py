@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from core.errors import NotAccepted
 from core.privacy.mechanisms.clustering import Damping, damped_clustering, damping_of
 from core.privacy.mechanisms.ladder import reached
-from core.privacy.mechanisms.triangle_kernels import triangles_at_nodes
+from core.privacy.mechanisms.triangle_kernels import triangles_and_common
 
 COARSE = Damping(4, 32)  # the fewest integers that the proof allows: few enough to count them all
 
@@ -25,7 +25,7 @@ def numbers(pairs, nodes, damping):
     """As they are read by themselves, and after the triangles were counted for another read."""
     ends = ends_of(pairs)
     found = damped_clustering(*ends, nodes, damping)
-    assert found == damped_clustering(*ends, nodes, damping, triangles_at_nodes(*ends, nodes))
+    assert found == damped_clustering(*ends, nodes, damping, triangles_and_common(*ends, nodes)[0])
     return found
 
 

@@ -13,7 +13,8 @@ from scipy import stats
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import EdgeType
 from core.privacy.mechanisms import projection
-from core.privacy.mechanisms.projection import Items, fresh_key, kept_items, mutual_pairs
+from core.privacy.mechanisms.projection import Items, kept_items, mutual_pairs
+from core.privacy.mechanisms.siphash import fresh_key
 from core.privacy.queries import Shape
 
 STEPS = 2

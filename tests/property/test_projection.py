@@ -12,7 +12,8 @@ import pytest
 from core.errors import InvalidInput
 from core.graphs.schema import EdgeType
 from core.privacy.mechanisms import projection
-from core.privacy.mechanisms.projection import fresh_key, items_of, kept_in_order, kept_items
+from core.privacy.mechanisms.projection import items_of, kept_in_order, kept_items
+from core.privacy.mechanisms.siphash import fresh_key
 from core.privacy.queries import Shape
 
 NODES = 5

@@ -165,9 +165,6 @@ def carrying() -> Iterator[ReadAudit]:
 def bounded_values() -> Iterator[ReadAudit]:
     """Both edges of a person, with one value or with another."""
 
-    def histogram(attribute: str | None) -> Ask:
-        return lambda asked: asked.people("edge").bounded(2).values(attribute).histogram(**PAID)
-
     def by_classes(attribute: str | None) -> Ask:
         def ask(asked: PrivateGraph) -> np.ndarray:
             reads = asked.people("edge").bounded(2).values(attribute)
@@ -182,9 +179,8 @@ def bounded_values() -> Iterator[ReadAudit]:
         ("numbers", "numbers", (known(1, 1, **SEVERAL), known(1, CAP, **SEVERAL)), None),
     )
     for said, what, graphs, attribute in kinds:
-        for name, made in (("histogram", histogram), ("by_classes", by_classes)):
-            read = f"BoundedValues.{name} of {what}"
-            yield ReadAudit(f"bounded {said} {name}", read, PURE, graphs, made(attribute))
+        read = f"BoundedValues.by_classes of {what}"
+        yield ReadAudit(f"bounded {said} by_classes", read, PURE, graphs, by_classes(attribute))
 
 
 def meeting() -> Iterator[ReadAudit]:

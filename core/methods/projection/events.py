@@ -13,18 +13,8 @@ from core.methods._shared.blocks.estimates import norm_sub
 from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.plan import divide
-from core.methods.projection.law import fitted_law, fitted_laws, kept_share
-from core.methods.projection.looks import (
-    NOBODY,
-    counted,
-    ends_of,
-    law_tails,
-    most_of,
-    reach_of,
-    scale_of,
-    theta_of,
-    wide_count,
-)
+from core.methods.projection.law import kept_share
+from core.methods.projection.looks import NOBODY, counted, ends_of, laws_of, most_of, theta_of
 from core.methods.projection.params import ProjectionParams
 from core.privacy.accounting.events import NANO
 from core.privacy.limits import MAX_SENSITIVITY
@@ -46,19 +36,12 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     are linked both ways in one step, or (); ``labels``, ``inside`` and ``across`` as of relations that are
     plain: one group.
     """
-    most, relation = most_of(people), people.relation
-    budget = shares(params, nano_epsilon, relation, people.steps)
+    most = most_of(people)
+    budget = shares(params, nano_epsilon, people.relation, people.steps)
     if most < 1:  # one person: there is nothing to read, and a plan is never left unread
         counted(people, 1, nano_epsilon, "edges")
         return _columns(people, 0, [NOBODY] * (2 // ends_of(people)), 0.0, np.ones(1), np.empty(0))
-    edges, rough, mean, left = scale_of(people, most, budget["scale"])
-    tails = law_tails(people, mean, most, budget["law"])
-    edges.append(wide_count(people, rough, mean, most, budget["edges"] + left))
-    reach = reach_of(edges[-1].theta, most)
-    if relation.directed:
-        laws = list(fitted_laws(people.count, reach, edges, (tails[0], tails[1])))
-    else:
-        laws = [fitted_law(people.count, reach, edges, tails)]
+    laws = laws_of(people, most, budget)
     mean = float(np.mean([law.grid @ law.mass for law in laws]))
     total = mean * people.count / ends_of(people)
     mutual = np.empty(0)

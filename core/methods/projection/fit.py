@@ -8,18 +8,8 @@ from core.methods._shared.blocks.estimates import norm_sub
 from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.plan import divide
-from core.methods.projection.law import fitted_law, kept_share
-from core.methods.projection.looks import (
-    NOBODY,
-    counted,
-    law_tails,
-    most_of,
-    reach_of,
-    scale_of,
-    theta_of,
-    variance,
-    wide_count,
-)
+from core.methods.projection.law import kept_share
+from core.methods.projection.looks import NOBODY, counted, laws_of, most_of, theta_of, variance
 from core.methods.projection.params import ProjectionParams
 from core.privacy.accounting.events import NANO
 from core.privacy.limits import MAX_SENSITIVITY
@@ -56,10 +46,7 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     if most < 1:  # one person: there is nothing to read, and a plan is never left unread
         counted(people, 1, nano_epsilon, "edges")
         return _columns(NOBODY, 0, labels, np.zeros(groups), 0.0, np.empty(0))
-    edges, rough, mean, left = scale_of(people, most, budget["scale"])
-    tails = law_tails(people, mean, most, budget["law"])
-    edges.append(wide_count(people, rough, mean, most, budget["edges"] + left))
-    law = fitted_law(nodes, reach_of(edges[-1].theta, most), edges, tails)
+    [law] = laws_of(people, most, budget)
     total = float(law.grid @ law.mass) * nodes / 2
     inside, across = np.array([total]), 0.0
     if "groups" in budget:

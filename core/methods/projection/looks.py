@@ -7,10 +7,12 @@ events of all steps. Degrees are those of one side then.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from core.methods._shared.degrees.fitted import DegreeLaw
-from core.methods.projection.law import LOST, CappedEdges, CappedTails, fitted_law, kept_share
+from core.methods.projection.law import LOST, CappedEdges, CappedTails, fitted_law, fitted_laws, kept_share
 from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms.projection import MAX_THETA
 from core.privacy.reads.people import People
@@ -61,6 +63,17 @@ def counted(people: People, theta: int, nano_epsilon: int, purpose: str) -> Capp
 def variance(sensitivity: int, nano_epsilon: int) -> float:
     """The variance of discrete Laplace noise of that scale, about."""
     return 2 * (sensitivity * NANO / nano_epsilon) ** 2
+
+
+def laws_of(people: People, most: int, budget: Mapping[str, int]) -> list[DegreeLaw]:
+    """Measure the law of degrees, or of a directed relation those of what goes out and of what comes in."""
+    edges, rough, mean, left = scale_of(people, most, budget["scale"])
+    tails = law_tails(people, mean, most, budget["law"])
+    edges.append(wide_count(people, rough, mean, most, budget["edges"] + left))
+    reach = reach_of(edges[-1].theta, most)
+    if people.relation.directed:
+        return list(fitted_laws(people.count, reach, edges, (tails[0], tails[1])))
+    return [fitted_law(people.count, reach, edges, tails)]
 
 
 def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedEdges], DegreeLaw, float, int]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from core.errors import InvalidInput
 from core.kernels.decorator import kernel
-from core.privacy import entropy
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.flips import Flips
 from core.privacy.mechanisms import siphash
@@ -67,8 +66,7 @@ def respond(
     keys = np.asarray(source, dtype=np.int64) * shape.target_count + np.asarray(target, dtype=np.int64)
     beyond = shape.source_count * shape.target_count
     keys = np.append(keys, beyond + np.arange(max(0, room - len(keys)), dtype=np.int64))
-    key = entropy.noise_generator().bytes(siphash.KEY_BYTES)
-    state = siphash.absorbed(siphash.keyed(key), beginning(shape.edge_type.name, step))
+    state = siphash.absorbed(siphash.keyed(siphash.fresh_key()), beginning(shape.edge_type.name, step))
     return LazyResponse(np.sort(keys), state, flips)
 
 

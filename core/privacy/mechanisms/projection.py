@@ -37,7 +37,6 @@ lemma for replaced edges and for several copies, totals inside groups and by cla
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -46,7 +45,7 @@ import numpy as np
 from core.errors import InvalidInput
 from core.kernels.decorator import kernel
 from core.privacy import limits
-from core.privacy.mechanisms.siphash import KEY_BYTES, after_two_words, keyed
+from core.privacy.mechanisms.siphash import after_two_words, keyed
 from core.privacy.queries import Shape, check_labels, tail_counts
 
 MAX_THETA = 2**19
@@ -69,11 +68,6 @@ class Items(NamedTuple):
     def only(self, rows: np.ndarray) -> Items:
         """Return the items of these rows."""
         return Items(self.source[rows], self.target[rows], self.step[rows])
-
-
-def fresh_key() -> bytes:
-    """Draw a key for the order of items."""
-    return os.urandom(KEY_BYTES)
 
 
 def check_theta(theta: Any) -> int:

@@ -10,11 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from core.kernels.decorator import kernel
+from core.privacy import entropy
 
 KEY_BYTES = 16
 _START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 _SIXTEEN, _THIRTY_TWO, _SIXTY_FOUR = np.uint64(16), np.uint64(32), np.uint64(64)
 _LAST = np.uint64(0xFF)
+
+
+def fresh_key() -> bytes:
+    """Draw a key that nobody knows, from the operating system's entropy."""
+    return entropy.noise_generator().bytes(KEY_BYTES)
 
 
 def keyed(key: bytes) -> np.ndarray:

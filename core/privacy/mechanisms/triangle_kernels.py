@@ -11,13 +11,6 @@ from core.privacy.mechanisms.threads import cut, each
 LEAST_ENTRIES = 2**18  # of rows, in a piece of the work
 
 
-def triangles_and_most_common(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[int, int]:
-    """Count triangles and the most common neighbours. The latter are those of any two nodes, see the
-    following."""
-    found, most_common = triangles_and_common(source, target, nodes)
-    return int(found.sum()) // 3, most_common
-
-
 def triangles_and_common(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[np.ndarray, int]:
     """Count every node's triangles and most common neighbours. The latter are those of any two, linked or
     not.
@@ -38,16 +31,8 @@ def triangles(source: np.ndarray, target: np.ndarray, nodes: int) -> int:
     return int(_triangles(*rows_by_degree(source, target, nodes)[:2], nodes))
 
 
-def triangles_at_nodes(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray:
-    """Count the triangles of every node; int64 (n,)."""
-    start, others, order = rows_by_degree(source, target, nodes)
-    found = np.empty(nodes, dtype=np.int64)
-    found[order] = triangles_in_rows(start, others)
-    return found
-
-
 def triangles_in_rows(start: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Count the same in the rows of :func:`rows_by_degree`. They stay in their order."""
+    """Count every node's triangles in the rows of :func:`rows_by_degree`. They stay in their order."""
     nodes = len(start) - 1
 
     def counted(low: int, high: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Reads of edge values under a degree bound. They are of people and people, where the schema declares that
 nobody has more than ``bound``.
 
-Every read is a sum over the records of all edges, each of which adds 1 to one entry.
+The read is a sum over the records of all edges, each of which adds 1 to one entry.
 
 Unit: NODE, all edges of one person with all that they carry, replaced by any others. Proof: edges without the
 person are the same in both graphs, and so are their records. The person has at most ``bound`` edges in either
@@ -23,13 +23,9 @@ from core.privacy import queries
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms.value_kernels import by_pair
 
-Measure = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-
 
 class BoundedValues:
-    """The reads of one attribute, or of the number of an edge's records. Made by ``BoundedGraph.values``."""
-
-    sides = ("both",)
+    """The read of one attribute, or of the number of an edge's records. Made by ``BoundedGraph.values``."""
 
     def __init__(
         self,
@@ -46,21 +42,6 @@ class BoundedValues:
         self._most = 1 if attribute is None else relation.records_per_slot or 1
         self.multiplicity = 2 * bound * self._most
         """Records of a person that count, before and after. Public."""
-
-    def counted(self, table: EdgeTable) -> EdgeTable:
-        """Keep the records that count. They are those of any table, one row each, that would count if it were
-        the relation's own."""
-        return counted(table, self._most, by_pair=False)
-
-    def histogram(self, *, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """Count the records of each bin; (bins,).
-
-        Sensitivity: L1 2 bound r. Unit, proof: the module's.
-        """
-        size = self.bins.count
-        return self._noisy(
-            lambda source, target, bin: np.bincount(bin, minlength=size), "values", nano_epsilon, purpose
-        )
 
     def by_classes(
         self,
@@ -82,16 +63,11 @@ class BoundedValues:
         queries.check_labels(targets, self.shape.target_count, k, "targets")
         of_bin, kinds = queries.check_labels(labels, self.bins.count, None, "labels")
 
-        def measure(source: np.ndarray, target: np.ndarray, bin: np.ndarray) -> np.ndarray:
-            return by_pair((of_node, of_node), (source, target), of_bin, bin, kinds, True)
-
-        return self._noisy(measure, "values by groups", nano_epsilon, purpose).reshape(k, k, kinds)
-
-    def _noisy(self, measure: Measure, what: str, nano_epsilon: int, purpose: str) -> np.ndarray:
-        table = self._paid(nano_epsilon, what, purpose)
+        table = self._paid(nano_epsilon, "values by groups", purpose)
         found, bins = binned(table, self.bins, self._most, numbers=self._numbers)
-        exact = measure(found.source, found.target, bins).astype(np.int64)
-        return mechanisms.discrete_laplace(exact, self.multiplicity, nano_epsilon)
+        exact = by_pair((of_node, of_node), (found.source, found.target), of_bin, bins, kinds, True)
+        noisy = mechanisms.discrete_laplace(exact.astype(np.int64), self.multiplicity, nano_epsilon)
+        return noisy.reshape(k, k, kinds)
 
 
 def binned(table: EdgeTable, bins: ValueBins, most: int, *, numbers: bool) -> tuple[EdgeTable, np.ndarray]:

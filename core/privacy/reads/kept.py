@@ -14,7 +14,6 @@ import numpy as np
 from core.graphs.columns.tables import EdgeTable
 from core.graphs.graph import Graph
 from core.graphs.schema import Attribute
-from core.privacy import entropy
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.persons import acquaintance
@@ -22,7 +21,7 @@ from core.privacy.accounting.plan import WHOLE_GRAPH
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import projection
 from core.privacy.mechanisms.projection import Items, Measure
-from core.privacy.mechanisms.siphash import KEY_BYTES
+from core.privacy.mechanisms.siphash import fresh_key
 from core.privacy.queries import Shape
 from core.privacy.reads.node_values import bins_of_nodes
 
@@ -49,10 +48,6 @@ class Persons:
         """The public shape of the relation."""
         return Shape(self.relation, self.count, self.count)
 
-    def fresh_key(self) -> bytes:
-        """Draw a key for an order of pairs, from the operating system's entropy."""
-        return entropy.noise_generator().bytes(KEY_BYTES)
-
     def _paid(self, nano_epsilon: int, what: str, purpose: str) -> EdgeTable:
         """Charge the whole graph for a read with Laplace noise, durably; then the private edges of all steps,
         with what they carry.
@@ -69,7 +64,7 @@ class Kept:
     def __init__(self, people: Persons, caps: Sequence[int], key: bytes | None, view: View) -> None:
         self._caps = tuple(projection.check_theta(cap) for cap in caps)
         self._people, self._view = people, view
-        self._key = people.fresh_key() if key is None else key
+        self._key = fresh_key() if key is None else key
         self._told: np.ndarray | None = None
 
     def _asked(self, question: tuple[int, Measure], what: str, nano_epsilon: int, purpose: str) -> np.ndarray:

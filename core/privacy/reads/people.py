@@ -23,6 +23,7 @@ from core.graphs.views.records import asked_for
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import packing, projection
 from core.privacy.mechanisms.projection import Items
+from core.privacy.mechanisms.siphash import fresh_key
 from core.privacy.queries import check_labels
 from core.privacy.reads import bounded
 from core.privacy.reads.bounded_values import BoundedValues, binned
@@ -178,7 +179,7 @@ class People(Persons):
         self._require(directed=False, plain=True)
         sensitivity, share = packing.sensitivity(tau), packing.check_share(share)
         table = self._paid(nano_epsilon, "packed triangles", purpose)
-        triples = packing.chosen_triangles(table.source, table.target, self.count, share, self.fresh_key())
+        triples = packing.chosen_triangles(table.source, table.target, self.count, share, fresh_key())
         value = packing.packed(triples, self.count, tau)
         noisy = mechanisms.discrete_laplace(np.array([value]), sensitivity, nano_epsilon)
         return float(noisy[0]) / share

@@ -1,5 +1,7 @@
-"""Public facts that were read off the data. They are parts of a schema and universe; every release carries
-their marks."""
+"""The public schema of an upload, and which public facts were read off the data.
+
+They are parts of a schema and universe; every release carries their marks.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,12 @@ from core.datasets.models import EDGES, NODES, Dataset, DatasetPart, DatasetVers
 from core.graphs import formats
 from core.graphs.ingest.read_off import marks_of, still_read_off
 from core.graphs.schema import Derived, GraphSchema
+
+
+def declared_schema(session: Session, version: DatasetVersion) -> GraphSchema:
+    """Return the public schema of a version. It is what was declared with it, or else its dataset's."""
+    declared = version.graph_schema or repository.existing(session, version.dataset_id).graph_schema
+    return GraphSchema.model_validate(declared)
 
 
 def derived_parts(schema: GraphSchema, *, nodes: bool) -> list[str]:

@@ -28,7 +28,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.storage.sealed import seal
 from core.workflows.common.context import Services
-from core.workflows.common.declared import declared_schema
+from core.workflows.datasets.derivations import declared_schema
 from core.workflows.datasets.upload import Counted, check_file, discard, too_large
 from graphveil.models.datasets import ListInUse, ListUpload, SensitiveLinks
 

@@ -20,7 +20,7 @@ from core.workflows.common.context import Services
 from core.workflows.common.policies import check_least
 from core.workflows.common.specs import spec_of
 from core.workflows.identity.persons import require_second_person
-from core.workflows.jobs.permit import check_policy
+from core.workflows.jobs.ground import check_policy
 from core.workflows.releases import settle
 
 log = get_logger(__name__)

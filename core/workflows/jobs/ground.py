@@ -1,4 +1,7 @@
-"""A dataset's state when requests are planned. It has what the workers have, too. No data is read."""
+"""A dataset's state when requests are planned, and what its account and policy allow.
+
+It has what the workers have, too. No data is read.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,23 @@ from sqlalchemy.orm import Session
 
 from core.datasets import repository as datasets
 from core.datasets.models import Dataset, DatasetState, DatasetVersion
-from core.errors import DatasetNotReady, NotFound
+from core.errors import DatasetNotReady, NotFound, UnitMismatch
 from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
+from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount
+from core.methods._shared.composition.params import methods_of
 from core.methods.base import Method, PublicFacts
 from core.methods.choice import Choice
+from core.privacy.accounting.plan import PrivacyPlan
 from core.publishing import settle as settling
+from core.publishing.spec import JobSpec
 from core.workflows.common import unpaid
-from core.workflows.common.declared import declared_schema
-from core.workflows.common.policies import policy_of
+from core.workflows.common.policies import check_quotas, check_request, policy_of
+from core.workflows.datasets.derivations import declared_schema
 from core.workflows.jobs import repository
 from core.workflows.jobs.abilities import OfWorkers
+from core.workflows.ledger.quotas import quota_name
 
 
 @dataclass(frozen=True)
@@ -105,3 +113,37 @@ def ready_dataset(
             retry_after=unpaid.retry_after_seconds(principal, dataset),
         )
     return dataset, version, account
+
+
+def check_unit(plan: PrivacyPlan, account: BudgetAccount) -> None:
+    """Raise UnitMismatch unless the account counts what the plan protects."""
+    if (str(plan.unit), plan.window) != (account.unit, account.window):
+        raise UnitMismatch(
+            f"The plan protects {plan.unit}, the account {account.unit}; amounts of two units do not add up.",
+            account_id=account.id,
+            plan_unit=str(plan.unit),
+            account_unit=account.unit,
+        )
+
+
+def check_policy(
+    session: Session, dataset: Dataset, spec: JobSpec, *, team: str | None, project: str | None
+) -> None:
+    """Check that the dataset's policy allows the request. It is its present policy, the request a job or
+    stream; see ``policies.check_request``.
+
+    Quotas are looked at only where the policy asks for one. Raises KindNotAllowed, PolicyRefused.
+    """
+    release = spec.release
+    check_request(
+        dataset,
+        methods=methods_of(release.method, release.params, release.edge_types),
+        kind=spec.kind,
+        nano_epsilon=release.nano_epsilon,
+        project=project,
+        team=team,
+    )
+    policy = policy_of(dataset)
+    if policy.project_required or policy.team_required:
+        quotas = {quota_name(quota) for quota in ledger.quotas(session, dataset.account_id)}
+        check_quotas(dataset, quotas, project=project, team=team)

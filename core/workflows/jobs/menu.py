@@ -15,7 +15,6 @@ from core.graphs.schema import MAX_TYPES
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import service as ledger
-from core.methods import registry
 from core.methods.choice import AUTO
 from core.methods.shares import shares_of
 from core.publishing.checks import protected_relations
@@ -158,11 +157,11 @@ def _item(
         if isinstance(planned, GraphveilError):
             raise planned
         release = planned.spec.release
-        generator = registry.get(release.method)
+        settled = planned.settled
         precision, expected = told(
-            generator,
-            planned.params,
-            planned.plan,
+            settled.generator,
+            settled.params,
+            settled.plan,
             ground.schema,
             ground.nodes,
             asked.assume,
@@ -176,10 +175,10 @@ def _item(
             "method": release.method,
             "parameters": release.params,
             "chosen_because": release.chosen_because,
-            "cost": cost_of(planned.plan.cost()),
+            "cost": cost_of(settled.plan.cost()),
             "remaining": room.remaining.epsilon if isinstance(room, Budget) else None,
-            "plan_digest": planned.plan.digest(),
-            "shares": shares_of(planned.params),
+            "plan_digest": settled.plan.digest(),
+            "shares": shares_of(settled.params),
             "precision": precision,
             "expected": expected,
             "refused": refused,

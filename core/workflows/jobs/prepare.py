@@ -13,9 +13,8 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.datasets.models import Dataset, DatasetVersion
+from core.datasets.models import Dataset
 from core.errors import InvalidInput, NotAccepted
-from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
@@ -24,7 +23,7 @@ from core.ledger.holdings import balances
 from core.ledger.kinds import Filter
 from core.ledger.statement import terms_of
 from core.methods.base import Accelerator, Method, PublicFacts
-from core.methods.choice import AUTO, Choice
+from core.methods.choice import AUTO
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
@@ -37,8 +36,7 @@ from core.workflows.common.policies import check_least, policy_of
 from core.workflows.common.schema_rules import check_cells
 from core.workflows.datasets.derivations import stored_marks
 from core.workflows.datasets.sensitive_links import require_named
-from core.workflows.jobs.ground import Ground, ground_of
-from core.workflows.jobs.permit import check_policy, check_unit
+from core.workflows.jobs.ground import Ground, check_policy, check_unit, ground_of
 from core.workflows.jobs.request import JobRequest
 from core.workflows.jobs.targets import PLANS, Limit, Search, Target, solve
 from core.workflows.ledger.quotas import drawn_on
@@ -49,17 +47,12 @@ from graphveil.models.plans import Solved
 class Prepared:
     """A request, resolved against its dataset. Nothing of it depends on the data.
 
-    ``choice`` is None where the request names its ``method`` itself, ``solved`` where it does its epsilon.
+    ``solved`` is None where the request names its epsilon itself.
     """
 
-    dataset: Dataset
-    version: DatasetVersion
-    graph_schema: GraphSchema
-    nodes: dict[str, int]
+    ground: Ground
     spec: JobSpec
-    choice: Choice | None
-    params: BaseModel
-    plan: PrivacyPlan
+    settled: Settled
     solved: Solved | None
     accelerator: Accelerator
 
@@ -84,18 +77,7 @@ def prepare(
     spec = _price(session, request, settings, ground, facts, settled)
     _permit(session, principal, request, ground, spec, settled.plan)
     gain = settled.generator.accelerated(settled.params, facts, ground.nodes)
-    return Prepared(
-        ground.dataset,
-        ground.version,
-        ground.schema,
-        ground.nodes,
-        spec,
-        settled.choice,
-        settled.params,
-        settled.plan,
-        solved,
-        gain,
-    )
+    return Prepared(ground, spec, settled, solved, gain)
 
 
 def _resolve(session: Session, request: JobRequest, settings: Settings, ground: Ground) -> PublicFacts:

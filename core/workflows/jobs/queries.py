@@ -60,12 +60,14 @@ def get_job(services: Services, principal: Principal, job_id: str) -> views.Job:
 
 
 def new_job(services: Services, principal: Principal, job: Job) -> views.Job:
-    """Show the queued job as its maker may see it. Nothing but its making is known yet.
+    """Show the new job as its maker may see it. Nothing but its making is known yet.
 
-    An exposed account takes no job but one without a guarantee: only of those it is looked up.
+    An exposed account takes no job but one without a guarantee: only of those it is looked up. So is until
+    when an approval is awaited.
     """
     view = _view(principal, job, None, exposed=False)
-    return get_job(services, principal, job.id) if view.kind == GuaranteeKind.NONE else view
+    more = view.kind == GuaranteeKind.NONE or job.state == JobState.AWAITING_APPROVAL
+    return get_job(services, principal, job.id) if more else view
 
 
 def list_jobs(

@@ -35,8 +35,8 @@ from core.publishing.spec import InParts, JobSpec, Plain, Sample
 from core.settings import Settings
 from core.workflows.common import policies
 from core.workflows.common.context import Services
-from core.workflows.common.declared import declared_schema
 from core.workflows.common.specs import new_job, reserve, spec_of
+from core.workflows.datasets.derivations import declared_schema
 from core.workflows.jobs import turns
 from core.workflows.jobs.abilities import OfWorkers
 from core.workflows.jobs.ground import node_counts

@@ -14,7 +14,6 @@ from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
-from core.methods import registry
 from core.methods.shares import shares_of
 from core.outbox import service as outbox
 from core.outbox.models import Topic
@@ -24,8 +23,7 @@ from core.privacy.accounting.guarantee import rounded_up
 from core.privacy.accounting.plan import ATTO, GuaranteeKind
 from core.privacy.accounting.plan import Cost as PlanCost
 from core.privacy.units import Unit
-from core.publishing.true_edges import true_edge_notices
-from core.publishing.values import value_notices
+from core.publishing.notices import true_edge_notices, value_notices
 from core.reports.notices import (
     lasting_relations,
     relations_left_out,
@@ -61,8 +59,9 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         prepared = prepare(session, principal, request, services.settings)
-        dataset, spec = prepared.dataset, prepared.spec
-        release, cost = spec.release, prepared.plan.cost()
+        ground, spec, settled = prepared.ground, prepared.spec, prepared.settled
+        dataset, schema, nodes = ground.dataset, ground.schema, ground.nodes
+        release, cost = spec.release, settled.plan.cost()
         preview = partial(
             ledger.preview, session, amounts=spec.amounts, unit=str(release.unit), window=release.window
         )
@@ -77,25 +76,16 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         quotas_after = tuple(preview(quota.id) for quota in drawn)
         slower = accelerators.warning(session, services.settings, prepared.accelerator)
     exposing = [EXPOSING] if spec.kind is GuaranteeKind.NONE else []
-    schema, generator = prepared.graph_schema, registry.get(release.method)
-    nodes = prepared.nodes
-    precision, expected = told(
-        generator, prepared.params, prepared.plan, schema, nodes, request.assumed(), release.edge_types
-    )
-    synthesised = release.edge_types if generator.carries(prepared.params) else ()
+    generator, params, plan = settled.generator, settled.params, settled.plan
+    precision, expected = told(generator, params, plan, schema, nodes, request.assumed(), release.edge_types)
+    synthesised = release.edge_types if generator.carries(params) else ()
     notices = (
         *lasting_relations(schema, release.unit, release.window, release.edge_types),
         *relations_left_out(schema, release.unit, release.edge_types),
         *things_without_delta(schema, release.unit, release.edge_types, release.delta_atto),
         *values_left_out(schema, release.edge_types, synthesised=synthesised),
-        *true_edge_notices(
-            generator,
-            prepared.params,
-            prepared.plan,
-            schema,
-            nodes,
-        ),
-        *value_notices(generator, prepared.params, prepared.plan, schema, release.edge_types),
+        *true_edge_notices(generator, params, plan, schema, nodes),
+        *value_notices(generator, params, plan, schema, release.edge_types),
     )
     return Plan(
         method=release.method,
@@ -104,8 +94,8 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         unit=str(release.unit),
         window=release.window,
         edge_types=release.edge_types,
-        plan_digest=prepared.plan.digest(),
-        allotments=len(prepared.plan.allotments),
+        plan_digest=plan.digest(),
+        allotments=len(plan.allotments),
         cost=cost_of(cost),
         amounts=spec.amounts,
         budget_after=after,
@@ -113,7 +103,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         needs_approval=needs_approval(dataset, spec.kind, release.nano_epsilon),
         least_epsilon=policy_of(dataset).min_epsilon_per_job,
         node_prices=_node_prices(schema, release.unit, cost),
-        shares=shares_of(prepared.params),
+        shares=shares_of(params),
         precision=precision,
         expected=expected,
         solved=prepared.solved,
@@ -154,8 +144,8 @@ def submit_job(
     def make(session: Session) -> Job:
         turns.check_room(session, services.settings, principal)
         prepared = prepare(session, principal, request, services.settings)
-        spec, plan = prepared.spec, prepared.plan
-        settings, dataset = services.settings, prepared.dataset
+        spec, plan = prepared.spec, prepared.settled.plan
+        settings, dataset = services.settings, prepared.ground.dataset
         waits = needs_approval(dataset, spec.kind, spec.release.nano_epsilon)
         job = new_job(principal, dataset, spec, plan.to_json(), plan.digest())
         job.idempotency_key, job.payload_hash = key, digest

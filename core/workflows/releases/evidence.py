@@ -38,9 +38,9 @@ from core.settings import Settings
 from core.version import package_version
 from core.workflows.audits.queries import view as audit_view
 from core.workflows.common.context import Services
-from core.workflows.common.declared import declared_schema
 from core.workflows.common.policies import Policy, rules_of
 from core.workflows.common.specs import spec_of
+from core.workflows.datasets.derivations import declared_schema
 from core.workflows.ledger import evidence_keys, head_exports
 from core.workflows.releases import queries
 from graphveil.evidence.archive import packed

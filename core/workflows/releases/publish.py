@@ -46,8 +46,8 @@ from core.work import leases
 from core.work import service as leased
 from core.workers import repository as workers
 from core.workflows.common.context import Services
-from core.workflows.common.declared import declared_schema
 from core.workflows.common.specs import spec_of
+from core.workflows.datasets.derivations import declared_schema
 from core.workflows.jobs import abilities, accelerators
 from core.workflows.releases import settle, ticks
 from core.workflows.releases.bundles import ReleaseFile

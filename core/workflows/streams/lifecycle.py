@@ -17,7 +17,7 @@ from core.logging import get_logger
 from core.methods import registry
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params
-from core.publishing.values import value_notices
+from core.publishing.notices import value_notices
 from core.reports.notices import lasting_relations, values_left_out
 from core.streams import repository, service
 from core.streams.models import Stream as Row

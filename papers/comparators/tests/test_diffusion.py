@@ -28,7 +28,7 @@ from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from core.publishing.values import value_notices
+from core.publishing.notices import value_notices
 from papers.comparators.diffusion import denoiser, edges
 from papers.comparators.diffusion.model import DiffusionModel
 

@@ -26,7 +26,7 @@ from core.privacy.entropy import public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.checks import params_of
-from core.publishing.values import value_notices
+from core.publishing.notices import value_notices
 from papers.dpggan import budget as of_links
 from papers.hetesdg import budget as of_types
 from papers.thepuff import budget as of_walks

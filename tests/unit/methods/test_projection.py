@@ -34,7 +34,8 @@ from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms import packing
-from core.privacy.mechanisms.projection import fresh_key, items_of, kept_items, mutual_pairs
+from core.privacy.mechanisms.projection import items_of, kept_items, mutual_pairs
+from core.privacy.mechanisms.siphash import fresh_key
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 

@@ -16,7 +16,7 @@ from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from core.publishing.true_edges import true_edge_notices
+from core.publishing.notices import true_edge_notices
 
 NANO = 10**9
 SIZES = {"film": 1_682, "genre": 18}

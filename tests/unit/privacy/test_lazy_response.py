@@ -6,6 +6,7 @@ from scipy.stats import binom, chisquare
 
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
 from core.graphs.schema import EdgeType
+from core.privacy import entropy
 from core.privacy.accounting.events import LAZY_RESPONSE, NANO, Pure
 from core.privacy.accounting.guarantee import COMPUTATIONAL, guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter
@@ -70,7 +71,7 @@ def test_a_slot_s_coin_is_the_function_of_its_message(monkeypatch):
         def bytes(self, count):
             return key[:count]
 
-    monkeypatch.setattr(lazy_response.entropy, "noise_generator", Known)
+    monkeypatch.setattr(entropy, "noise_generator", Known)
     shape = Shape(EdgeType(name="likes", source="a", target="b"), 2**28, 2**27)
     nothing = np.empty(0, dtype=np.int64)
     response = respond(nothing, nothing, shape, 6, FLIPS, 0)

@@ -82,6 +82,6 @@ def test_triangles_are_the_same(on, monkeypatch):
     source, target = (part[(keys // 400) != keys % 400] for part in np.divmod(keys, 400))
     count, found = triangle_kernels.triangles(source, target, 400), np.zeros((400, 400), dtype=np.int64)
     found[source, target] = found[target, source] = 1
-    at_nodes = triangle_kernels.triangles_at_nodes(source, target, 400)
+    at_nodes = triangle_kernels.triangles_and_common(source, target, 400)[0]
     np.testing.assert_array_equal(at_nodes, np.diagonal(found @ found @ found) // 2)
     assert at_nodes.sum() == 3 * count > 0
