@@ -269,7 +269,7 @@ def test_no_replacement_under_the_declared_bound_tells_more_than_values_cost(ask
     assert 0.7 * NANO < worst_replacement(asked) <= NANO
 
 
-@pytest.mark.parametrize("theta", [1, 2])
+@pytest.mark.parametrize("theta", [1, pytest.param(2, marks=pytest.mark.audits)])
 def test_no_replacement_without_a_bound_tells_more_than_values_cost(asked, theta, monkeypatch):
     monkeypatch.setattr("core.methods.projection.values._theta", lambda *_: theta)
     monkeypatch.setattr("core.methods.projection.values._thetas", lambda *given: [theta] * len(given[3]))
@@ -277,6 +277,7 @@ def test_no_replacement_without_a_bound_tells_more_than_values_cost(asked, theta
     assert 0.6 * NANO < worst_replacement(asked, None) <= NANO
 
 
+@pytest.mark.audits
 def test_thetas_for_one_class_alone_are_caught(asked, monkeypatch):
     """The planted mistake: noise for the largest theta, where a person has a copy in every class."""
     from core.privacy.mechanisms import projection
