@@ -29,7 +29,6 @@ FOLDERS = {
     "tests/device": "papers",
     "tests/unit/evaluation/learning": "papers",
     "tests/audit": "audits",
-    "tests/drift": "audits",
     "tests/fuzz": "audits",
     "tests/unit/benchmarks": "audits",
     "tests/unit/deploy": "audits",
