@@ -54,7 +54,7 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     if view.bipartite:
         return {"triangles": None, "transitivity": None, "mean_local_clustering": None}
     through, local = view.once(triangles), view.once(coefficients)
-    total = int(wedges(view).sum())
+    total = int(view.once(wedges).sum())
     return {
         "triangles": int(through.sum()) // 3,
         "transitivity": int(through.sum()) / total if total else 0.0,
@@ -70,7 +70,7 @@ def wedges(view: UndirectedView) -> np.ndarray:
 
 def coefficients(view: UndirectedView) -> np.ndarray:
     """Compute every node's clustering coefficient; 0 below degree 2."""
-    local: np.ndarray = view.once(triangles) / np.maximum(wedges(view), 1)
+    local: np.ndarray = view.once(triangles) / np.maximum(view.once(wedges), 1)
     return local
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.view import UndirectedView
-from core.graphs.views.networkit import networkit
+from core.graphs.views.networkit import one_thread
 from core.privacy.entropy import public_generator
 
 SCALARS = (
@@ -70,11 +70,8 @@ def partition(view: UndirectedView) -> Partition:
     It is the best of its communities; the graph has edges. Near-linear in m. Resolution 1, one thread, seeds
     1, 2, ...: the same graph gives the same communities.
     """
-    nk = networkit()
-    threads = nk.getMaxNumberOfThreads()
-    nk.setNumberOfThreads(1)
     best = Partition(np.zeros(0, dtype=np.int64), -1.0)
-    try:
+    with one_thread() as nk:
         for seed in range(1, 1 + (RUNS if view.edge_count <= FEW_EDGES else 1)):
             nk.engineering.setSeed(seed, False)
             louvain = nk.community.PLM(view.networkit, True, RESOLUTION, "none randomized")
@@ -83,8 +80,6 @@ def partition(view: UndirectedView) -> Partition:
             quality = nk.community.Modularity().getQuality(communities, view.networkit)
             if quality > best.modularity:
                 best = Partition(np.asarray(communities.getVector(), dtype=np.int64), float(quality))
-    finally:
-        nk.setNumberOfThreads(threads)
     return best
 
 

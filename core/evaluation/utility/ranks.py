@@ -10,7 +10,7 @@ import numpy as np
 from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.utility import eigenvector, relative
 from core.evaluation.view import UndirectedView
-from core.graphs.views.networkit import networkit
+from core.graphs.views.networkit import one_thread
 
 DISTANCES = (
     Metric(
@@ -60,15 +60,10 @@ def pagerank(view: UndirectedView) -> np.ndarray:
     """Compute every node's PageRank, the largest 1; zeros without edges. One thread, O(m) an iteration."""
     if not view.edge_count:
         return np.zeros(view.node_count)
-    nk = networkit()
-    threads = nk.getMaxNumberOfThreads()
-    nk.setNumberOfThreads(1)
-    try:
+    with one_thread() as nk:
         sinks = nk.centrality.SinkHandling.DistributeSinks
         found = nk.centrality.PageRank(view.networkit, DAMPING, TOLERANCE, distributeSinks=sinks)
         scores = np.asarray(found.run().scores())
-    finally:
-        nk.setNumberOfThreads(threads)
     ranks: np.ndarray = np.round(scores / scores.max(), DIGITS)
     return ranks
 

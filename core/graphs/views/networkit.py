@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 OPTIONAL = ("sklearn", "networkx", "matplotlib", "pandas")
@@ -24,3 +26,15 @@ def networkit() -> Any:
     finally:
         for name in hidden:
             del sys.modules[name]
+
+
+@contextmanager
+def one_thread() -> Iterator[Any]:
+    """Give NetworKit one thread for a while. Its results then repeat; it has its threads back afterwards."""
+    nk = networkit()
+    threads = nk.getMaxNumberOfThreads()
+    nk.setNumberOfThreads(1)
+    try:
+        yield nk
+    finally:
+        nk.setNumberOfThreads(threads)

@@ -417,12 +417,20 @@ def test_the_lines_of_the_documentation_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (Path(__file__).parents[3] / page).read_text(encoding="utf-8")
-    lines, *_ = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    lines, *others = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(lines, names)
     assert names["release"].graph.to_networkx().order() == 34
     assert names["budget"].remaining == "3"
+    assert len(others) == (page == "docs/python.md")
+    sex = {"name": "sex", "kind": "category", "categories": ["f", "m"], "protection": "protected"}
+    person = {"name": "person", "attributes": [sex]}
+    knows = {"name": "knows", "source": "person", "target": "person"}
+    Path("schema.json").write_text(json.dumps({"node_types": [person], "edge_types": [knows]}))
+    for declared in others:
+        exec(declared, names)
+        assert names["made"].graph.to_networkx().order() == 5_000
 
 
 def test_a_release_without_a_guarantee_is_on_no_budgets_account(karate: nx.Graph, budget: gv.Budget) -> None:
