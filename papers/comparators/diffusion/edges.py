@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from core.graphs.views.networkit import networkit
+from core.graphs.views.networkit import one_thread
 from core.privacy.entropy import Generator as Rng
 from papers.comparators.diffusion.denoiser import EXACT_COLUMNS, Denoiser, Partial, adjacency, candidates
 
@@ -160,11 +160,10 @@ def _added(partial: Partial, network: Denoiser, wanted: int, rng: Rng, place: to
 
 def communities(whole: Whole) -> np.ndarray:
     """Detect communities by NetworKit's refined Louvain method; int64 (n,). Near-linear."""
-    nk = networkit()
-    nk.setNumberOfThreads(1)
-    nk.setSeed(1, False)
     low, high = (each.astype(np.uint64) for each in np.divmod(whole.keys, whole.nodes))
-    graph = nk.GraphFromCoo((low, high), n=whole.nodes, weighted=False, directed=False)
-    found = nk.community.PLM(graph, refine=True, gamma=1.0)
-    found.run()
+    with one_thread() as nk:
+        nk.setSeed(1, False)
+        graph = nk.GraphFromCoo((low, high), n=whole.nodes, weighted=False, directed=False)
+        found = nk.community.PLM(graph, refine=True, gamma=1.0)
+        found.run()
     return np.asarray(found.getPartition().getVector(), dtype=np.int64)

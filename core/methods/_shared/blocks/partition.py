@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.graphs.views.networkit import networkit
+from core.graphs.views.networkit import one_thread
 from core.methods._shared.blocks.estimates import norm_sub
 from core.privacy.entropy import Generator as Rng
 from core.privacy.mechanisms.label_stream import LabelRule
@@ -70,7 +70,6 @@ def louvain(weights: np.ndarray, count: int, seed: int) -> np.ndarray:
     ``weights``: upper triangle with diagonal, flattened, as ``group_matrix`` gives it. NormSub is applied to
     the diagonal and the rest apart, so that the many empty cells do not eat the dense ones.
     """
-    nk = networkit()
     row, column = upper_triangle(count)
     diagonal = row == column
     clean = np.empty(len(weights), dtype=np.float32)
@@ -82,12 +81,12 @@ def louvain(weights: np.ndarray, count: int, seed: int) -> np.ndarray:
     pairs = row[kept].astype(np.uint64), column[kept].astype(np.uint64)
     clean = clean[kept].astype(np.float64)
     # The super-graph has a few thousand nodes at most: more threads only cost synchronisation.
-    nk.setNumberOfThreads(1)
-    nk.setSeed(seed, False)
-    # A self-loop of weight x stands for x inner edges and counts 2x in the volume, in NetworKit as here.
-    graph = nk.GraphFromCoo((clean, pairs), n=count, weighted=True, directed=False)
-    method = nk.community.PLM(graph, refine=True, gamma=1.0)
-    method.run()
+    with one_thread() as nk:
+        nk.setSeed(seed, False)
+        # A self-loop of weight x stands for x inner edges and counts 2x in the volume, in NetworKit as here.
+        graph = nk.GraphFromCoo((clean, pairs), n=count, weighted=True, directed=False)
+        method = nk.community.PLM(graph, refine=True, gamma=1.0)
+        method.run()
     return compact(np.asarray(method.getPartition().getVector(), dtype=np.int64))
 
 
