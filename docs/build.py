@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from core.evaluation import catalogue, node_values, values
+from core.evaluation import catalogue, node_values, node_vectors, values
 from core.evaluation.attacks.learned import SCORERS
 from core.evaluation.attacks.membership import ATTACKS
 from core.evaluation.attacks.run import link_attacks
@@ -93,7 +93,11 @@ def _reads(model: type[Parameters]) -> str:
 def _metrics() -> str:
     """Every metric by family, then every attack on links, every task, and what the score reads."""
     families: dict[str, list[Metric]] = {}
-    carried = (*values.SCALARS, *values.DISTANCES, *node_values.SCALARS, *node_values.DISTANCES)
+    carried = [
+        metric
+        for family in (values, node_values, node_vectors)
+        for metric in (*family.SCALARS, *family.DISTANCES)
+    ]
     for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *carried, *WHOLE, *OVER_TIME):
         families.setdefault(metric.family, []).append(metric)
     parts = [

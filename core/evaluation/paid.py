@@ -17,7 +17,13 @@ from core.graphs.views.records import counted, each_alone, numbered
 from core.privacy import queries
 from core.privacy.accounting.measurements import Measurement
 from core.privacy.reads.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
-from core.privacy.reads.node_values import DIRECTED_MIXING, MIXINGS, TWO_SIDED_MIXING
+from core.privacy.reads.node_values import (
+    DIRECTED_MIXING,
+    MIXINGS,
+    TWO_SIDED_MIXING,
+    VECTORS,
+    counted_numbers,
+)
 from graphveil.models.reports import ROWS
 
 
@@ -32,6 +38,8 @@ def exact(graph: Graph, asked: Measurement) -> np.ndarray | None:
         return _counted(graph, asked)
     if asked.query == "node_values":
         return _nodes(graph, asked)
+    if asked.query == VECTORS:
+        return _vectors(graph, asked)
     if asked.query == TWO_SIDED_MIXING:
         return _between(graph, asked)
     if asked.query in MIXINGS:
@@ -105,6 +113,25 @@ def _nodes(graph: Graph, asked: Measurement) -> np.ndarray | None:
         own = places_of(declared[name], columns[name])
         places, held = places * bins.count + own, held & (own >= 0)
     return np.bincount(places[held], minlength=asked.size)
+
+
+def _vectors(graph: Graph, asked: Measurement) -> np.ndarray | None:
+    """Count a vector's numbers by place and bin, of the nodes of a group."""
+    kind, given = graph.schema.node_type(asked.edge_type.removeprefix(ROWS)), asked.arguments
+    column = graph.nodes[kind.name].attributes.get(given["attribute"])
+    groups = np.zeros(graph.nodes[kind.name].count, dtype=np.int64)
+    if "of" in given:
+        found = _groups(graph, kind.name, {"attribute": given["of"], "bin_groups": given["bin_groups"]})
+        if found is None:
+            return None
+        groups = np.where(found == given["group"], 0, -1)
+    if column is None:
+        return None
+    (declared,) = (each for each in kind.attributes if each.name == given["attribute"])
+    shape = 1, declared.length or 0, given["bins"].count
+    counts = counted_numbers(np.asarray(column), declared, groups, shape)
+    told: np.ndarray = np.delete(counts[0], given["bin_of_zero"], axis=1).ravel()
+    return told
 
 
 def _mixing(graph: Graph, asked: Measurement) -> np.ndarray | None:

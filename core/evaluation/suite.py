@@ -19,6 +19,8 @@ from core.evaluation.drawing import draw
 from core.evaluation.metric import Suite, of_suite
 from core.evaluation.node_values import compare_node_values
 from core.evaluation.node_values import described as described_of_nodes
+from core.evaluation.node_vectors import compare_vectors
+from core.evaluation.node_vectors import described as described_of_vectors
 from core.evaluation.steps import evaluated_steps, mean_row, steps_of
 from core.evaluation.utility import degrees, edges, inequality, relative
 from core.evaluation.values import compare_values, described
@@ -162,6 +164,9 @@ def compare(
     of_nodes = {t.name: compare_node_values(original, synthetic, t) for t in shared}
     if any(of_nodes.values()):
         metrics |= described_of_nodes()
+    of_vectors = {t.name: compare_vectors(original, synthetic, t) for t in shared}
+    if any(of_vectors.values()):
+        metrics |= described_of_vectors()
     if whole is not None:
         followed = OVER_TIME if whole["over_steps"] is not None else ()
         metrics |= {metric.name: metric.to_json() for metric in (*of_suite(WHOLE, suite), *followed)}
@@ -176,7 +181,7 @@ def compare(
                 "means": means[name],
                 "degrees": histograms[name].bins(1.0 if factor is None else factor),
                 "values": values[name],
-                "node_values": of_nodes[name],
+                "node_values": of_nodes[name] + of_vectors[name],
             }
             for name in rows
         ],

@@ -23,7 +23,7 @@ from core.graphs.schema import Protection
 from core.graphs.schema.node_bins import synthesised_in
 from core.methods import registry
 from core.methods._shared.composition.params import NAME as COMPOSED
-from core.methods._shared.composition.params import REST, SHARES, StructureChoice
+from core.methods._shared.composition.params import REST, StructureChoice
 from core.methods._shared.composition.parts import facts_of
 from core.methods._shared.frame.stages import beside, spent_on
 from core.methods._shared.node_values import share as node_share
@@ -189,7 +189,7 @@ def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY
             left = f" {_left_out(refusals[0])}" if refusals else ""
             rows = f" {NO_ROWS}" if request.rows is None and _rows_left(public) else ""
             _require_known(request.aim, found)
-            told = f"{_told(shares)}{left}{rows}{_without_bounds(public)}"
+            told = f"{_told(public, shares)}{left}{rows}{_without_bounds(public)}"
             return replace(found, reason=f"{found.reason}{told}")
     raise refusals[-1]
 
@@ -251,9 +251,11 @@ def _without_bounds(public: PublicFacts) -> str:
     return f" {', '.join(left[:MOST_TOLD])} {verb} left out: {ANYTHING}"
 
 
-def _told(shares: Shares) -> str:
+def _told(public: PublicFacts, shares: Shares) -> str:
     """Say what is set aside."""
     subjects = {value_share.FIELD: "what edges carry", node_share.FIELD: "protected attributes of nodes"}
+    if not node_share.given_up(public, shares.get(node_share.FIELD, 0)):  # rows cost edges nothing
+        del subjects[node_share.FIELD]
     named = [
         f"{shares[field]:g} of epsilon for {what}" for field, what in subjects.items() if field in shares
     ]
@@ -329,9 +331,10 @@ def _of_one(
 
 def _beside(public: PublicFacts, shares: Shares) -> PublicFacts:
     """Return the facts of the structures, with what the shares leave of epsilon."""
-    for name in SHARES:
-        if name in shares:
-            public = beside(public, spent_on(public, shares[name]))
+    if value_share.FIELD in shares:
+        public = beside(public, spent_on(public, shares[value_share.FIELD]))
+    if node_share.FIELD in shares:
+        public = beside(public, node_share.given_up(public, shares[node_share.FIELD]))
     return public
 
 

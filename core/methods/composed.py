@@ -58,7 +58,8 @@ from core.methods._shared.composition.parts import (
 from core.methods._shared.frame.plan import plan_of
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values import share as node_share
-from core.methods._shared.node_values.stage import LabelledModel, NodeValueStage
+from core.methods._shared.node_values.share import granted_of
+from core.methods._shared.node_values.stage import LabelledModel, NodeValueStage, vector_reads
 from core.methods._shared.values.share import PURPOSE as VALUES_PURPOSE
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
@@ -309,11 +310,12 @@ class Groups(NodeValueStage):
     """
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
-        """List the tables of rows.
-
-        There are none under unit node, where their cost follows from how edges are read.
-        """
-        return () if plan.unit is Unit.NODE else super().planned_reads(plan, schema)
+        """List the tables of rows. Under unit node vectors alone: what others cost follows from how edges are
+        read."""
+        kind = schema.protected_type
+        if plan.unit is not Unit.NODE or kind is None:
+            return super().planned_reads(plan, schema)
+        return [*vector_reads(kind, granted_of([each.event for each in plan.allotments], kind))]
 
     def paid(
         self,

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import PrivacyViolation
+from core.graphs.columns.arrays import numbers_of_rows
 from core.graphs.graph import PRESENT_FROM, EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import GRAPH_ID, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.graphs.schema.edge_attributes import WEIGHT
@@ -202,8 +203,11 @@ def _columns(
     for each in kind.attributes:
         own = f"{kind.name}.{each.name}"
         column = rows[own if own in rows.column_names else each.name].combine_chunks()
-        number = each.kind is AttributeKind.NUMBER
-        found[each.name] = column.to_numpy(zero_copy_only=False) if number else column
+        if each.kind is AttributeKind.VECTOR:
+            found[each.name] = numbers_of_rows(column)
+        else:
+            number = each.kind is AttributeKind.NUMBER
+            found[each.name] = column.to_numpy(zero_copy_only=False) if number else column
     return found
 
 

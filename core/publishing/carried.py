@@ -5,8 +5,10 @@ Reads the released graph and the session's own measurements: all of it post-proc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -15,14 +17,14 @@ from core.graphs.columns.tables import EdgeTable
 from core.graphs.graph import Graph
 from core.graphs.schema import Attribute, EdgeType, NodeType
 from core.graphs.schema.edge_attributes import EdgeAttributeKind
-from core.graphs.schema.node_bins import node_bins, places_of, synthesised
+from core.graphs.schema.node_bins import counts_of_places, node_bins, places_of, synthesised, vectors
 from core.graphs.schema.value_bins import ValueBins, bins_of
 from core.graphs.views.joined import joined
 from core.graphs.views.records import NUMBER, each_alone, number_of_records, numbered
-from core.privacy.accounting.measurements import Measurement
+from core.privacy.accounting.measurements import LAPLACE, Measurement
 from core.privacy.accounting.plan import rows_of
 from core.privacy.reads.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
-from core.privacy.reads.node_values import DIRECTED_MIXING, MIXINGS
+from core.privacy.reads.node_values import DIRECTED_MIXING, MIXINGS, VECTORS, bin_of_zero
 from core.reports.carried import MAX_BINS, MAX_CARRIED, MAX_SIDE
 from core.reports.intervals import sum_within
 from core.reports.precision import CONFIDENCE, within
@@ -88,6 +90,65 @@ def _of_nodes(released: Graph, paid: Sequence[Measurement]) -> Iterator[dict[str
                 **_histogram(bins, counts, *_nodes_paid(kind, attribute.name, bins, paid)),
                 "mixing": list(islice(_mixing(released, kind, attribute, places, paid), MAX_SIDE)),
             }
+        yield from (_of_vector(released, kind, each, paid) for each in vectors(kind) if each.name in columns)
+
+
+def _of_vector(
+    released: Graph, kind: NodeType, vector: Attribute, paid: Sequence[Measurement]
+) -> dict[str, Any]:
+    """Count a vector's numbers by bin, of all its places and by place. That of 0 was not paid for, and is not
+    among those told."""
+    rows = np.asarray(released.nodes[kind.name].attributes[vector.name])
+    bins, rest, own = node_bins(vector), bin_of_zero(vector), rows_of(kind.name)
+    counts = counts_of_places(vector, rows)
+    asked = [
+        each
+        for each in paid
+        if (each.query, each.edge_type) == (VECTORS, own) and each.arguments["attribute"] == vector.name
+    ]
+    told, near = None, None
+    if asked:
+        told = np.zeros_like(counts)
+        told[:, np.arange(bins.count) != rest] = sum(
+            each.values.reshape(len(counts), -1) for each in asked if each.values is not None
+        )
+        near = _sum_near(asked[0], len(asked) * len(counts))
+    names, kept = labels_of(bins), np.delete(np.arange(bins.count), rest)
+    kept = np.sort(kept[np.argsort(-counts.sum(axis=0)[kept], kind="stable")[:MAX_BINS]])
+    found = {
+        "of": kind.name,
+        "what": "nodes",
+        "attribute": vector.name,
+        "kind": str(vector.kind),
+        "bins": [names[k] for k in kept],
+        "released": counts.sum(axis=0)[kept].tolist(),
+        "paid": None if told is None else told.sum(axis=0)[kept].tolist(),
+        "within": near,
+        "confidence": None if told is None else CONFIDENCE,
+        "left_out": bins.count - len(kept),
+    }
+    if not 0 < len(kept) <= MAX_SIDE:
+        return found
+    row = np.arange(len(counts)) * min(MAX_SIDE, len(counts)) // len(counts)
+    starts = np.unique(row, return_index=True)[1]
+    ends = [np.flatnonzero(row == own) for own in range(len(starts))]
+    return found | {
+        "by_place": {
+            "rows": [f"{own[0]}" if len(own) == 1 else f"{own[0]}–{own[-1]}" for own in ends],
+            "columns": found["bins"],
+            "released": np.add.reduceat(counts[:, kept], starts).tolist(),
+            "paid": None if told is None else np.add.reduceat(told[:, kept], starts).tolist(),
+            "within": _sum_near(asked[0], len(asked) * int(np.bincount(row).max())) if asked else None,
+        }
+    }
+
+
+def _sum_near(each: Measurement, count: int) -> int:
+    """Bound a sum of so many values' noise, of which Gaussian noise was rounded to integers."""
+    if each.law == LAPLACE:
+        return sum_within(each.scale, count, CONFIDENCE)
+    spread = math.sqrt(count * (float(each.scale) ** 2 + 0.25))
+    return math.ceil(spread * NormalDist().inv_cdf((1 + CONFIDENCE) / 2))
 
 
 def _carried_in(each: Measurement) -> str | None:

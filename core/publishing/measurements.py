@@ -23,11 +23,11 @@ import pyarrow.parquet as pq
 from core.graphs.graph import Graph
 from core.graphs.schema.value_bins import ValueBins
 from core.graphs.views.joined import EVERY, relation_of
-from core.privacy.accounting.measurements import Measurement, Measurements, deviation
+from core.privacy.accounting.measurements import LAPLACE, Measurement, Measurements, deviation
 from core.privacy.reads.edge_values import MOST_OF_A_PAIR
-from core.privacy.reads.node_values import DIRECTED_MIXING, MIXING, TWO_SIDED_MIXING
+from core.privacy.reads.node_values import DIRECTED_MIXING, MIXING, TWO_SIDED_MIXING, VECTORS
 from core.publishing.bundle import write_json
-from core.reports.precision import CONFIDENCE, QUANTITIES, within
+from core.reports.precision import CONFIDENCE, QUANTITIES, near
 from graphveil.models.reports import ROWS as ROWS_OF_NODES
 
 LIST, VALUES, GROUPS = "measurements.json", "measurements.parquet", "measurement_groups.parquet"
@@ -39,6 +39,8 @@ NOTE = (
 TOO_MANY = "more values than are kept"
 OF_ALL_GRAPHS = "of the nodes of all graphs together"
 OWN_CLASSES = "classes or scores that have a meaning to the method alone"
+OF_VECTORS = ("bin_of_zero", "of", "group")
+"""Of a vector's counts: the bin that is not counted; of another attribute the group of bins they are of."""
 ROWS = pa.schema(
     [
         ("measurement", pa.int32()),
@@ -111,10 +113,10 @@ def write_measurements(
                 why = OF_ALL_GRAPHS if _of_joined_nodes(each) else why
                 left_out.append(asked | {"query": each.query, "values": each.size, "why": why})
                 continue
-            keys, near = _KEYS[each.query](each, kinds), within(each.scale, CONFIDENCE)
+            keys, bound = _KEYS[each.query](each, kinds), near(each, CONFIDENCE)
             kind = kinds.target if each.arguments.get("side") == "target" else kinds.source
-            writer.write_table(_rows(len(listed), each.values, keys, kind, near, released, permutations))
-            listed.append(asked | _described(each, keys, near, kinds, groupings))
+            writer.write_table(_rows(len(listed), each.values, keys, kind, bound, released, permutations))
+            listed.append(asked | _described(each, keys, bound, kinds, groupings))
     if groupings.found:
         _write_groups(groupings, released, permutations, folder / GROUPS)
     content = {"note": NOTE, "confidence": CONFIDENCE, "totals": [*totals], "measurements": listed}
@@ -146,7 +148,7 @@ def _of_joined_nodes(each: Measurement) -> bool:
 
 
 def _described(
-    each: Measurement, keys: _Keys, near: int, ends: _Kinds, groupings: _Groupings
+    each: Measurement, keys: _Keys, bound: int, ends: _Kinds, groupings: _Groupings
 ) -> dict[str, Any]:
     kinds = {"labels": ends.source, "target_labels": ends.target, "classes": ends.source}
     if each.query == "group_degrees":
@@ -168,10 +170,10 @@ def _described(
             {"grouping": groupings.number(ends.source, part.labels), "inside": part.inside}
             for part in each.parts
         ],
-        "distribution": "discrete_laplace",
+        "distribution": each.law,
         "scale": float(each.scale),
-        "standard_deviation": deviation(each.scale),
-        "within": near,
+        "standard_deviation": deviation(each.scale) if each.law == LAPLACE else float(each.scale),
+        "within": bound,
     }
 
 
@@ -191,6 +193,7 @@ def _binned(arguments: Mapping[str, Any]) -> dict[str, Any]:
         tables[MOST_OF_A_PAIR] = arguments[MOST_OF_A_PAIR]
     if "cap" in arguments:
         tables["most_edges_of_a_node"] = arguments["cap"]
+    tables |= {name: arguments[name] for name in OF_VECTORS if name in arguments}
     name = arguments.get("attribute", bins.attribute.name)
     return {"attribute": name, "bins": _starts(bins)} | tables
 
@@ -318,6 +321,13 @@ def _groups_of_both(each: Measurement, kinds: _Kinds) -> _Keys:
     return _Keys(keys=keys, names=("source bin group", "target bin group"))
 
 
+def _places_and_bins(each: Measurement, kinds: _Kinds) -> _Keys:
+    """Name a vector's place and the bin of its number; that of 0 is not counted."""
+    rest, count = each.arguments["bin_of_zero"], each.arguments["bins"].count
+    place, other = np.divmod(np.arange(each.size), count - 1)
+    return _Keys(keys=(place, other + (other >= rest)), names=("place", "bin"))
+
+
 _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     "edge_count": _whole,
     "degrees": _nodes,
@@ -332,6 +342,7 @@ _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     "records_by_step": _periods,
     "values_by_node": _nodes_and_labels,
     "node_values": _classes_and_bins,
+    VECTORS: _places_and_bins,
     MIXING: _pairs_of_bins,
     DIRECTED_MIXING: _ordered_pairs_of_bins,
     TWO_SIDED_MIXING: _groups_of_both,

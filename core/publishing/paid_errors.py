@@ -24,11 +24,11 @@ from core.graphs.schema.node_bins import node_bins
 from core.graphs.schema.value_bins import bins_of
 from core.graphs.views.joined import EVERY, joined, relation_of
 from core.graphs.views.records import number_of_records
-from core.privacy.accounting.measurements import Measurement, Part
+from core.privacy.accounting.measurements import LAPLACE, Measurement, Part
 from core.privacy.accounting.plan import rows_of
 from core.privacy.reads.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
-from core.privacy.reads.node_values import MIXINGS, TWO_SIDED_MIXING
-from core.publishing.measurements import GROUPS, LIST, VALUES
+from core.privacy.reads.node_values import MIXINGS, TWO_SIDED_MIXING, VECTORS
+from core.publishing.measurements import GROUPS, LIST, OF_VECTORS, VALUES
 
 BY_NODE = frozenset({"degrees", "group_degrees", "values_by_node", "records_by_node"})
 
@@ -68,7 +68,7 @@ def _row(
         off = np.abs(each.values - truth)
         paid.append(off)
         held.append(off <= near)
-        expected.append((mean_noise(each.scale), each.size))
+        expected.append((mean_noise(each.scale, each.law), each.size))
         counted = exact(synthetic, each)
         if counted is not None:
             drawn.append(np.abs(counted - truth))
@@ -89,9 +89,11 @@ def _row(
     }
 
 
-def mean_noise(scale: Fraction) -> float:
-    """Return the mean absolute value of discrete Laplace noise. It is the mean of |X|: 2 q / (1 - q^2), q =
-    exp(-1/scale)."""
+def mean_noise(scale: Fraction, law: str = LAPLACE) -> float:
+    """Return the mean absolute value of noise. Of discrete Laplace noise it is 2 q / (1 - q^2), q =
+    exp(-1/scale); of Gaussian noise of that deviation it times the root of 2 / pi."""
+    if law != LAPLACE:
+        return float(scale) * math.sqrt(2 / math.pi)
     rate = float(1 / scale)
     return 2 * math.exp(-rate) / -math.expm1(-2 * rate)
 
@@ -149,7 +151,8 @@ def _measurement(
     parts = tuple(Part(groups[each["grouping"]], each["inside"]) for each in entry["counts_edges"])
     labels = [groups[number] for number in entry["groupings"]]
     asked = _arguments(entry, rows, schema, labels)
-    return Measurement(name, step, query, asked, parts, Fraction(entry["scale"]), len(values), values, "")
+    scale, law = Fraction(entry["scale"]), entry["distribution"]
+    return Measurement(name, step, query, asked, parts, scale, len(values), values, "", law=law)
 
 
 def _arguments(
@@ -174,6 +177,12 @@ def _arguments(
         declared = {each.name: each for each in schema.node_type(entry["node_type"]).attributes}
         names = [each["attribute"] for each in entry["attributes"]]
         return {"bins_of": {name: node_bins(declared[name]) for name in names}, "classes": labels[0]}
+    if query == VECTORS:
+        kind = schema.node_type(entry["node_type"])
+        (vector,) = (each for each in kind.attributes if each.name == entry["attribute"])
+        named = {name: entry[name] for name in ("attribute", *OF_VECTORS) if name in entry}
+        groups = {"bin_groups": np.array(entry["bin_groups"])} if "bin_groups" in entry else {}
+        return {"bins": node_bins(vector)} | named | groups
     if query == TWO_SIDED_MIXING:
         return {"ends": {side: _mixed(own) for side, own in entry["ends"].items()}}
     if query in MIXINGS:

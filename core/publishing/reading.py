@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import InvalidInput
+from core.graphs.columns.arrays import numbers_of_rows
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import AttributeKind, EdgeType, GraphSchema, NodeType
 from core.graphs.schema.edge_attributes import WEIGHT
@@ -72,7 +73,7 @@ def _nodes(kind: NodeType, listed: pa.Table) -> NodeTable:
 
 def _column(column: pa.Array, kind: AttributeKind) -> np.ndarray | pa.Array:
     if kind is AttributeKind.VECTOR:
-        return np.array(column.to_pylist(), dtype=np.float32)
+        return numbers_of_rows(column)
     if kind is AttributeKind.NUMBER:
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return column.cast(pa.string())

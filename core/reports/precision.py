@@ -13,9 +13,10 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from core.graphs.schema import EdgeType, GraphSchema
-from core.graphs.views.joined import EVERY, relation_of
+from core.graphs.schema.node_bins import moved_by, vectors
+from core.graphs.views.joined import EVERY, node_type_of, relation_of
 from core.privacy.accounting.events import Pure
-from core.privacy.accounting.measurements import deviation
+from core.privacy.accounting.measurements import LAPLACE, Measurement, deviation
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit, edges_of_unit, records_of_unit
@@ -27,6 +28,7 @@ CONFIDENCE = 0.95
 PREFIX = "discrete_laplace/"
 ROW_MOVES, EDGE_MOVES = 2, 3
 """L1 of :mod:`core.privacy.reads.node_values`, which a test holds them to: a report loads no arrays."""
+VECTORS = "node_vectors"
 MIXINGS = frozenset({"mixing", "directed_mixing", "two_sided_mixing"})
 MAX_PRECISIONS = 4096
 
@@ -89,6 +91,7 @@ QUANTITIES: Mapping[str, _Quantity] = {
     "records_by_step": _Quantity("edges of a period with so many records", _one, pooled=True),
     "records_by_classes": _Quantity("edges of two classes of nodes with so many records", _one, pooled=True),
     "node_values": _Quantity("nodes of a class that carry values of one bin", lambda rows: ROW_MOVES),
+    VECTORS: _Quantity("nodes of a group with a vector's number in one bin", lambda rows: ROW_MOVES),
     "mixing": _Quantity(
         "edges, few of each node, by what both ends carry",
         lambda relation: EDGE_MOVES,
@@ -186,19 +189,19 @@ def planned(
         ]
     if plan.kind is not GuaranteeKind.NONE:
         lines += [
-            _of_persons(each, each.deviation)
+            _gaussian(each, each.deviation)
             for each in asked
-            if each.deviation is not None and each.query in OF_PERSONS
+            if each.deviation is not None and each.query in (*OF_PERSONS, VECTORS)
         ]
     return tuple(lines[:MAX_PRECISIONS])
 
 
-def _of_persons(read: PlannedRead, deviation: float) -> Precision:
+def _gaussian(read: PlannedRead, deviation: float) -> Precision:
     """Tell how near the counts of a read under Gaussian noise of that deviation are, at least."""
     return Precision(
         edge_type=read.edge_type,
         query=read.query,
-        quantity=OF_PERSONS[read.query],
+        quantity=OF_PERSONS.get(read.query) or QUANTITIES[read.query].title,
         within=math.ceil(deviation * NormalDist().inv_cdf((1 + CONFIDENCE) / 2)),
         confidence=CONFIDENCE,
         deviation=deviation,
@@ -217,7 +220,8 @@ def planned_noise(
         return {}
     found: dict[tuple[str, str], list[PlannedRead]] = {}
     for read in reads:
-        if read.query in QUANTITIES and (unit is not Unit.NODE or read.moved is not None):
+        laplace = read.deviation is None
+        if read.query in QUANTITIES and laplace and (unit is not Unit.NODE or read.moved is not None):
             found.setdefault((read.edge_type, read.query), []).append(read)
     noises = {}
     for (name, query), asked in found.items():
@@ -234,7 +238,8 @@ def _noise(unit: Unit, schema: GraphSchema, name: str, query: str) -> Callable[[
     """Return the scale of a query's noise as a function of what it costs, in nano-epsilon."""
     quantity = QUANTITIES[query]
     if name.startswith(ROWS):  # a unit has one row
-        moved = ROW_MOVES
+        kind = node_type_of(schema, name.removeprefix(ROWS))
+        moved = max(map(moved_by, vectors(kind))) if query == VECTORS else ROW_MOVES
     else:
         relation = relation_of(schema, name)
         of_unit = records_of_unit if quantity.records else edges_of_unit
@@ -288,6 +293,14 @@ def within(scale: Fraction, confidence: float) -> int:
     tail = (1 - confidence) * (1 + math.exp(-rate)) / 2
     # A hair of room: rounding must not promise an integer too little.
     return max(0, math.ceil(-math.log(tail) / rate - 1 + 1e-9))
+
+
+def near(each: Measurement, confidence: float) -> int:
+    """Bound the absolute noise of each of a measurement's values, as :func:`within`. Gaussian noise was
+    rounded to integers."""
+    if each.law == LAPLACE:
+        return within(each.scale, confidence)
+    return math.ceil(float(each.scale) * NormalDist().inv_cdf((1 + confidence) / 2) + 0.5)
 
 
 def _measured(

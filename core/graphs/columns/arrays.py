@@ -179,3 +179,10 @@ def vectors_of(
     if not bad.any():
         out[:] = values.reshape(rows, width)
     return out, bad
+
+
+def numbers_of_rows(column: pa.Array) -> np.ndarray:
+    """Convert lists of numbers, as many in each, to float32 (rows, width)."""
+    held = pc.list_flatten(column).to_numpy(zero_copy_only=False)
+    rows: np.ndarray = held.astype(np.float32).reshape(len(column), len(held) // max(1, len(column)))
+    return rows

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 OF_A_VECTOR = 8
 """Bins of each number of a vector that declares no cuts."""
+AT_ONCE = 2**22
+"""Numbers that are counted at once."""
 
 
 def synthesised(kind: NodeType) -> tuple[Attribute, ...]:
@@ -109,3 +111,19 @@ def places_of(attribute: Attribute, column: np.ndarray | pa.Array) -> np.ndarray
     own = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column
     numbers = np.asarray(own, dtype=np.float64)
     return np.where(np.isnan(numbers), -1, node_bins(attribute).places(np.nan_to_num(numbers)))
+
+
+def counts_of_places(vector: Attribute, rows: np.ndarray) -> np.ndarray:
+    """Count nodes by place of a vector and bin; int64 (places, bins).
+
+    ``rows`` (n, places). A part of them at a time. O(n places log bins).
+    """
+    import numpy as np
+
+    bins, length = node_bins(vector), rows.shape[1]
+    counts, size = np.zeros(length * bins.count, dtype=np.int64), max(1, AT_ONCE // max(1, length))
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size].astype(np.float64)
+        cells = np.arange(length) * bins.count + bins.places(part.ravel()).reshape(part.shape)
+        counts += np.bincount(cells.ravel(), minlength=len(counts))
+    return counts.reshape(length, bins.count)

@@ -11,15 +11,23 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
 
 MOST_VALUES = 2**22
 """Most values of one answer that are kept; their number is public or paid for."""
+LAPLACE, GAUSSIAN = "discrete_laplace", "discrete_gaussian"
+"""Laws of noise, as they are written."""
 MOST_KEPT = 2**24
 """Most values that one session keeps; 128 MiB."""
+
+
+class Normal(NamedTuple):
+    """Gaussian noise of that standard deviation."""
+
+    deviation: Fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +41,10 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """The answer of one named query. ``values`` int64 are the truth and discrete Laplace noise of ``scale``.
+    """The answer of one named query. ``values`` int64 are the truth and noise.
+
+    That is discrete Laplace noise of ``scale``; or by its ``law`` Gaussian noise of that standard deviation,
+    on a grid as fine or finer, rounded to integers.
 
     ``arguments`` are the query's, public or paid for, and so are the cuts in ``parts``, of which the answer
     counts the edges that lie in all. ``values`` is None where there are too many to keep, ``size`` says how
@@ -51,6 +62,7 @@ class Measurement:
     values: np.ndarray | None
     purpose: str
     decides: float | None = None
+    law: str = LAPLACE
 
 
 class Measurements:
@@ -72,12 +84,14 @@ class Measurements:
         query: str,
         arguments: Mapping[str, Any],
         parts: tuple[Part, ...],
-        scale: Fraction,
+        noise: Fraction | Normal,
         values: np.ndarray,
         purpose: str,
         decides: float | None = None,
     ) -> None:
-        """Keep a copy of the answer that a paid read has just given."""
+        """Keep a copy of the answer that a paid read has just given. ``noise``: the scale of Laplace noise,
+        or Gaussian noise."""
+        scale, law = (noise.deviation, GAUSSIAN) if isinstance(noise, Normal) else (noise, LAPLACE)
         fits = values.size <= min(MOST_VALUES, self._room)
         if fits:
             self._room -= values.size
@@ -85,7 +99,9 @@ class Measurements:
         given = {
             name: copy(value) for name, value in arguments.items()
         }  # what was asked, whatever becomes of it
-        self._kept.append(Measurement(*cell, query, given, parts, scale, values.size, own, purpose, decides))
+        self._kept.append(
+            Measurement(*cell, query, given, parts, scale, values.size, own, purpose, decides, law)
+        )
 
 
 def deviation(scale: Fraction) -> float:

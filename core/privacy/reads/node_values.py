@@ -74,7 +74,7 @@ from core.graphs.schema.value_bins import ValueBins
 from core.graphs.views.joined import joined, node_type_of, relation_of
 from core.privacy import entropy, limits, queries
 from core.privacy.accounting.events import NANO, GaussianEvent, Pure, check_nano_epsilon, positive_fraction
-from core.privacy.accounting.measurements import deviation
+from core.privacy.accounting.measurements import Normal, deviation
 from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.plan import WHOLE_GRAPH, rows_of
 from core.privacy.mechanisms import noise as mechanisms
@@ -83,6 +83,8 @@ from core.privacy.mechanisms.aggregation import scale_of
 from core.privacy.units import EDGE_WISE, Unit, charged_together, edges_of_unit
 
 MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING = "mixing", "directed_mixing", "two_sided_mixing"
+VECTORS = "node_vectors"
+"""Name of the read of vectors, as its measurements are kept: one of each group."""
 MIXINGS = frozenset({MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING})
 """Names of the reads of edges by the values of both ends, as measurements are kept: inside a type, of either
 direction, and between two (:mod:`core.privacy.reads.mixing_between`)."""
@@ -191,32 +193,28 @@ class NodeValueReads:
         asked = np.arange(bins.count) != rest
         told = np.ascontiguousarray(self._counted(declared, groups, shape)[:, :, asked].ravel())
         found = np.zeros(shape)
+        law: Fraction | Normal = Normal(Fraction(scale, radius))
         if isinstance(event, Pure):
             noisy = mechanisms.discrete_laplace(told, moved, event.nano_epsilon)
-            spread = deviation(Fraction(moved * NANO, event.nano_epsilon))
+            law = Fraction(moved * NANO, event.nano_epsilon)
         else:
             noisy = samplers.add_discrete_gaussian_wide(entropy.noise_generator(), told * radius, scale)
-            spread = float(scale)
         found[:, :, asked] = noisy.reshape(*shape[:2], -1) / radius
-        return Counted(found, spread / radius)
+        about = {"attribute": attribute, "bins": bins, "bin_of_zero": rest}
+        for group, own in enumerate(np.rint(found[:, :, asked]).astype(np.int64) if told.size else ()):
+            of_group = {} if name is None else {"of": name, "bin_groups": of_bin, "group": group}
+            cell = (rows_of(self._kind.name), None)
+            self._meter.measurements.keep(cell, VECTORS, about | of_group, (), law, own.ravel(), purpose)
+        return Counted(found, float(law.deviation) if isinstance(law, Normal) else deviation(law))
 
     def _counted(self, declared: Attribute, groups: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
         """Count the numbers that are not in the bin of 0, of each node the first as many as declared."""
-        bins, rest, most = node_bins(declared), bin_of_zero(declared), most_counted(declared)
         names, exact = self._together or (self._kind.name,), np.zeros(shape, np.int64)
         ends = np.cumsum([self._graph.nodes[each].count for each in names])[:-1]
         for name, own in zip(names, np.split(groups, ends), strict=True):
             column = self._graph.nodes[name].attributes.get(declared.name)
-            if column is None:
-                continue
-            rows, used = np.asarray(column), np.zeros(len(own), np.int64)
-            for place in range(min(declared.length or 0, rows.shape[1])):
-                numbers = rows[:, place].astype(np.float64)
-                bin_of = bins.places(np.nan_to_num(numbers))
-                away = (own >= 0) & np.isfinite(numbers) & (bin_of != rest) & (used < most)
-                used += away
-                cells = own[away] * bins.count + bin_of[away]
-                exact[:, place] += np.bincount(cells, minlength=shape[0] * bins.count).reshape(shape[0], -1)
+            if column is not None:
+                exact += counted_numbers(np.asarray(column), declared, own, shape)
         return exact
 
     def mixing(
@@ -291,6 +289,26 @@ class NodeValueReads:
         """Find the bin of every node's value; int64, -1 where it has none."""
         declared, names = self._declared[attribute], self._together or (self._kind.name,)
         return np.concatenate([bins_of_nodes(self._graph, name, declared) for name in names])
+
+
+def counted_numbers(
+    rows: np.ndarray, declared: Attribute, groups: np.ndarray, shape: tuple[int, int, int]
+) -> np.ndarray:
+    """Count a vector's numbers that are not in the bin of 0, by group, place and bin.
+
+    int64 of that ``shape``. Of each node the first as many count as are declared; of one in the group -1 none
+    do. Private.
+    """
+    bins, rest, most = node_bins(declared), bin_of_zero(declared), most_counted(declared)
+    exact, used = np.zeros(shape, np.int64), np.zeros(len(groups), np.int64)
+    for place in range(min(shape[1], rows.shape[1])):
+        numbers = rows[:, place].astype(np.float64)
+        bin_of = bins.places(np.nan_to_num(numbers))
+        away = (groups >= 0) & np.isfinite(numbers) & (bin_of != rest) & (used < most)
+        used += away
+        cells = groups[away] * bins.count + bin_of[away]
+        exact[:, place] = np.bincount(cells, minlength=shape[0] * bins.count).reshape(shape[0], -1)
+    return exact
 
 
 def bins_of_nodes(graph: Graph, node_type: str, attribute: Attribute) -> np.ndarray:

@@ -9,7 +9,7 @@ from core.reports.html import banded
 from core.reports.html.banded import Counted, Crossed
 from graphveil.pages.figure import Figure
 
-UNORDERED = "category"
+UNORDERED, VECTOR = "category", "vector"
 BAND = "line: where the true number lies, 95 %"
 
 
@@ -19,6 +19,8 @@ def carried_figures(uid: str, found: Carried) -> list[Figure]:
     figures = [_histogram(uid, found)]
     if found.by_step is not None:
         figures.append(_by_step(f"{uid}-steps", found, found.by_step))
+    if found.by_place is not None:
+        figures.append(_by_place(f"{uid}-places", found, found.by_place))
     figures += [_mixing(f"{uid}-mixing-{k}", found, table) for k, table in enumerate(found.mixing)]
     return [figure for figure in figures if figure is not None]
 
@@ -28,15 +30,18 @@ def _histogram(uid: str, found: Carried) -> Figure | None:
     counts = [
         Counted(*each, found.within or 0) for each in zip(found.bins, found.released, paid, strict=True)
     ]
-    text = f"{found.what.capitalize()} of the release by {found.attribute}, in {len(counts)} bins."
+    counted = found.what.capitalize()
+    if found.kind == VECTOR:
+        counted = "Numbers of all places of nodes' vectors, but for the bin of 0,"
+    text = f"{counted} of the release by {found.attribute}, in {len(counts)} bins."
     if found.paid is not None:
         text += f" Lines: paid numbers, each within {found.within} of the truth with probability 95 %."
-    if found.left_out:
+    if found.left_out > (found.kind == VECTOR):
         text += f" The most frequent; {found.left_out} more bins are not shown."
     note = BAND if found.paid is not None else ""
     title = f"{found.attribute}: how frequent values are"
-    ordered = found.kind != UNORDERED
-    return banded.histogram(uid, title, text, counts, ordered, found.what.capitalize(), note)
+    ordered, axis = found.kind != UNORDERED, "Numbers" if found.kind == VECTOR else found.what.capitalize()
+    return banded.histogram(uid, title, text, counts, ordered, axis, note)
 
 
 def _by_step(uid: str, found: Carried, table: CarriedTable) -> Figure | None:
@@ -50,6 +55,20 @@ def _by_step(uid: str, found: Carried, table: CarriedTable) -> Figure | None:
         text,
         _crossed(table, "Snapshots", found.attribute),
         f"stronger: a larger share of the period's edges{_paid(table)}",
+    )
+
+
+def _by_place(uid: str, found: Carried, table: CarriedTable) -> Figure | None:
+    text = (
+        f"Numbers of {found.attribute} in the release by place and bin, but for the bin of 0; the stronger a "
+        f"colour, the larger the share of the place's numbers.{_bound(table)}"
+    )
+    return banded.heat(
+        uid,
+        f"{found.attribute}, number by number",
+        text,
+        _crossed(table, "Places", found.attribute),
+        f"stronger: a larger share of the place's numbers{_paid(table)}",
     )
 
 

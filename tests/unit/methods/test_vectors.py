@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,15 @@ import pyarrow as pa
 import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import Attribute, Collection, CollectionGraph, EdgeType, GraphSchema, NodeType
+from core.graphs.schema import (
+    Attribute,
+    Collection,
+    CollectionGraph,
+    EdgeType,
+    GraphSchema,
+    NodeType,
+    TimeGrid,
+)
 from core.graphs.stored.whole import write_graph
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
@@ -38,9 +47,12 @@ def place(length: int = 6, **declared: Any) -> Attribute:
     return Attribute(name="place", kind="vector", protection="protected", **given)
 
 
-def schema_of(*attributes: Attribute, nodes: int = NODES, protected: bool = False) -> GraphSchema:
+def schema_of(
+    *attributes: Attribute, nodes: int = NODES, protected: bool = False, steps: int = 0
+) -> GraphSchema:
     kind = NodeType(count=nodes, attributes=attributes, protected=protected)
-    return GraphSchema(node_types=(kind,), edge_types=(EdgeType(),))
+    time = TimeGrid(start=0, width=1, count=steps) if steps else None
+    return GraphSchema(node_types=(kind,), edge_types=(EdgeType(temporal=bool(steps)),), time=time)
 
 
 def facts_of(
@@ -134,7 +146,7 @@ def test_numbers_that_are_mostly_0_stay_0_and_the_bound_on_them_is_not_declared_
     drawn = (
         bundle.read_aligned(job / "release", job / "private" / "alignment.parquet").nodes["node"].attributes
     )
-    numbers = np.array(drawn["place"].to_pylist())
+    numbers = np.asarray(drawn["place"])
     assert set(np.unique(numbers[numbers < 0.5])) == {0}
     assert (numbers[:, :3] >= 0.5).mean() > 0.95
     assert (numbers[:, 3:] >= 0.5).mean() < 0.02
@@ -219,5 +231,39 @@ def test_graphs_of_a_collection_share_one_law(tmp_path: Path):
     for each in declared.node_types:
         held = back.nodes[each.name].attributes
         left = np.array(held["town"].to_pylist()) == "x"
-        numbers = np.array(held["place"].to_pylist())
+        numbers = np.asarray(held["place"])
         assert numbers[left].mean() < -0.5 < 0.5 < numbers[~left].mean()
+
+
+@pytest.mark.parametrize("unit", [Unit.EDGE, Unit.PAIR, Unit.W_EVENT])
+def test_edges_keep_all_of_epsilon_where_no_values_are_linked(unit: Unit):
+    """Vectors alone meet along no relation: nothing is set aside for who meets whom."""
+    window = 1 if unit is Unit.W_EVENT else None
+    alone = schema_of(place(8), steps=0 if unit is Unit.EDGE else 2)
+    facts = replace(facts_of(alone, 1, 0, unit), window=window)
+    found = settle("auto", {}, (), facts, {"node": NODES})
+    rows = found.plan.only("protected node attributes")
+    assert {(each.edge_type, each.event.nano_epsilon) for each in rows.allotments} == {  # type: ignore[union-attr]
+        (ROWS, NANO if unit is Unit.EDGE else NANO // 10)
+    }
+    edges = found.plan.without("protected node attributes").cost().nano_epsilon
+    assert edges == pytest.approx(NANO if unit is Unit.EDGE else 9 * NANO // 10, abs=2)
+    assert found.plan.cost().nano_epsilon == pytest.approx(NANO, abs=2)
+
+
+@pytest.mark.parametrize("unit", [Unit.PAIR, Unit.NODE])
+@pytest.mark.parametrize("plain", [True, False], ids=["beside a town", "alone"])
+def test_vectors_of_units_that_add_up_have_gaussian_noise_where_that_is_less(unit: Unit, plain: bool):
+    timed, persons = unit is Unit.PAIR, unit is Unit.NODE
+    wide = schema_of(*((TOWN,) if plain else ()), place(64), protected=persons, steps=2 * timed)
+    found = planned(wide, unit=unit)
+    own = [each.event for each in found.plan.allotments if each.purpose == "protected node attributes"]
+    noises = [each for each in own if isinstance(each, GaussianEvent)]
+    assert len(noises) == 1
+    cost = found.plan.cost()
+    assert 3.9 * NANO < (cost.nano_epsilon or 0) <= 4 * NANO
+    assert cost.delta_atto == DELTA
+    pure = planned(wide, unit=unit, delta=0).plan
+    (laplace,) = [each.event for each in pure.allotments if each.purpose == "protected node attributes"][:1]
+    part = (getattr(laplace, "nano_epsilon", 0) * (0.5 if plain else 1)) / NANO
+    assert 128 * float(noises[0].noise_multiplier) ** 2 < 2 * (128 / part) ** 2 / 2  # less than half of it

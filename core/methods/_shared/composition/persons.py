@@ -27,12 +27,11 @@ from core.methods._shared.composition.model import ComposedModel, Fitted
 from core.methods._shared.frame.model import StoredCells, same_columns
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.node_values.fit import Rows, dealt_alone
-from core.methods._shared.node_values.share import divided
+from core.methods._shared.node_values.share import granted_of
 from core.methods._shared.node_values.stage import LabelledModel
 from core.methods._shared.node_values.vectors import paid_vectors
 from core.methods._shared.values.stage import ValuedModel
 from core.methods.base import FittedModel, Progress
-from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import noise_generator
 from core.privacy.reads.people import People
@@ -63,8 +62,8 @@ def labelled(
     kind = graph.schema.protected_type
     assert kind is not None
     names = tuple(each.name for each in synthesised(kind))
-    whole = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments)
-    persons, granted, rng = graph.node_count(kind.name), divided(whole, kind), noise_generator()
+    granted = granted_of([each.event for each in plan.allotments], kind)
+    persons, rng = graph.node_count(kind.name), noise_generator()
     reads, structures, first = graph.node_values(kind.name), list(model.parts), None
     meetings = _meetings(model) if names else []
     cells: dict[tuple[str, int | None], Any] = {}

@@ -47,8 +47,11 @@ class Share(Protocol):
         """Raise NotAccepted for graphs of which it is not synthesised. It names the field to mend."""
         ...
 
-    def allotments(self, public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
-        """List the allotments that the stage adds to a plan. A unit may spend ``nano_epsilon`` on them."""
+    def allotments(
+        self, public: PublicFacts, nano_epsilon: int, structure: Sequence[Allotment]
+    ) -> list[Allotment]:
+        """List the allotments that the stage adds to those of a ``structure``. A unit may spend
+        ``nano_epsilon`` on them."""
         ...
 
 
@@ -139,11 +142,13 @@ class Stage(ABC):
         return bool(getattr(params, self.field) > 0)
 
     def spends(self, params: Any, public: PublicFacts) -> int:
-        """Return a unit's spending on it, in nano-epsilon. That is at least 1, and not all."""
+        """Return a unit's spending on it, in nano-epsilon. That is not all."""
         return spent_on(public, getattr(params, self.field))
 
-    def planned(self, structure: PrivacyPlan, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """Add its reads to the plan of the structure.
+    def planned(
+        self, edges: PrivacyPlan, structure: PrivacyPlan, params: Any, public: PublicFacts
+    ) -> PrivacyPlan:
+        """Add its reads to the plan of the structure, which is that of ``edges`` and of stages before it.
 
         That was made of what it leaves of epsilon. Costs of two pure plans add up at most, whatever the unit.
         A structure with a delta has solved for its noise with the stage's epsilon in the cell
@@ -155,8 +160,8 @@ class Stage(ABC):
         idle = self.share.why_idle(public)
         require_heeded(params, [Idle((self.field,), idle)] if idle else [])
         self.require_synthesised(public)
-        self._require_metered(structure)
-        added = self.share.allotments(public, self.spends(params, public))
+        self._require_metered(edges)
+        added = self.share.allotments(public, self.spends(params, public), structure.allotments)
         whole = (*structure.allotments, *added)
         if all(pure_nano_epsilon(each.event) is not None for each in added):
             return replace(structure, allotments=whole)
@@ -241,9 +246,9 @@ class Staged:
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Plan the stages' reads, and edges with what they leave. Their shares are of epsilon."""
         *facts, own = self.facts(params, public)
-        plan = self.edges.plan(params, own)
+        edges = plan = self.edges.plan(params, own)
         for stage in self.asked(params):
-            plan = stage.planned(plan, params, facts.pop())
+            plan = stage.planned(edges, plan, params, facts.pop())
         return plan
 
     def planned_reads(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -10,12 +10,13 @@ from typing import NamedTuple
 from pydantic import Field
 
 from core import errors
-from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
 from core.graphs.schema.node_bins import moved_by, synthesised, synthesised_in, vectors
 from core.methods._shared.frame.plan import divide, require_parts, together_nano_epsilon
+from core.methods._shared.frame.stages import spent_on
 from core.methods.base import Parameters, PublicFacts
 from core.privacy.accounting import dp_sgd
-from core.privacy.accounting.events import NANO, GaussianEvent, Pure
+from core.privacy.accounting.events import NANO, Event, GaussianEvent, Pure, pure_nano_epsilon
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
 from core.privacy.units import Unit, charged_together
 from graphveil.models.reports import ROWS
@@ -29,6 +30,8 @@ LEAST_VARIANCE, MOST_VARIANCE = 2.0**-18, 2.0**46
 """Gaussian noise between these has a grid: :func:`core.privacy.mechanisms.aggregation.scale_of`."""
 ROWS_SHARE = 0.6
 """Of the share, where a unit pays for rows and edges together: what rows have."""
+SUMMED = (Unit.W_EVENT, Unit.PAIR)
+"""Units that pay for rows and edges together, each in cells of its own."""
 
 
 class NodeValueParameters(Parameters):
@@ -117,61 +120,112 @@ def _require_of_persons(public: PublicFacts) -> None:
             )
 
 
-def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
+def given_up(public: PublicFacts, share: float) -> int:
+    """Compute what edges leave for nodes' attributes, in nano-epsilon. Nothing where rows cost them nothing.
+
+    Under EDGE and EVENT rows are cells of their own, and a relation pays only for who meets whom: where no
+    values are linked along any, as of vectors alone, edges keep all.
+    """
+    linked = public.unit in (Unit.NODE, *SUMMED) or mixed_along(public.schema, public.edge_types)
+    return spent_on(public, share) if linked else 0
+
+
+def allotments(
+    public: PublicFacts, nano_epsilon: int, structure: Sequence[Allotment] = ()
+) -> list[Allotment]:
     """List the reads of protected node attributes.
 
-    A unit of edges may spend ``nano_epsilon`` on them. Under NODE a row is part of the person, whose reads
-    all name the whole graph and add up: one allotment.
+    A unit of edges may spend ``nano_epsilon`` on them. ``structure``: what the plan has already. Under NODE a
+    row is part of the person, whose reads all name the whole graph and add up.
 
     Under EDGE and EVENT a plan costs what its dearest cell does, as neighbours differ in one edge or in one
     row: every cell of the relations of a type that has some pays all of it, and the type's rows may cost all
     of epsilon. Under W_EVENT and PAIR a plan adds the rows' cells to those of edges: rows have ROWS_SHARE of
-    ``nano_epsilon`` (each type a part of it under PAIR, which adds up theirs too), and what is left is
-    divided over the steps of a window or over all cells of a pair, whose parts of one relation are charged to
-    its first cell, as one event. Vectors have their part of what a row may spend: in addition to the rest
-    under EDGE and EVENT, where a delta is given and Gaussian noise is less, else inside it.
+    ``nano_epsilon``, all of it where no values are linked (each type a part of it under PAIR, which adds up
+    theirs too), and what is left is divided over the steps of a window or over all cells of a pair, whose
+    parts of one relation are charged to its first cell, as one event. Vectors have their part of what a row
+    may spend: in addition to the rest where a delta is given and Gaussian noise is less, else inside it. What
+    that noise is converted with is all that a unit pays for: under EDGE and EVENT a row's other reads, under
+    PAIR and NODE the whole plan. Under W_EVENT there is no delta, as its accounts are of pure epsilon.
     """
+    kinds = carrying(public.schema, public.edge_types)
     if public.unit is Unit.NODE:
         attributes = sum(len(each) for each in synthesised_in(public.schema, public.edge_types).values())
         require_parts(nano_epsilon, attributes + len(public.edge_types), FIELD)
-        return [Allotment(WHOLE_GRAPH, None, Pure(nano_epsilon, MECHANISM), PURPOSE)]
-    kinds = carrying(public.schema, public.edge_types)
+        events = _events_of_rows(public, kinds, nano_epsilon, _paid(public, structure))[kinds[0].name]
+        return [Allotment(WHOLE_GRAPH, None, event, PURPOSE) for event in events]
+    linked = mixed_along(public.schema, public.edge_types)
     row, edges = public.nano_epsilon, nano_epsilon
-    if public.unit in (Unit.W_EVENT, Unit.PAIR):
-        rows = int(nano_epsilon * ROWS_SHARE)
+    if public.unit in SUMMED:
+        rows = int(nano_epsilon * ROWS_SHARE) if linked else nano_epsilon
         row = max(1, rows // (len(kinds) if public.unit is Unit.PAIR else 1))
         edges = nano_epsilon - rows
     facts, added = replace(public, nano_epsilon=edges), []
-    for kind in kinds:
-        for event in _events_of_rows(public, kind, row):
-            added.append(Allotment(rows_of(kind.name), None, event, PURPOSE))
-    for each in mixed_along(public.schema, public.edge_types):
+    for each in linked:
         of_edges = Pure(together_nano_epsilon(facts, each.name), MECHANISM)
         steps = charged_together(public.unit, public.schema.steps_of(each.name))
         added += [Allotment(each.name, step, of_edges, PURPOSE) for step in steps]
-    return added
+    found = _events_of_rows(public, kinds, row, _paid(public, (*structure, *added)))
+    of_rows = [
+        Allotment(rows_of(name), None, event, PURPOSE) for name, events in found.items() for event in events
+    ]
+    return of_rows + added
 
 
-def _events_of_rows(public: PublicFacts, kind: NodeType, row: int) -> list[Pure | GaussianEvent]:
-    """List what a row of the type pays, of ``row`` nano-epsilon: all of it, and vectors' Gaussian noise apart
-    where that is less than Laplace noise of the same part."""
-    own, whole = vectors(kind), [Pure(row, MECHANISM)]
-    if not own or not public.delta_atto or public.unit not in (Unit.EDGE, Unit.EVENT):
-        return [*whole]
-    others = [Pure(row - int(row * VECTORS), MECHANISM)] if synthesised(kind) else []
+def _paid(public: PublicFacts, allotted: Iterable[Allotment]) -> tuple[Event, ...]:
+    """List what a unit pays for beside rows, where all of a plan adds up."""
+    beside = public.beside_nano_epsilon
+    return (*(each.event for each in allotted), *((Pure(beside, "beside"),) if beside else ()))
+
+
+def _events_of_rows(
+    public: PublicFacts, kinds: Sequence[NodeType], row: int, paid: tuple[Event, ...]
+) -> dict[str, list[Pure | GaussianEvent]]:
+    """List what rows of each type pay, of ``row`` nano-epsilon each.
+
+    It is one event, and vectors' Gaussian noise apart where that is less than Laplace noise of the same part.
+    ``paid``: by the same unit for all else. Proof: noise is solved for so that all of a unit's events,
+    converted once, keep to its epsilon and delta; a later type's with those of the earlier ones.
+    """
+    found: dict[str, list[Pure | GaussianEvent]] = {each.name: [Pure(row, MECHANISM)] for each in kinds}
+    if not public.delta_atto or public.unit is Unit.W_EVENT:
+        return found
+    for kind in kinds:
+        own, others = vectors(kind), [Pure(row - int(row * VECTORS), MECHANISM)] if synthesised(kind) else []
+        if not own:
+            continue
+        together: tuple[Event, ...] = tuple(others)
+        whole = row
+        if public.unit in (Unit.PAIR, Unit.NODE):
+            rest = [event for name, events in found.items() if name != kind.name for event in events]
+            together, whole = (*paid, *rest, *others), public.whole_nano_epsilon
+        multiplier = _multiplier(public, whole, len(own), together)
+        each = row * (VECTORS if others else 1) / len(own) / NANO
+        if multiplier is not None and all(_less(vector, multiplier, each) for vector in own):
+            found[kind.name] = [*others, *[GaussianEvent(multiplier)] * len(own)]
+    return found
+
+
+def _multiplier(
+    public: PublicFacts, nano_epsilon: int, count: int, besides: tuple[Event, ...]
+) -> Fraction | None:
+    """Find the least noise of so many reads beside other events. None where no noise will do."""
+    pure = sum(pure_nano_epsilon(each) or 0 for each in besides)
+    rest = [each for each in besides if pure_nano_epsilon(each) is None]
+    whole = (Pure(pure, "beside"),) if pure else ()
     try:
-        multiplier = dp_sgd.noise_multiplier(
-            row, public.delta_atto, Fraction(1), len(own), tuple(others), public.accountant
+        return dp_sgd.noise_multiplier(
+            nano_epsilon, public.delta_atto, Fraction(1), count, (*whole, *rest), public.accountant
         )
     except errors.NotAccepted:
-        return [*whole]
-    each = row * (VECTORS if others else 1) / len(own) / NANO
-    for vector in own:
-        moved = moved_by(vector)
-        gaussian, laplace = float(multiplier**2) * moved, 2 * (moved / each) ** 2
-        if laplace <= gaussian or not LEAST_VARIANCE < gaussian < MOST_VARIANCE:
-            return [*whole]
-    return [*others, *[GaussianEvent(multiplier)] * len(own)]
+        return None
+
+
+def _less(vector: Attribute, multiplier: Fraction, epsilon: float) -> bool:
+    """Tell whether Gaussian noise has a grid, and less variance than Laplace noise of that epsilon."""
+    moved = moved_by(vector)
+    gaussian, laplace = float(multiplier**2) * moved, 2 * (moved / epsilon) ** 2
+    return gaussian < laplace and LEAST_VARIANCE < gaussian < MOST_VARIANCE
 
 
 Noise = Pure | Fraction
@@ -193,22 +247,21 @@ def granted(plan: PrivacyPlan, schema: GraphSchema) -> tuple[dict[str, Granted],
 
     It is of rows of each node type, and of every cell of each relation.
     """
-    rows: dict[str, int] = {}
+    rows: dict[str, list[Event]] = {}
     edges: dict[str, int] = {}
-    multipliers: dict[str, list[Fraction]] = {}
     for each in plan.allotments:
-        name = each.edge_type.removeprefix(ROWS)
-        if isinstance(each.event, GaussianEvent):
-            multipliers.setdefault(name, []).append(each.event.noise_multiplier)
-            rows.setdefault(name, 0)
+        if each.edge_type.startswith(ROWS):
+            rows.setdefault(each.edge_type.removeprefix(ROWS), []).append(each.event)
         elif isinstance(each.event, Pure):
-            (rows if each.edge_type.startswith(ROWS) else edges)[name] = each.event.nano_epsilon
-    return {
-        name: Granted(nano, tuple(multipliers[name]))
-        if name in multipliers
-        else divided(nano, schema.node_type(name))
-        for name, nano in rows.items()
-    }, edges
+            edges[each.edge_type] = each.event.nano_epsilon
+    return {name: granted_of(events, schema.node_type(name)) for name, events in rows.items()}, edges
+
+
+def granted_of(events: Sequence[Event], kind: NodeType) -> Granted:
+    """Return what rows of a type may spend, of the events that a plan grants them."""
+    pure = sum(pure_nano_epsilon(each) or 0 for each in events)
+    noises = tuple(each.noise_multiplier for each in events if isinstance(each, GaussianEvent))
+    return Granted(pure, noises) if noises else divided(pure, kind)
 
 
 def divided(nano_epsilon: int, kind: NodeType) -> Granted:

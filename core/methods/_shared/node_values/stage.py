@@ -8,7 +8,8 @@ edges is to lie between each two of them. How edges are sampled by that is the m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,17 +17,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from core.graphs.schema import GraphSchema
-from core.graphs.schema.node_bins import node_bins, synthesised, vectors
+from core.graphs.schema import GraphSchema, NodeType
+from core.graphs.schema.node_bins import moved_by, node_bins, synthesised, vectors
 from core.graphs.views.joined import EVERY, node_type_of
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.frame.stages import Share, Stage
 from core.methods._shared.node_values import share as value_share
 from core.methods._shared.node_values.share import Granted
-from core.methods.base import FittedModel, Method, Mixing, Progress
+from core.methods.base import FittedModel, Method, Mixing, Progress, PublicFacts
 from core.privacy import entropy
+from core.privacy.accounting.events import Pure
 from core.privacy.accounting.plan import PlannedRead, PrivacyPlan, rows_of
 from core.privacy.entropy import Generator as Rng
+
+VECTORS = value_share.OF_A_VECTOR.partition("/")[2]
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -61,6 +65,10 @@ class NodeValueStage(Stage):
             node_values_plan=self.plan_of,
             mixing=self.mixing,
         )
+
+    def spends(self, params: Any, public: PublicFacts) -> int:
+        """Return a unit's spending on it, in nano-epsilon. That is 0 where edges pay for nothing of it."""
+        return value_share.given_up(public, getattr(params, self.field))
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
         """List the least that a row pays for its tables.
@@ -163,19 +171,31 @@ def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
     """List what a row of each node type pays for the tables of its attributes, at least."""
     from core.methods._shared.node_values.fit import TABLES, TABLES_OF_SEVERAL
 
-    granted, _ = value_share.granted(plan, schema)
+    rows, _ = value_share.granted(plan, schema)
     reads: list[PlannedRead] = []
-    rows = {name: each.nano_epsilon for name, each in granted.items()}
     if schema.collection is not None and rows:  # which are read together
-        rows = {EVERY: min(rows.values())}
-    for name, nano_epsilon in rows.items():
-        count = len(synthesised(node_type_of(schema, name)))
+        rows = {EVERY: min(rows.values(), key=lambda each: each.nano_epsilon)}
+    for name, own in rows.items():
+        kind = node_type_of(schema, name)
+        reads += vector_reads(kind, own)
+        count = len(synthesised(kind))
         if not count:
             continue
         tables = TABLES if count == 1 else TABLES_OF_SEVERAL
-        costs = divide(nano_epsilon, *[tables / count] * count)[:-1]
+        costs = divide(own.nano_epsilon, *[tables / count] * count)[:-1]
         reads.append(PlannedRead(rows_of(name), "node_values", (min(costs),)))
     return reads
+
+
+def vector_reads(kind: NodeType, own: Granted) -> Iterator[PlannedRead]:
+    """List the reads of a type's vectors, each with what it costs or with its noise."""
+    for vector, noise in zip(vectors(kind), own.vectors, strict=True):
+        moved = moved_by(vector)
+        if isinstance(noise, Pure):
+            yield PlannedRead(rows_of(kind.name), VECTORS, (noise.nano_epsilon,), moved=moved)
+        else:
+            spread = float(noise) * math.sqrt(moved)
+            yield PlannedRead(rows_of(kind.name), VECTORS, (), deviation=spread)
 
 
 def _labelled(

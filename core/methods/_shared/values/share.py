@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pydantic import Field
@@ -51,7 +52,9 @@ def require_synthesised(public: PublicFacts) -> None:
     """Refuse nothing. Whatever edges carry is synthesised, of whole graphs and of live streams."""
 
 
-def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
+def allotments(
+    public: PublicFacts, nano_epsilon: int, structure: Sequence[Allotment] = ()
+) -> list[Allotment]:
     """List the reads of edge values, of all steps together.
 
     They are of every relation whose edges carry some. A snapshot of a live stream is charged its step's part,
