@@ -11,13 +11,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.graphs.columns.arrays import as_text, integers_of, is_text, numbers_of
+from core.graphs.columns.arrays import as_text, integers_of, is_text, numbers_of, vectors_of
 from core.graphs.ingest.universe import EMPTY_END, not_listed
 from core.graphs.reading.variants import told_of_numbers
 from core.graphs.schema import MAX_TYPES, Attribute, AttributeKind, NodeType, Protection
 from core.graphs.schema.names import is_plain, is_shown, type_names
+from core.graphs.schema.node_attributes import MAX_LENGTH
 from core.graphs.uploads.batches import Batch
-from core.graphs.uploads.files import IngestLimits
+from core.graphs.uploads.files import VECTOR_SEPARATOR, IngestLimits
 from core.graphs.uploads.findings import Findings, reject, shown
 from core.graphs.uploads.rows import Fault, Resolved, drain
 
@@ -26,6 +27,7 @@ MIXED_ENDS = (
     "column type of the edges where types of nodes shall be read"
 )
 _TEXTS = frozenset({AttributeKind.CATEGORY})
+_VECTOR = AttributeKind.VECTOR
 _LOOKED_AT = 1000
 Ends = dict[str | None, list[pl.Series]]
 """Ids of a relation's ends by the type that their document says, None where it says none."""
@@ -49,7 +51,18 @@ class ProposedNodes:
             told_of_numbers(name, as_text(self.listed[name]).unique()[:_LOOKED_AT].to_pylist())
             for name in sorted(names)
         )
-        return [each for each in told if each]
+        return [each for each in told if each] + [*self._of_vectors()]
+
+    def _of_vectors(self) -> Iterator[str]:
+        """Say how proposed vectors may be released. Bounds are never read off what is there."""
+        for kind in self.types:
+            of_type = self.listed
+            if len(self.types) > 1:
+                of_type = of_type.filter(pc.equal(as_text(of_type["type"]), kind.in_files))
+            for each in kind.attributes:
+                if each.kind is _VECTOR:
+                    width = vectors_of(of_type[each.name][:1], VECTOR_SEPARATOR)[0].shape[1]
+                    yield _told_of_vector(f"{shown(each.name)} of {kind.name}", width)
 
     @property
     def of_types(self) -> dict[str, str]:
@@ -128,12 +141,15 @@ def _attributes(listed: pa.Table) -> tuple[list[Attribute], dict[str, str]]:
     """Propose what the nodes carry, in no order of the data, and say why each other column is left alone."""
     attributes, left = [], {}
     for name in sorted(set(listed.column_names) - {"id", "type"}):
+        kind = _kind(listed[name])
         if not _held(listed[name]):
             left[name] = "it is empty"
         elif not is_plain(name):
             left[name] = "another column would have its plain name; rename one"
+        elif kind is _VECTOR and vectors_of(listed[name], VECTOR_SEPARATOR)[1].any():
+            left[name] = "its vectors are not all of equally many finite numbers"
         else:
-            attributes.append(Attribute(name=name, kind=_kind(listed[name]), protection=Protection.WITHHELD))
+            attributes.append(Attribute(name=name, kind=kind, protection=Protection.WITHHELD))
     return attributes, left
 
 
@@ -142,9 +158,26 @@ def _held(column: pa.ChunkedArray) -> bool:
 
 
 def _kind(column: pa.ChunkedArray) -> AttributeKind:
-    if pa.types.is_nested(column.type):
-        return AttributeKind.VECTOR
+    if pa.types.is_nested(column.type) or _are_vectors(column):
+        return _VECTOR
     return AttributeKind.CATEGORY if bool(numbers_of(column)[1].any()) else AttributeKind.NUMBER
+
+
+def _are_vectors(column: pa.ChunkedArray) -> bool:
+    """Tell whether texts are vectors: each of as many numbers as the others, and of more than one."""
+    if not is_text(column.type) or not pc.all(pc.match_substring(column, VECTOR_SEPARATOR)).as_py():
+        return False
+    return not bool(vectors_of(column, VECTOR_SEPARATOR)[1].any())
+
+
+def _told_of_vector(what: str, width: int) -> str:
+    if width > MAX_LENGTH:
+        return f"{what} holds vectors of {width} numbers, and is withheld: at most {MAX_LENGTH} are released."
+    return (
+        f'{what} holds vectors, and is withheld: to release such vectors declare it protected with "length": '
+        f'{width} and "bounds", least and most of what any number may be by what they stand for, whoever is '
+        'among the nodes; where few of them are not 0, as of words, "nonzero" says how many at most.'
+    )
 
 
 def listed_by_ends(sources: Collection[Ends], targets: Collection[Ends]) -> pa.Table:
