@@ -14,6 +14,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from core.errors import InvalidInput, PlanExceeded
+from core.privacy.accounting import accountant
 from core.privacy.accounting.events import (
     LAZY_RESPONSE,
     NANO,
@@ -29,7 +30,7 @@ from core.privacy.accounting.events import (
     unprotected_reasons,
 )
 from core.privacy.accounting.meter import TranscriptEntry, replay, require_metered
-from core.privacy.accounting.plan import ATTO, GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import ATTO, COUNTED_ROWS, GuaranteeKind, PrivacyPlan
 from core.privacy.rounding import LONGEST_CHAIN, MAX_RADIUS, MOST_CANCELLING, place_slack, radius_of
 from core.privacy.units import Unit
 from graphveil.models.reports import ROWS
@@ -212,22 +213,29 @@ _UNITS = {
 def _of_rows(plan: PrivacyPlan) -> str:
     """Say what covers one node's row of protected attributes; nothing where the plan reads none.
 
-    Rows of numbers that are read with Gaussian noise are replaced by zeros; counts of nodes and of edges, all
-    of them pure, are proved for a row that is replaced by any other (:mod:`core.privacy.reads.node_values`).
+    Rows of numbers that are read with Gaussian noise are replaced by zeros; counts of nodes and of edges are
+    proved for a row that is replaced by any other (:mod:`core.privacy.reads.node_values`).
     """
     rows = {key: events for key, events in plan.cells.items() if key[0].startswith(ROWS)}
     if not rows:
         return ""
-    pure = [[pure_nano_epsilon(event) for event in events] for events in rows.values()]
-    if any(each is None for events in pure for each in events):
+    if any(
+        each.edge_type.startswith(ROWS)
+        and each.purpose != COUNTED_ROWS
+        and pure_nano_epsilon(each.event) is None
+        for each in plan.allotments
+    ):
         return (
             ". The same holds for one node's row of protected attributes, present or replaced by zeros; "
             "another row in its place counts as two such changes"
         )
-    nano = max(sum(each or 0 for each in events) for events in pure)
+    nano = max(accountant.cell_nano_epsilon(each, plan.delta_atto, plan.accountant) for each in rows.values())
+    pure = all(pure_nano_epsilon(event) is not None for events in rows.values() for event in events)
+    delta = Decimal(0 if pure else plan.delta_atto) / ATTO
+    both = "the two add up" if pure else "those are two such changes"
     return (
         ". For one node's row of protected attributes, replaced by any other row while all edges stay: "
-        f"{inequality(Decimal(nano) / NANO)}. Where an edge and a row are different, the two add up"
+        f"{inequality(Decimal(nano) / NANO, delta)}. Where an edge and a row are different, {both}"
     )
 
 

@@ -37,6 +37,8 @@ from graphveil.models.reports import ROWS
 WHOLE_GRAPH = "*"
 """The cell name of an unprotected access, and of every read under unit NODE: all edge types, all steps."""
 
+COUNTED_ROWS = "protected node attributes"
+"""The purpose of counts of rows, which are proved for a row that is replaced by any other."""
 MAX_ALLOTMENTS = 1_000_000
 MAX_STEPS = 100_000
 MAX_DELTA_ATTO = 10**17

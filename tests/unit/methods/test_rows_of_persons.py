@@ -17,7 +17,7 @@ from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods.base import PublicFacts
-from core.privacy.accounting.events import NANO
+from core.privacy.accounting.events import NANO, GaussianEvent
 from core.privacy.accounting.plan import WHOLE_GRAPH
 from core.privacy.mechanisms import projection
 from core.privacy.units import Unit
@@ -26,6 +26,7 @@ from tests.support.neighbours import compared, fit_of
 
 TOWN = Attribute(name="town", protection="protected", categories=("x", "y"))
 AGE = Attribute(name="age", kind="number", protection="protected", bounds=(0, 9), cuts=(5,))
+WIDE = Attribute(name="wide", kind="vector", protection="protected", bounds=(-9, 9), cuts=(-4, 4), length=32)
 PLACE = Attribute(name="place", kind="vector", protection="protected", bounds=(-9, 9), cuts=(-4, 4), length=2)
 TEAM = Attribute(name="team", protection="public", categories=("r", "b"), label=True)
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3))
@@ -78,6 +79,7 @@ def built(schema: GraphSchema, held: Held, rows: list[Row]) -> Graph:
         "town": pa.array([row[0] for row in rows], type=pa.string()),
         "age": np.array([row[1] for row in rows]),
         "place": np.array([(row[1], -row[1]) for row in rows], dtype=np.float32),
+        "wide": np.array([(row[1], -row[1]) * 16 for row in rows], dtype=np.float32),
         "team": pa.array(["r", "b", "r", "b"][:NODES]),
     }
     declared = {each.name for each in schema.node_types[0].attributes}
@@ -120,7 +122,11 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "public groups, bound": {"rows": (TOWN, AGE, TEAM), "bound": 2},
     "a vector": {"rows": (TOWN, PLACE)},
     "a vector alone": {"rows": (PLACE,), "bound": 2},
+    "a wide vector": {"rows": (TOWN, WIDE)},
+    "a wide vector alone": {"rows": (WIDE,), "bound": 2},
 }
+DELTA = {"a wide vector": 10**12, "a wide vector alone": 10**12}
+"""Of the cases in which vectors have Gaussian noise beside the person's other reads."""
 
 
 def whole(
@@ -133,7 +139,7 @@ def whole(
     held: Held | None = None,
 ) -> None:
     schema, rng = schema_of(**SCHEMAS[case]), np.random.default_rng(4)
-    facts = PublicFacts(schema, Unit.NODE, None, 8 * NANO, 0, ("knows",))
+    facts = PublicFacts(schema, Unit.NODE, None, 8 * NANO, DELTA.get(case, 0), ("knows",))
     if theta:
         for module in ("looks", "events", "fit"):
             monkeypatch.setattr(f"core.methods.projection.{module}.theta_of", lambda *_: theta)
@@ -142,6 +148,9 @@ def whole(
     monkeypatch.setattr("core.methods.projection.values.CLASS_NOISE", 1e9)
     asked = dict(zip(("node_attribute_share", "attribute_share"), shares, strict=True))
     found = settle("auto", asked, (), facts, {"user": NODES})
+    gaussian = [each for each in found.plan.allotments if isinstance(each.event, GaussianEvent)]
+    assert len(gaussian) == (case in DELTA)
+    assert (found.plan.cost().nano_epsilon or 0) <= 8 * NANO
     temporal = schema.edge_types[0].temporal
     held = held or {
         (*pair, *step): (1,) if place % 2 else (3,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,9 @@ def test_a_row_is_covered_at_an_epsilon_and_a_delta_and_the_release_says_so(tmp_
     published(graph_of(schema), tmp_path, "dcsbm", asked, 4, delta_atto=DELTA)
     part = public_of(tmp_path)
     assert part["guarantee"]["delta"] == "0.000001"
+    said = part["guarantee"]["statement"]
+    assert re.search(r"by any other row while all edges stay: P\[S\] <= e\^3\.99\d* P'\[S\] \+ 1e-6", said)
+    assert "zeros" not in said
     told = {each["code"]: each["text"] for each in part["caveats"]}
     assert "and delta 0.000001" in told["node_values_synthesised"]
 
@@ -267,3 +271,31 @@ def test_vectors_of_units_that_add_up_have_gaussian_noise_where_that_is_less(uni
     (laplace,) = [each.event for each in pure.allotments if each.purpose == "protected node attributes"][:1]
     part = (getattr(laplace, "nano_epsilon", 0) * (0.5 if plain else 1)) / NANO
     assert 128 * float(noises[0].noise_multiplier) ** 2 < 2 * (128 / part) ** 2 / 2  # less than half of it
+
+
+@pytest.mark.parametrize("plain", [True, False], ids=["beside a town", "alone"])
+def test_whole_fits_of_pairs_lie_within_what_rows_and_pairs_paid_for(plain: bool, tmp_path: Path):
+    """Under Gaussian noise of a vector: another row, and everything between two nodes, all steps at once."""
+    schema = schema_of(*((TOWN,) if plain else ()), place(32, cuts=(-1, 1)), nodes=4, steps=2)
+    facts = facts_of(schema, unit=Unit.PAIR)
+    method = registry.get("anchored")
+    params = method.Params.model_validate({"evidence": "none", "node_attribute_share": 0.2})
+    plan = method.plan(params, facts)
+    assert any(isinstance(each.event, GaussianEvent) for each in plan.allotments)
+    assert (plan.cost().nano_epsilon or 0) <= 4 * NANO
+    fitted = fit_of(method, params, facts)
+
+    def built(own: tuple[str | None, float], edges: list[tuple[int, int, int]]) -> Graph:
+        rows = [own, ("x", -2.0), ("y", 0.0), ("x", 2.0)]
+        columns: dict[str, Any] = {"place": np.array([[each[1]] * 32 for each in rows], dtype=np.float32)}
+        if plain:
+            columns["town"] = pa.array([each[0] for each in rows], type=pa.string())
+        source, target, step = (np.array(each, dtype=np.int64) for each in zip(*edges, strict=True))
+        return Graph.build(
+            schema, {"node": NodeTable(4, None, columns)}, {"edge": EdgeTable(source, target, step)}
+        )
+
+    some = [(0, 1, 0), (1, 2, 0), (0, 1, 1), (2, 3, 1)]
+    graph = built(("x", -2.0), some)
+    for number, row in enumerate([("y", 2.0), (None, 0.0), ("x", float("nan"))]):
+        compared(fitted, graph, built(row, some), ROWS, tmp_path / f"row {number}")

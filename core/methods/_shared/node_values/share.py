@@ -17,11 +17,11 @@ from core.methods._shared.frame.stages import spent_on
 from core.methods.base import Parameters, PublicFacts
 from core.privacy.accounting import dp_sgd
 from core.privacy.accounting.events import NANO, Event, GaussianEvent, Pure, pure_nano_epsilon
-from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
+from core.privacy.accounting.plan import COUNTED_ROWS, WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
 from core.privacy.units import Unit, charged_together
 from graphveil.models.reports import ROWS
 
-PURPOSE = "protected node attributes"
+PURPOSE = COUNTED_ROWS
 MECHANISM, OF_A_VECTOR = "discrete_laplace/node_attributes", "discrete_laplace/node_vectors"
 FIELD = "node_attribute_share"
 VECTORS = 0.5
