@@ -109,8 +109,8 @@ def usual_delta(
 
     A millionth, at most 1 over ten times the number of persons, and ``most_atto``: what the budget has in
     all. None where less than that is left (``left_atto``, asked only where it matters): the release is then
-    of pure epsilon. Of relations of persons, and of edges, it would change nothing. Public facts and the
-    account's balance alone.
+    of pure epsilon. Of relations of persons, and of edges, it would change the noise of vectors alone, which
+    a caller may name it for. Public facts and the account's balance alone.
     """
     person = schema.protected_type
     things = [name for name in edge_types if not schema.edge_type(name).homogeneous]

@@ -47,7 +47,8 @@ class NodeValueParameters(Parameters):
             "epsilon beside the edges; under w-event and pair, where both add up, it has three fifths of the "
             "share. Under unit node a person's row is part of the person, and the share is what both cost. "
             "Vectors have half of what a row may spend, under Gaussian noise where there is a delta and that "
-            "is less. 0: protected attributes are not released."
+            "is less; beside vectors alone edges keep all under edge and event. 0: protected attributes are "
+            "not released."
         ),
     )
 
