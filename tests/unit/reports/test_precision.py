@@ -130,7 +130,7 @@ def test_a_mechanism_whose_error_is_not_known_beforehand_has_no_line(event):
 def test_every_query_has_its_unit_and_no_more():
     values = {"value_histogram", "values_by_step", "values_by_node", "values_by_classes"}
     records = {"record_histogram", "records_by_step", "records_by_classes"}
-    of_nodes = {"node_values", "mixing", "directed_mixing", "two_sided_mixing"}
+    of_nodes = {"node_values", "node_vectors", "mixing", "directed_mixing", "two_sided_mixing"}
     assert QUANTITIES.keys() == QUERIES.keys() | values | records | of_nodes
 
 
