@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import secrets
 from collections.abc import Callable
@@ -423,3 +424,17 @@ def at_second(tenant: Tenant, steward: Steward) -> Steward:
     """Another curator of the tenant."""
     key = tenant.call("POST", "/keys", O, json={"name": "b", "person": "curator-b", "roles": ["curator"]})
     return Steward(steward.client.app, key.json()["token"])
+
+
+def test_the_page_of_a_schema_names_what_nodes_carry(tenant: Tenant, at_console: SignedIn):
+    words = {"name": "words", "kind": "vector", "protection": "protected", "length": 8, "bounds": [0, 1]}
+    attributes = [{"name": "topic", "protection": "public"}, {**words, "nonzero": 3}, {"name": "note"}]
+    schema = {"node_types": [{"count": 5, "attributes": attributes}], "edge_types": [{}]}
+    steward = at_console(tenant, C, R)
+    declared = steward.post(
+        "/console/register", name="papers", unit="edge", epsilon="3", schema=json.dumps(schema)
+    )
+    assert declared.status_code == 303, declared.text
+    page = steward.get(declared.headers["Location"].removesuffix("/upload") + "/schema").text
+    tags = [" ".join(each.split()) for each in re.findall(r'<span class="tag">(.*?)</span>', page, re.DOTALL)]
+    assert tags == ["topic, public", "words: 8 numbers, 0 to 1, 3 not 0 at most, protected", "note, withheld"]
