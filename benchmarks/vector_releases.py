@@ -3,8 +3,8 @@
     python -m benchmarks.vector_releases [--data FOLDER] [--runs 3] [--epsilon E ...]
 
 The first table: what `auto` plans for 1,000 nodes with one category and one vector beside it: the standard
-deviation of noise in each count, without a delta (Laplace) and at a millionth (the lesser of Laplace and
-Gaussian noise). Not w-event: its accounts are of pure epsilon, and take no delta. The second, with
+deviation of noise in each count, at a delta of a millionth (the lesser of Laplace and Gaussian noise) of that
+without one (Laplace). Not w-event: its accounts are of pure epsilon, and take no delta. The second, with
 ``--data``: Cora and Citeseer, papers by class and words (64 at most of a paper are declared), released by
 `auto` under unit edge at a delta of a millionth: original against synthetic.
 """
@@ -101,27 +101,29 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, action="append")
     asked = parser.parse_args()
     budgets = asked.epsilon or [1.0, 2.0, 4.0]
-    print("| unit | numbers | epsilon | Laplace | with delta | ratio |\n|---|---|---|---|---|---|")
+    heads = " | ".join(f"epsilon {epsilon:g}" for epsilon in budgets)
+    rule = "---|" * len(budgets)
+    print(f"| unit | numbers | {heads} |\n|---|---|{rule}")
     for unit in (Unit.EDGE, Unit.PAIR, Unit.NODE):
         for length in (4, 16, 64):
+            found = []
             for epsilon in budgets:
-                pure = planned(unit, length, epsilon, 0)
-                with_delta = planned(unit, length, epsilon, DELTA_ATTO)
-                told = f"{pure:.4g} | {with_delta:.4g} | {with_delta / pure:.2f}"
-                print(f"| {unit} | {length} | {epsilon:g} | {told} |", flush=True)
+                both = [planned(unit, length, epsilon, delta) for delta in (DELTA_ATTO, 0)]
+                found.append(f"{both[0]:.4g} of {both[1]:.4g}")
+            print(f"| {unit} | {length} | {' | '.join(found)} |", flush=True)
     if asked.data is None:
         return
-    print("\n| graph | epsilon | figure | original | synthetic or distance |\n|---|---|---|---|---|")
+    print(f"\n| graph | figure | original | {heads} |\n|---|---|---|{rule}")
     for name in WORDS:
         graph = papers(asked.data / name)
-        for epsilon in budgets:
-            runs = [released(graph, epsilon) for _ in range(asked.runs)]
-            for figure, pair in runs[0]["scalars"].items():
-                told = np.mean([each["scalars"][figure]["synthetic"] or 0 for each in runs])
-                print(f"| {name} | {epsilon:g} | {figure} | {pair['original']:.3f} | {told:.3f} |")
-            for figure in runs[0]["distances"]:
-                told = np.mean([each["distances"][figure] for each in runs])
-                print(f"| {name} | {epsilon:g} | {figure} | | {told:.3f} |", flush=True)
+        runs = [[released(graph, epsilon) for _ in range(asked.runs)] for epsilon in budgets]
+        for figure, pair in runs[0][0]["scalars"].items():
+            means = [np.mean([each["scalars"][figure]["synthetic"] or 0 for each in own]) for own in runs]
+            told = " | ".join(f"{mean:.3f}" for mean in means)
+            print(f"| {name} | {figure} | {pair['original']:.3f} | {told} |")
+        for figure in runs[0][0]["distances"]:
+            means = [np.mean([each["distances"][figure] for each in own]) for own in runs]
+            print(f"| {name} | {figure} | | {' | '.join(f'{mean:.3f}' for mean in means)} |", flush=True)
 
 
 if __name__ == "__main__":
