@@ -18,8 +18,8 @@ from core import ids
 from core.errors import InvalidInput, NotAccepted
 from core.evaluation.suite import public_statistics
 from core.graphs.graph import EdgeTable, Graph
-from core.graphs.schema import EdgeType, GraphSchema, NodeIds, Protection
-from core.graphs.schema.node_bins import node_bins, synthesised
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, Protection
+from core.graphs.schema.node_bins import node_bins, synthesised, vectors
 from core.graphs.views.pseudonyms import pseudonymise
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import edge_table
@@ -103,7 +103,7 @@ def make_declared(
     schema = sized(schema, nodes)
     _require_known(params, schema)
     names = tuple(each.name for each in schema.edge_types)
-    released = released_schema(schema, names, node_values=True)
+    released = released_schema(schema, names, node_values=True, vectors=True)
     wanted = checked_formats(formats, released)
     rng = public_generator(seed)
     graph, _ = pseudonymise(drawn(released, params, rng, progress), rng)
@@ -190,6 +190,14 @@ def edges_of(relation: EdgeType, nodes: Mapping[str, int], said: Relation) -> in
     return min(wanted, *bounds, *([shape.source_count] if relation.functional else []))
 
 
+def _uniform(vector: Attribute, nodes: int) -> dict[str, np.ndarray]:
+    """Return the law of a vector whose numbers are anywhere within their bounds, of nodes in one group."""
+    bins = node_bins(vector)
+    widths = np.diff(bins.starts, append=bins.end)
+    each = widths / widths.sum() if bins.count > 1 else np.ones(1)
+    return {"bins": np.zeros(nodes, np.int32), "shares": np.tile(each, vector.length or 0)}
+
+
 def drawn(schema: GraphSchema, params: DeclaredParams, rng: Rng, progress: Progress) -> Graph:
     """Sample values of nodes, and every relation. Values are uniform over what is declared, relations follow
     what is said of them."""
@@ -198,6 +206,10 @@ def drawn(schema: GraphSchema, params: DeclaredParams, rng: Rng, progress: Progr
         kind.name: {
             each.name: rng.integers(0, node_bins(each).count, nodes[kind.name]) for each in synthesised(kind)
         }
+        for kind in schema.node_types
+    }
+    laws = {
+        kind.name: {each.name: _uniform(each, nodes[kind.name]) for each in vectors(kind)}
         for kind in schema.node_types
     }
     edges: dict[str, EdgeTable] = {}
@@ -218,7 +230,7 @@ def drawn(schema: GraphSchema, params: DeclaredParams, rng: Rng, progress: Progr
         edges[relation.name] = edge_table(parts, ends[1])
     progress("sample", len(schema.edge_types), len(schema.edge_types))
     bare = drawn_graph(schema, nodes, edges, rng)
-    return with_values(bare, bins, rng)
+    return with_values(bare, bins, rng, laws)
 
 
 def _weights(said: Relation, count: int, rng: Rng) -> np.ndarray:

@@ -159,3 +159,16 @@ def test_without_a_relation_that_is_protected_there_is_nothing_to_make() -> None
             {"node_types": [{"name": "node", "count": 5}], "edge_types": [{"name": "e", "public": True}]},
             progress=False,
         )
+
+
+def test_vectors_are_anywhere_within_their_bounds():
+    place = {"name": "at", "kind": "vector", "protection": "protected", "bounds": [-2, 2], "length": 3}
+    words = {**place, "name": "words", "bounds": [0, 1], "cuts": [0.9], "nonzero": 1}
+    schema = {"node_types": [{"count": 2_000, "attributes": [place, words]}], "edge_types": [{}]}
+    made = gv.declared(schema, seed=3, progress=False)
+    nodes = pq.read_table(made.folder / "nodes.parquet")
+    at, drawn = (np.array(nodes[name].to_pylist()) for name in ("at", "words"))
+    assert at.shape == drawn.shape == (2_000, 3)
+    assert -2 <= at.min() < -1.9 < 1.9 < at.max() <= 2
+    assert np.abs(at.mean(axis=0)).max() < 0.15
+    assert abs((drawn >= 0.9).mean() - 0.1) < 0.03
