@@ -107,7 +107,7 @@ def ask(name: str, shape: Shape, arguments: Mapping[str, Any]) -> Question:
         question = query(shape, **arguments)
     except TypeError as error:
         raise InvalidInput(f"query {name!r} does not take these arguments", field="query") from error
-    limits.check_values(question.size, f"query {name!r}", field="query")
+    limits.check_values(question.size, f"query {name!r}", field="query", counted=name == "degrees")
     return question
 
 
@@ -132,7 +132,8 @@ def degrees(shape: Shape, *, side: str = "both") -> Question:
 
     Sensitivity: both: L1 = 2, L2^2 = 2; one side: L1 = L2 = 1. Unit: one edge.
     Proof: canonical edges have no self-loops, so an edge adds 1 to each of two entries, or to one of one
-    side.
+    side. In whatever blocks entries are fetched or noised: the two may lie in two blocks, so the sensitivity
+    is that of all blocks together, one charge pays for them, and each entry's noise is its own.
     """
     if side == "both":
         if not shape.edge_type.homogeneous:

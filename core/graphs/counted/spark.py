@@ -123,6 +123,7 @@ class Spark:
     def _read(self, source: Reference) -> DataFrame:
         if source.table is not None:  # its name and its number were checked
             return self.session.sql(f"select * from {source.table} version as of {source.snapshot}")
+        assert source.folder is not None  # one of both is named
         return self.session.read.parquet(source.folder)
 
     def _indexed(self, source: Reference, nodes: NodeTable) -> DataFrame:

@@ -15,6 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.app import create_app
+from core.graphs.counted.spark import OnSpark
 from core.outbox.models import Topic
 from core.settings import Settings
 from core.workflows.common.context import open_services
@@ -198,6 +199,7 @@ def test_no_reference_is_taken_where_none_would_be_counted(serving, lake):
     assert answer.status_code == 422
 
 
+@pytest.mark.faults
 def test_an_engine_that_is_away_is_asked_again(serving, lake, tmp_path):
     """Its work waits for another attempt, and what it counts then is what it would have counted."""
     engine, folder = Sail(tmp_path), rows(lake)
@@ -212,3 +214,37 @@ def test_an_engine_that_is_away_is_asked_again(serving, lake, tmp_path):
     again = serving("spark")
     again.name = away.name
     assert counted(again, folder)["account_id"] == found["account_id"]
+
+
+@pytest.mark.faults
+def test_an_engine_that_is_killed_while_it_counts_leaves_nothing_and_its_work_is_done_again(
+    serving, lake, tmp_path, monkeypatch
+):
+    """Its executors are gone with canonical edges half counted; the next attempt deletes them, and counts."""
+    engine, folder, kept = Sail(tmp_path), rows(lake), tmp_path / "kept"
+    tenant = serving("spark", engine_url=engine.address, engine_folder=kept.as_uri())
+    dataset, version = referred(tenant, folder)
+    seen: list[list[str]] = []
+
+    def killed(self: OnSpark, key: bytes) -> str:
+        seen.append([path.name for path in kept.glob("*/edges-*")])
+        engine.kill()
+        return counts(self, key)
+
+    counts = OnSpark.fingerprint
+    with engine:
+        monkeypatch.setattr(OnSpark, "fingerprint", killed)
+        monkeypatch.setattr("worker.kinds.referenced.places.remove", lambda place: None)  # as a killed worker
+        tenant.work(Topic.INGEST, version["id"])
+        assert tenant.call("GET", f"/datasets/{dataset}").json()["state"] == "validating"
+        assert seen[0]
+        assert len(list(kept.iterdir())) == 1
+        monkeypatch.undo()
+        engine.start()
+        tenant.work(Topic.INGEST, version["id"])
+    assert tenant.call("GET", f"/datasets/{dataset}").json()["state"] == "ready"
+    assert not list(kept.iterdir())
+    again = serving("spark")
+    again.name = tenant.name
+    known = counted(again, folder)
+    assert known["account_id"] == tenant.call("GET", f"/datasets/{dataset}").json()["account_id"]

@@ -19,6 +19,7 @@ from core.graphs.stored.parted import PartedGraph, write_parted
 from core.graphs.stored.whole import write_universe
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
+from core.methods.room import require_room
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.queries import QUERIES, Shape, ask
@@ -50,6 +51,36 @@ def stored(folder: Path, pairs: np.ndarray, nodes: int = NODES) -> tuple[PartedG
     (out / "schema.json").write_text(schema.model_dump_json())
     write_counts(InParts(parted), nodes, labellings(schema.node_types[0], tables["node"]), out)
     return parted, out
+
+
+def test_more_nodes_than_a_read_returns_are_noised_in_blocks_for_one_charge(tmp_path, monkeypatch):
+    """One transcript line, at the sensitivity of all blocks together; and each entry has noise of its own."""
+    from core.privacy import limits
+    from core.privacy.mechanisms import noise
+
+    monkeypatch.setattr(limits, "MAX_VALUES", NODES // 4)
+    monkeypatch.setattr(noise, "OPENDP_VALUES", 0)
+    monkeypatch.setattr("core.privacy.mechanisms.threads.MOST_PIECE", 7)
+    parted, folder = stored(tmp_path, np.random.default_rng(2).integers(0, NODES, (400, 2)))
+    generator = get("dcsbm")
+    params = generator.Params(**COUNTS, groups=1)
+    facts = PublicFacts(SCHEMA, Unit.EDGE, None, 10**9, 0, ("edge",))
+    plan = generator.plan(params, facts)
+    require_room(generator, params, plan, SCHEMA, {"node": NODES}, in_parts=True)
+    with pytest.raises(NotAccepted, match="of at most 15"):
+        require_room(generator, params, plan, SCHEMA, {"node": NODES})
+    noises = []
+    for graph in (parted, open_parts(folder)) * 40:
+        meter = Meter(plan, MemoryRecorder())
+        cell = PrivateParts(graph, meter).cell("edge", None)
+        noisy = cell.laplace("degrees", nano_epsilon=10**8, purpose="degrees")
+        assert [entry.purpose for entry in meter.transcript] == ["degrees"]
+        noises.append(noisy - read_counted(folder).edges.degrees())
+    found = np.array(noises)
+    # Of scale 2 / 0.1: a variance of 2 * 20^2, over 4,800 values.
+    assert 0.8 < found.var() / 800 < 1.25
+    correlated = np.corrcoef(found.T)
+    assert np.abs(correlated[~np.eye(NODES, dtype=bool)]).max() < 0.7
 
 
 @pytest.mark.parametrize("groups", [1, "town"])
