@@ -453,9 +453,7 @@ def choose_in_parts(
     allowed: Collection[str] | None = None,
     had: Container[str] | None = None,
 ) -> Choice:
-    """Choose the first method by name that reads parts.
-
-    It reads edges in parts; returned too are the parameters that make it.
+    """Choose the first method by name that reads edges in parts, with the parameters that make it.
 
     ``nodes``, ``allowed`` and ``had``: as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes
     it.
