@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +16,18 @@ import pytest
 
 from core.errors import InvalidInput
 from core.graphs.columns.tables import NodeTable
+from core.graphs.counted import places
 from core.graphs.counted.here import Here
 from core.graphs.counted.reference import Reference
 from core.graphs.counted.spark import Spark, connect
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema.partable import Part
 from core.graphs.stored.fingerprint import fingerprint
+from core.graphs.stored.parts import checked_part
+from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.shards.draw import write_shard
+from core.methods._shared.shards.law import load_law, strip_law
 from tests.support.sail import Sail
 
 NODES, KEY = 40, b"k" * 32
@@ -187,3 +196,29 @@ def test_tasks_tell_what_they_did_in_the_order_of_their_numbers(here, spark):
 
 def squared(number: int) -> dict[str, int]:
     return {"square": number**2}
+
+
+def test_shards_are_drawn_and_verified_by_tasks_as_in_this_process(tmp_path, here, spark):
+    """A shard is a function of the law and its number: what tasks draw, and draw again, is the same."""
+    rng = np.random.default_rng(4)
+    blocks = Blocks(np.array([0]), np.array([0]), np.array([400]))
+    law = strip_law(rng.integers(1, 9, 80), np.zeros(80, dtype=np.int64), blocks, bytes(32), rng, 100)
+    law.save(tmp_path / "law")
+    shards = law.strips
+    assert shards > 2
+    for name, engine in (("here", here), ("spark", spark), ("again", spark)):
+        told = engine.each(partial(drawn, tmp_path / "law", tmp_path / name, shards), shards)
+        rows = engine.each(partial(verified, tmp_path / name, told), shards)
+        assert [each["rows"] for each in rows] == [each["rows"] for each in told]
+        assert told == engine.each(partial(drawn, tmp_path / "law", tmp_path / "here", shards), shards)
+
+
+def drawn(law: Path, place: Path, shards: int, number: int) -> dict[str, Any]:
+    with TemporaryDirectory() as scratch:
+        part = write_shard(load_law(law), number, shards, Path(scratch))
+        places.put(Path(scratch) / part.name, str(place / part.name))
+    return asdict(part)
+
+
+def verified(place: Path, told: list[dict[str, Any]], number: int) -> dict[str, int]:
+    return {"rows": sum(len(source) for source, _ in checked_part(place, Part(**told[number]), 80))}

@@ -14,7 +14,9 @@ FORMAT = "reference"
 NO_COLUMN = "no column {!r} stands in the files; name the columns of the ends"
 MAX_BYTES = 16 * 2**10
 TABLE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,3}$"
-Column = Annotated[str, Field(pattern=r"^[^`\x00-\x1f]{1,128}$")]
+Column = Annotated[str, Field(pattern=r"^[^`{}\x00-\x1f]{1,128}$")]
+FOLDER = r"^[^{}\\\x00-\x1f]{1,1024}$"
+"""Without the alternatives of globs, in which a place could be left."""
 
 
 class Reference(BaseModel):
@@ -26,7 +28,7 @@ class Reference(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    folder: Annotated[str, Field(min_length=1, max_length=1_024)] | None = None
+    folder: Annotated[str, Field(pattern=FOLDER)] | None = None
     table: Annotated[str, Field(pattern=TABLE)] | None = None
     snapshot: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
     source: Column = "source"

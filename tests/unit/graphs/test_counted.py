@@ -196,6 +196,8 @@ def test_a_step_or_relation_that_there_is_not(tmp_path):
         (b'{"table": "lake.edges"}', "snapshot"),
         (b'{"table": "lake.edges; drop", "snapshot": 1}', "table"),
         (b'{"folder": "/lake/e", "source": "a`b"}', "source"),
+        (b'{"folder": "/lake/e", "source": "{read}"}', "source"),
+        (b'{"folder": "/lake/{e,../../etc}"}', "folder"),
         (b'{"folder": "/lakes/e"}', "GRAPHVEIL_ENGINE_PLACES"),
         (b'{"folder": "/lake/../etc"}', "GRAPHVEIL_ENGINE_PLACES"),
         (b'{"folder": "s3://lake/e"}', "GRAPHVEIL_ENGINE_PLACES"),
