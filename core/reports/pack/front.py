@@ -53,6 +53,8 @@ def _spent(facts: PackFacts) -> str:
     charge = facts.charge
     if facts.report.guarantee.kind == "none":
         return "No epsilon: there is no guarantee. The account is exposed since its graph was opened."
+    if facts.report.guarantee.kind == "unread":
+        return "Nothing was read and nothing was charged: the graph was made from declarations."
     if charge["sample_of"]:
         return f"Nothing: it is a further sample of the model that job {charge['sample_of']} has paid for."
     if charge["filter"] == "renyi":

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from core.privacy.accounting.guarantee import rounded_up
+from core.privacy.accounting.guarantee import MARK, rounded_up
 from core.reports import precision, risk
 from core.reports.base import EXPOSED, Notice
 from core.reports.blocks import (
@@ -43,7 +43,9 @@ def summary(public: PublicPart, curator: CuratorPart | None, metrics: dict[str, 
         named = [
             precision_table(public.precision[:GLANCED]),
             Paragraph(
-                "Of the figures that the release paid for, from their noise alone. How close the graph "
+                MARK
+                if public.guarantee.kind == "unread"
+                else "Of the figures that the release paid for, from their noise alone. How close the graph "
                 "itself is to the original cannot be told without the original.",
                 style="small",
             ),
@@ -230,8 +232,8 @@ def _said(given: GuaranteePart) -> Iterator[Block]:
                 f"{claim.epsilon or 'none'}, delta {claim.delta or 'none'}. {claim.remark or ''}".rstrip()
             )
     else:
-        kind = "pure" if given.kind == "pure" else "approximate"
-        yield Paragraph(f"{wording.short_guarantee(given)}, {kind} differential privacy", style="big")
+        kinds = {"pure": ", pure differential privacy", "approximate": ", approximate differential privacy"}
+        yield Paragraph(f"{wording.short_guarantee(given)}{kinds.get(given.kind, '')}", style="big")
         relied = wording.reliance(given)
         plainly = (
             f"What is protected is {name}: {meaning}. Suppose that somebody knows the whole original except "

@@ -17,7 +17,10 @@ from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
 from core.methods import registry
-from core.privacy.accounting.plan import GuaranteeKind
+from core.methods.base import GraphKinds
+from core.privacy.accounting.plan import DECLARED, GuaranteeKind
+from core.privacy.units import Unit
+from core.publishing import declarations
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of
@@ -114,21 +117,36 @@ def methods() -> list[Method]:
 @cache
 def _methods() -> tuple[Method, ...]:
     """What the registry holds, which never changes while a process lives: schemas of parameters cost most."""
-    return tuple(
-        Method(
-            name=generator.name,
-            title=generator.title,
-            summary=generator.summary,
-            assurance=generator.assurance,
-            units=tuple(sorted(str(unit) for unit in generator.units)),
-            kinds=tuple(sorted(str(kind) for kind in generator.kinds)),
-            accepts={name: bool(value) for name, value in vars(generator.accepts).items()},
-            parameters=generator.Params.model_json_schema(),
-            accelerator=generator.accelerator is not None,
-            reads=generator.Params.READS,
-        )
-        for generator in registry.generators().values()
+    return (
+        *(
+            Method(
+                name=generator.name,
+                title=generator.title,
+                summary=generator.summary,
+                assurance=generator.assurance,
+                units=tuple(sorted(str(unit) for unit in generator.units)),
+                kinds=tuple(sorted(str(kind) for kind in generator.kinds)),
+                accepts={name: bool(value) for name, value in vars(generator.accepts).items()},
+                parameters=generator.Params.model_json_schema(),
+                accelerator=generator.accelerator is not None,
+                reads=generator.Params.READS,
+            )
+            for generator in registry.generators().values()
+        ),
+        _DECLARED,
     )
+
+
+_DECLARED = Method(
+    name=DECLARED,
+    title=declarations.TITLE,
+    summary=declarations.SUMMARY,
+    assurance="proven",
+    units=tuple(sorted(map(str, Unit))),
+    kinds=(GuaranteeKind.UNREAD,),
+    accepts=dict.fromkeys(vars(GraphKinds()), True),
+    parameters=declarations.DeclaredParams.model_json_schema(),
+)
 
 
 def _views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[views.Job]:
