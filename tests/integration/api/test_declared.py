@@ -141,6 +141,35 @@ def test_methods_list_it_with_the_schema_of_its_parameters(house: Tenant):
 
 
 def test_the_console_shows_what_it_is(at_console: SignedIn, house: Tenant, job: str, ready_dataset: str):
-    page = at_console(house).get(f"/console/jobs/{job}").text
-    assert "from declarations" in page
-    assert MARK in page
+    steward = at_console(house, REQUESTER)
+    page = steward.get(f"/console/jobs/{job}").text
+    assert "made from declarations, nothing was read" in page
+    assert page.count(MARK) >= 2
+    assert "/samples" not in page
+    address = f"/console/datasets/{ready_dataset}/release"
+    assert "a graph from declarations" in steward.get(address).text
+    form = {
+        "dataset_id": ready_dataset,
+        "method": "declared",
+        "idempotency_key": secrets.token_hex(8),
+        "mean_degree": "6",
+        "degrees": "power_law",
+    }
+    answer = steward.post("/console/jobs", **form)
+    made = answer.headers["location"].removeprefix("/console/jobs/").partition("?")[0]
+    shown = house.call("GET", f"/jobs/{made}").json()
+    assert (shown["kind"], shown["epsilon"]) == ("unread", "0")
+    relation = shown["parameters"]["relations"]["*"]
+    assert (relation["mean_degree"], relation["degrees"]) == (6, "power_law")
+    wrong = {**form, "mean_degree": "many", "idempotency_key": secrets.token_hex(8)}
+    refused = steward.post("/console/jobs", **wrong)
+    assert refused.status_code == 422
+    assert "no number of edges" in refused.text
+
+
+def test_a_policy_that_refuses_it_hides_it_in_the_console(at_console: SignedIn, tenant: Tenant):
+    dataset = tenant.ready(policy={"methods": ["dcsbm"]})
+    page = at_console(tenant).get(f"/console/datasets/{dataset}/release").text
+    assert "a graph from declarations" not in page
+    answer = ask(tenant, dataset)
+    assert (answer.status_code, answer.json()["rule"]) == (422, "methods")

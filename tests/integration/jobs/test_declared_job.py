@@ -38,6 +38,8 @@ from tests.support.releases import (
     violations,
 )
 from worker import sandbox
+from worker.process import open_process
+from worker.work import take
 
 SAID = {"relations": {"*": {"mean_degree": 6, "degrees": "power_law"}}}
 
@@ -282,3 +284,13 @@ def test_a_policy_names_no_such_kind(services, principal):
     with pytest.raises(KindNotAllowed):
         submit_job(services, principal, JobRequest(dataset_id=dataset.id, epsilon="1"), "k")
     assert ask(services, principal, dataset.id).state == JobState.QUEUED
+
+
+def test_a_real_child_makes_it(services, principal):
+    dataset = ready_dataset(services, principal)
+    job = ask(services, principal, dataset.id)
+    process = open_process(services.settings)
+    assert take(process, Topic.RUN, job.id, lambda: False)
+    assert job_row(services, job.id).state == JobState.PUBLISHED
+    assert list(process.folder.glob("release-*")) == []
+    assert violations(services) == broken(services) == []
