@@ -33,6 +33,14 @@ _EXAMPLES = {
             "assume": {"edges": 90000},
         },
     },
+    "declared": {
+        "summary": "A graph from declared facts alone: nothing is read, and nothing spent",
+        "value": {
+            "dataset_id": "ds_01k8zv2v9h6t0h3r6b8mkx2n4e",
+            "method": "declared",
+            "parameters": {"relations": {"*": {"mean_degree": 8, "degrees": "power_law"}}},
+        },
+    },
     "two formats": {
         "summary": "One relation, written as GraphML too",
         "value": {

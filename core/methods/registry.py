@@ -143,7 +143,7 @@ def get(name: str) -> Method:
     if name == DECLARED:
         raise errors.NotAccepted(
             "declared reads nothing, so that there is nothing to plan, audit, stream or combine; ask for it "
-            "alone, as the method of a job.",
+            "alone, as the method of a job, or by graphveil.declared.",
             field="method",
         )
     try:
