@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from api.http import conditional, problems
 from api.http.problems import Row
 from api.schemas.problems import Problem
+from api.show import examples
 from core import errors
 
 DESCRIPTION = """\
@@ -55,7 +56,8 @@ class Description:
         """Return the bytes, and their strong ETag."""
         with self._lock:
             if self._made is None:
-                body = json.dumps(self._app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
+                told = examples.filled(self._app.openapi())
+                body = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
                 self._made = body, conditional.tag_of(body)
         return self._made
 
