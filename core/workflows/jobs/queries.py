@@ -65,11 +65,11 @@ def get_job(services: Services, principal: Principal, job_id: str) -> views.Job:
 def new_job(services: Services, principal: Principal, job: Job) -> views.Job:
     """Show the new job as its maker may see it. Nothing but its making is known yet.
 
-    An exposed account takes no job but one without a guarantee: only of those it is looked up. So is until
-    when an approval is awaited.
+    An exposed account takes no job but one without a guarantee, or of nothing read: only of those it is
+    looked up. So is until when an approval is awaited.
     """
     view = _view(principal, job, None, exposed=False)
-    more = view.kind == GuaranteeKind.NONE or job.state == JobState.AWAITING_APPROVAL
+    more = view.kind in (GuaranteeKind.NONE, GuaranteeKind.UNREAD) or job.state == JobState.AWAITING_APPROVAL
     return get_job(services, principal, job.id) if more else view
 
 

@@ -82,6 +82,9 @@ def test_a_job_from_declarations_is_planned_submitted_and_reported(
     assert made["kind"] == "unread"
     house.work(Topic.RUN, made["id"])
     assert "published" in house_command("wait", made["id"]).stdout
+    assert "made from declarations, nothing read" in house_command("job", made["id"]).stdout
+    entries = house_command.json("ledger", ready_dataset)
+    assert mark in [each["reason"] for each in entries if each["job_id"] == made["id"]]
     assert mark in " ".join(house_command("report", made["id"]).stdout.split())
 
 

@@ -21,6 +21,7 @@ from core.outbox.models import Topic
 from core.privacy.accounting.guarantee import MARK
 from core.storage.store import ObjectStore
 from core.workflows.common.policies import Policy
+from core.workflows.jobs.queries import new_job
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
 from core.workflows.ledger.invariants.run import check, promises
@@ -201,6 +202,7 @@ def test_an_exposed_account_takes_it(services, principal, settings):
     with services.db.transaction() as session:
         ledger.expose(session, dataset.account_id, job_id="job_x", digests={}, actor="tests", reason="opened")
     job = ask(services, principal, dataset.id)
+    assert new_job(services, principal, job).exposed
     assert taken(settings, Topic.RUN, job.id)
     assert job_row(services, job.id).state == JobState.PUBLISHED
 
