@@ -41,7 +41,9 @@ def page_of(facts: PackFacts, holds: Mapping[str, str]) -> str:
         ],
         "reads": reads(public.transcript.by_purpose[:MOST_READS]),
         "more_reads": max(0, len(public.transcript.by_purpose) - MOST_READS),
-        "assurance": wording.ASSURANCE.get(public.guarantee.assurance, ""),
+        "assurance": ""
+        if public.guarantee.kind == "unread"
+        else wording.ASSURANCE.get(public.guarantee.assurance, ""),
         "exposed": EXPOSED,
         "holds": {name: said for name, said in holds.items() if name != "ledger.json" or facts.ledger},
     }

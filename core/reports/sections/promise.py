@@ -198,7 +198,8 @@ def guarantee(public: PublicPart, metrics: dict[str, MetricInfo]) -> Section:
     severe = [each for each in public.caveats if each.code in wording.SEVERE]
     caveats = [*severe, *(each for each in public.caveats if each not in severe)]
     uncovered: list[Block] = [Group([notices(caveats, metrics)], title="What it does not cover")]
-    if bounds := wording.together(public.guarantee):
+    bounds = wording.together(public.guarantee)
+    if bounds and public.guarantee.kind != "unread":
         approximate = ("Delta",) * bool(bounds[0].delta)
         rows = [
             (
@@ -234,6 +235,7 @@ def _said(given: GuaranteePart) -> Iterator[Block]:
     else:
         kinds = {"pure": ", pure differential privacy", "approximate": ", approximate differential privacy"}
         yield Paragraph(f"{wording.short_guarantee(given)}{kinds.get(given.kind, '')}", style="big")
+    if bounds and given.kind != "unread":
         relied = wording.reliance(given)
         plainly = (
             f"What is protected is {name}: {meaning}. Suppose that somebody knows the whole original except "
@@ -249,7 +251,7 @@ def _said(given: GuaranteePart) -> Iterator[Block]:
     amounts = f"epsilon {given.epsilon or 'none'}, delta {given.delta or 'none'}"
     exact = f"Kind {given.kind}, {amounts}, unit {given.unit.value}{window}{hidden}; {given.assurance}."
     yield Paragraph(exact, style="small")
-    if bounds:
+    if bounds and given.kind != "unread":
         checked = wording.ASSURANCE.get(given.assurance, "")
         yield Paragraph(" ".join(filter(None, (checked, *given.noise))), style="small")
 
