@@ -7,8 +7,6 @@ import pytest
 from core.graphs import formats
 from tests.support.stage import COLLECTED
 
-PATHS = COLLECTED.openapi()["paths"]
-
 
 @pytest.mark.parametrize(
     ("method", "path"),
@@ -19,7 +17,8 @@ PATHS = COLLECTED.openapi()["paths"]
     ],
 )
 def test_every_option_of_every_format_is_a_parameter(method: str, path: str):
-    named = {each["name"] for each in PATHS[path][method]["parameters"]}
+    operation = COLLECTED.openapi()["paths"][path][method]
+    named = {each["name"] for each in operation["parameters"]}
     for name in formats.read_names():
         options = set(formats.reader(name).OptionsModel.model_fields)
         assert options <= named, name
