@@ -253,12 +253,10 @@ def _without_bounds(public: PublicFacts) -> str:
 
 def _told(public: PublicFacts, shares: Shares) -> str:
     """Say what is set aside."""
-    subjects = {value_share.FIELD: "what edges carry", node_share.FIELD: "protected attributes of nodes"}
-    if not node_share.given_up(public, shares.get(node_share.FIELD, 0)):  # rows cost edges nothing
-        del subjects[node_share.FIELD]
-    named = [
-        f"{shares[field]:g} of epsilon for {what}" for field, what in subjects.items() if field in shares
-    ]
+    subjects = {value_share.FIELD: "what edges carry"}
+    if node_share.given_up(public, 1):  # else rows cost edges nothing
+        subjects[node_share.FIELD] = "protected attributes of nodes"
+    named = [f"{shares[name]:g} of epsilon for {what}" for name, what in subjects.items() if name in shares]
     return f" Set aside: {', '.join(named)}." if named else ""
 
 
@@ -331,10 +329,8 @@ def _of_one(
 
 def _beside(public: PublicFacts, shares: Shares) -> PublicFacts:
     """Return the facts of the structures, with what the shares leave of epsilon."""
-    if value_share.FIELD in shares:
-        public = beside(public, spent_on(public, shares[value_share.FIELD]))
-    if node_share.FIELD in shares:
-        public = beside(public, node_share.given_up(public, shares[node_share.FIELD]))
+    for name, spent in ((value_share.FIELD, spent_on), (node_share.FIELD, node_share.given_up)):
+        public = beside(public, spent(public, shares[name])) if name in shares else public
     return public
 
 
