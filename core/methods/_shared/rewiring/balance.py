@@ -14,7 +14,7 @@ import numpy as np
 
 from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
-from core.methods._shared.rewiring.exchange import IMPOSSIBLE, NEAR_X, exchange, room_for, weighed
+from core.methods._shared.rewiring.exchange import IMPOSSIBLE, exchange, joined, room_for, weighed
 from core.methods._shared.rewiring.moves import LAGGING, VISIT, closing, near, swapping
 from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, degree_of, mark
 from core.privacy.entropy import Generator
@@ -43,7 +43,7 @@ def balance(
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     x: Int
     nodes, made = start.size - 1, 0
-    marks, found = np.zeros(nodes, np.uint8), room_for(start)
+    at, found = np.zeros(nodes, np.int32), room_for(start)
     pairs = np.empty((VISIT, 2), np.int32)
     miss = _miss(count, target, total, wanted)
     before, look = miss, others.size
@@ -58,24 +58,27 @@ def balance(
         else:
             x = np.int64(others[back[int(rng.random() * others.size)]])
         made += 1
-        mark(start, others, marks, x, NEAR_X)
+        mark(start, others, at, x)
         visit = min(VISIT, degree_of(start, x))
         made += visit
         for number in range(near(rows, x, visit, pairs, rng)):
             steered = product, aim, band, steer
-            move, shift = closing(rows, weight, marks, x, pairs[number], LAGGING, np.inf, steered, rng)
+            move, shift = closing(rows, weight, at, x, pairs[number], LAGGING, np.inf, steered, rng)
             if move[4] < 0:
                 continue
-            more, worth, new = weighed(rows, weight, marks, found, move)
-            if more == IMPOSSIBLE or (lacking and new <= _least(weight, closed, move)):
+            new = joined(rows, weight, at, found, move)
+            if lacking and new <= _least(weight, closed, move):
+                continue
+            more, worth = weighed(rows, weight, at, found, move, new)
+            if more == IMPOSSIBLE:
                 continue
             after = _miss(count + more, target, total + worth, wanted)
             if after >= miss:
                 continue
-            exchange(rows, marks, found, move)
+            exchange(rows, at, found, move)
             count, total = count + more, total + worth
             product, miss = product + shift, after
-        clear(start, others, marks, x, NEAR_X)
+        clear(start, others, at, x)
         for _ in range(visit + 1):
             if count <= target and total <= wanted:
                 break
@@ -84,14 +87,15 @@ def balance(
             if move[4] < 0:
                 continue
             x = move[0]
-            mark(start, others, marks, x, NEAR_X)
-            more, worth, _ = weighed(rows, weight, marks, found, move)
+            mark(start, others, at, x)
+            new = joined(rows, weight, at, found, move)
+            more, worth = weighed(rows, weight, at, found, move, new)
             after = _miss(count + more, target, total + worth, wanted)
             if more != IMPOSSIBLE and after < miss:
-                exchange(rows, marks, found, move)
+                exchange(rows, at, found, move)
                 count, total = count + more, total + worth
                 product, miss = product + shift, after
-            clear(start, others, marks, x, NEAR_X)
+            clear(start, others, at, x)
     return count, total, made
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
-from core.methods._shared.rewiring.exchange import NEAR_X, exchange, room_for, weighed
+from core.methods._shared.rewiring.exchange import exchange, joined, may_gain, room_for, weighed
 from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, degree_of, linked, mark
 from core.privacy.entropy import Generator
 
@@ -83,7 +83,7 @@ def close_triangles(
     start, others = rows[0], rows[1]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
-    marks, found = np.zeros(nodes, np.uint8), room_for(start)
+    at, found = np.zeros(nodes, np.int32), room_for(start)
     pairs = np.empty((found[1].shape[1], 2), np.int32)
     slope = (wanted - total) / max(target - count, 1)  # clustering to gain with each triangle
     begun, limit = total - slope * count, max(slope, TINY)
@@ -102,21 +102,24 @@ def close_triangles(
         degree = degree_of(start, x)
         few = not ahead and made < TURNS * proposals
         visit = min(degree, VISIT) if few else degree
-        mark(start, others, marks, x, NEAR_X)
+        mark(start, others, at, x)
         met = False
         made += visit
         for number in range(near(rows, x, visit, pairs, rng)):
             steered = product, aim, band, steer
-            move, shift = closing(rows, weight, marks, x, pairs[number], looks, heaviest, steered, rng)
+            move, shift = closing(rows, weight, at, x, pairs[number], looks, heaviest, steered, rng)
             if move[4] < 0:
                 continue
-            more, worth, _ = weighed(rows, weight, marks, found, move)
+            new = joined(rows, weight, at, found, move)
+            if not may_gain(rows, found, move):
+                continue
+            more, worth = weighed(rows, weight, at, found, move, new)
             if more <= 0:
                 continue
-            exchange(rows, marks, found, move)
+            exchange(rows, at, found, move)
             met = True
             count, total, product = count + more, total + worth, product + shift
-        clear(start, others, marks, x, NEAR_X)
+        clear(start, others, at, x)
         if ahead:
             limit = max(slope, limit / EASE, TINY) if met else limit * EASE
     return count, total, product, made
@@ -161,7 +164,7 @@ def scattered(seed: np.uint64, number: Int) -> np.uint64:
 def closing(
     rows: Arrays,
     weight: np.ndarray,
-    marks: np.ndarray,
+    at: np.ndarray,
     x: Int,
     pair: np.ndarray,
     looks: tuple[int, int, bool],
@@ -183,7 +186,7 @@ def closing(
     degree, by_number = degree_of(start, x), looks[2]
     v, y = pair[0], pair[1]
     nothing = (x, x, x, x, -1, -1), 0
-    if y == x or marks[y]:
+    if y == x or at[y]:
         return nothing
     if weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
@@ -228,19 +231,20 @@ def open_triangles(
     start, others = rows[0], rows[1]
     (count, target), (product, aim, band, steer) = triangles, products
     nodes, made = start.size - 1, 0
-    marks, found = np.zeros(nodes, np.uint8), room_for(start)
+    at, found = np.zeros(nodes, np.int32), room_for(start)
     while made < proposals and count > target:
         made += 1
         move, shift = swapping(rows, (product, aim, band, steer), rng)
         if move[4] < 0:
             continue
         x = move[0]
-        mark(start, others, marks, x, NEAR_X)
-        gain = weighed(rows, weight, marks, found, move)[0]
+        mark(start, others, at, x)
+        new = joined(rows, weight, at, found, move)
+        gain = weighed(rows, weight, at, found, move, new)[0]
         if gain < 0 and count + gain >= 2 * target - count:
-            exchange(rows, marks, found, move)
+            exchange(rows, at, found, move)
             count, product = count + gain, product + shift
-        clear(start, others, marks, x, NEAR_X)
+        clear(start, others, at, x)
     return count, product, made
 
 
