@@ -14,7 +14,14 @@ import numpy as np
 
 from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
-from core.methods._shared.rewiring.exchange import IMPOSSIBLE, exchange, joined, room_for, weighed
+from core.methods._shared.rewiring.exchange import (
+    IMPOSSIBLE,
+    exchange,
+    gained,
+    places_for,
+    weighed,
+    worth,
+)
 from core.methods._shared.rewiring.moves import LAGGING, VISIT, closing, near, swapping
 from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, degree_of, mark
 from core.privacy.entropy import Generator
@@ -43,7 +50,7 @@ def balance(
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     x: Int
     nodes, made = start.size - 1, 0
-    at, found = np.zeros(nodes, np.int32), room_for(start)
+    places = places_for(start)
     pairs = np.empty((VISIT, 2), np.int32)
     miss = _miss(count, target, total, wanted)
     before, look = miss, others.size
@@ -58,27 +65,28 @@ def balance(
         else:
             x = np.int64(others[back[int(rng.random() * others.size)]])
         made += 1
-        mark(start, others, at, x)
+        mark(start, others, places[0], x)
         visit = min(VISIT, degree_of(start, x))
         made += visit
         for number in range(near(rows, x, visit, pairs, rng)):
             steered = product, aim, band, steer
-            move, shift = closing(rows, weight, at, x, pairs[number], LAGGING, np.inf, steered, rng)
+            move, shift = closing(rows, weight, places[0], x, pairs[number], LAGGING, np.inf, steered, rng)
             if move[4] < 0:
                 continue
-            new = joined(rows, weight, at, found, move)
-            if lacking and new <= _least(weight, closed, move):
+            joins = weighed(rows, weight, places, move)
+            if lacking and joins[1] <= _least(weight, closed, move):
                 continue
-            more, worth = weighed(rows, weight, at, found, move, new)
+            more = gained(rows, places, move, joins[0])
             if more == IMPOSSIBLE:
                 continue
-            after = _miss(count + more, target, total + worth, wanted)
+            gain = worth(rows, weight, places, move, joins, more)
+            after = _miss(count + more, target, total + gain, wanted)
             if after >= miss:
                 continue
-            exchange(rows, at, found, move)
-            count, total = count + more, total + worth
+            exchange(rows, places, move)
+            count, total = count + more, total + gain
             product, miss = product + shift, after
-        clear(start, others, at, x)
+        clear(start, others, places[0], x)
         for _ in range(visit + 1):
             if count <= target and total <= wanted:
                 break
@@ -87,15 +95,17 @@ def balance(
             if move[4] < 0:
                 continue
             x = move[0]
-            mark(start, others, at, x)
-            new = joined(rows, weight, at, found, move)
-            more, worth = weighed(rows, weight, at, found, move, new)
-            after = _miss(count + more, target, total + worth, wanted)
-            if more != IMPOSSIBLE and after < miss:
-                exchange(rows, at, found, move)
-                count, total = count + more, total + worth
-                product, miss = product + shift, after
-            clear(start, others, at, x)
+            mark(start, others, places[0], x)
+            joins = weighed(rows, weight, places, move)
+            more = gained(rows, places, move, joins[0])
+            if more != IMPOSSIBLE:
+                gain = worth(rows, weight, places, move, joins, more)
+                after = _miss(count + more, target, total + gain, wanted)
+                if after < miss:
+                    exchange(rows, places, move)
+                    count, total = count + more, total + gain
+                    product, miss = product + shift, after
+            clear(start, others, places[0], x)
     return count, total, made
 
 

@@ -13,7 +13,15 @@ import numpy as np
 
 from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
-from core.methods._shared.rewiring.exchange import exchange, joined, may_gain, room_for, weighed
+from core.methods._shared.rewiring.exchange import (
+    exchange,
+    gained,
+    joined,
+    may_gain,
+    places_for,
+    weighed,
+    worth,
+)
 from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, degree_of, linked, mark
 from core.privacy.entropy import Generator
 
@@ -83,8 +91,7 @@ def close_triangles(
     start, others = rows[0], rows[1]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
-    at, found = np.zeros(nodes, np.int32), room_for(start)
-    pairs = np.empty((found[1].shape[1], 2), np.int32)
+    places, pairs = places_for(start), np.empty((max(1, np.diff(start).max()), 2), np.int32)
     slope = (wanted - total) / max(target - count, 1)  # clustering to gain with each triangle
     begun, limit = total - slope * count, max(slope, TINY)
     while made < proposals and count < target:
@@ -102,24 +109,25 @@ def close_triangles(
         degree = degree_of(start, x)
         few = not ahead and made < TURNS * proposals
         visit = min(degree, VISIT) if few else degree
-        mark(start, others, at, x)
+        mark(start, others, places[0], x)
         met = False
         made += visit
         for number in range(near(rows, x, visit, pairs, rng)):
             steered = product, aim, band, steer
-            move, shift = closing(rows, weight, at, x, pairs[number], looks, heaviest, steered, rng)
+            move, shift = closing(rows, weight, places[0], x, pairs[number], looks, heaviest, steered, rng)
             if move[4] < 0:
                 continue
-            new = joined(rows, weight, at, found, move)
-            if not may_gain(rows, found, move):
+            joins = joined(rows, places, move)
+            if not may_gain(rows, move, joins):
                 continue
-            more, worth = weighed(rows, weight, at, found, move, new)
+            more = gained(rows, places, move, joins)
             if more <= 0:
                 continue
-            exchange(rows, at, found, move)
+            gain = worth(rows, weight, places, move, weighed(rows, weight, places, move), more)
+            exchange(rows, places, move)
             met = True
-            count, total, product = count + more, total + worth, product + shift
-        clear(start, others, at, x)
+            count, total, product = count + more, total + gain, product + shift
+        clear(start, others, places[0], x)
         if ahead:
             limit = max(slope, limit / EASE, TINY) if met else limit * EASE
     return count, total, product, made
@@ -230,21 +238,19 @@ def open_triangles(
     """
     start, others = rows[0], rows[1]
     (count, target), (product, aim, band, steer) = triangles, products
-    nodes, made = start.size - 1, 0
-    at, found = np.zeros(nodes, np.int32), room_for(start)
+    places, made = places_for(start), 0
     while made < proposals and count > target:
         made += 1
         move, shift = swapping(rows, (product, aim, band, steer), rng)
         if move[4] < 0:
             continue
         x = move[0]
-        mark(start, others, at, x)
-        new = joined(rows, weight, at, found, move)
-        gain = weighed(rows, weight, at, found, move, new)[0]
+        mark(start, others, places[0], x)
+        gain = gained(rows, places, move, joined(rows, places, move))
         if gain < 0 and count + gain >= 2 * target - count:
-            exchange(rows, at, found, move)
+            exchange(rows, places, move)
             count, product = count + gain, product + shift
-        clear(start, others, at, x)
+        clear(start, others, places[0], x)
     return count, product, made
 
 
