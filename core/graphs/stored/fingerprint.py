@@ -66,19 +66,31 @@ def _begun(
     if not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
         raise ValueError(f"the fingerprint key must have {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes")
     names = _names(graph)
-    ids = {name: names[name].filter(pa.array(mask)) for name, mask in joined.items()}
-    vocabulary = pl.concat([pl.Series(each, dtype=pl.String) for each in ids.values()]).unique().sort()
-    sorted_ids = vocabulary.to_arrow().cast(pa.large_string())
-    ranks = {}
-    for name, mask in joined.items():
+    ids = [pl.Series(names[name].filter(pa.array(mask)), dtype=pl.String) for name, mask in joined.items()]
+    every = pl.concat(ids)
+    order = every.arg_sort()
+    listed = every.gather(order)
+    first = (listed != listed.shift()).fill_null(True).to_numpy()
+    rank = np.empty(len(every), dtype=np.uint64)
+    rank[order.to_numpy()] = np.cumsum(first) - 1
+    ranks, begun = {}, 0
+    for (name, mask), own in zip(joined.items(), ids, strict=True):
         ranks[name] = np.zeros(len(mask), dtype=np.uint64)
-        ranks[name][mask] = pc.index_in(ids[name].cast(pa.large_string()), value_set=sorted_ids).to_numpy()
+        ranks[name][mask] = rank[begun : begun + len(own)]
+        begun += len(own)
     digest = hashlib.blake2b(key=key, digest_size=32, person=b"graphveil-edges")
-    digest.update(len(sorted_ids).to_bytes(8, "little"))
-    digest.update(pc.binary_length(sorted_ids).to_numpy().astype("<i8").data)
-    for start in range(0, len(sorted_ids), 1 << 20):
-        digest.update("".join(sorted_ids[start : start + (1 << 20)].to_pylist()).encode())
+    _hash_ids(digest, listed.filter(pl.Series(first)).to_arrow().cast(pa.large_string()))
     return digest, ranks
+
+
+def _hash_ids(digest: hashlib.blake2b, ids: pa.LargeStringArray) -> None:
+    """Hash how many ids there are, how long each is, and their bytes one behind the other."""
+    digest.update(len(ids).to_bytes(8, "little"))
+    digest.update(pc.binary_length(ids).to_numpy().astype("<i8").data)
+    if len(ids):
+        _, places, text = ids.buffers()
+        bounds = np.frombuffer(places, dtype=np.int64)
+        digest.update(memoryview(text)[bounds[ids.offset] : bounds[ids.offset + len(ids)]])
 
 
 def _names(graph: Graph | PartedGraph) -> dict[str, pa.Array]:
