@@ -112,9 +112,10 @@ def close_triangles(
         mark(start, others, places[0], x)
         met = False
         made += visit
-        for number in range(near(rows, x, visit, pairs, rng)):
-            steered = product, aim, band, steer
-            move, shift = closing(rows, weight, places[0], x, pairs[number], looks, heaviest, steered, rng)
+        seed = np.uint64(rng.integers(0, 2**63))
+        for number in range(near(rows, x, visit, pairs, seed)):
+            steered, own = (product, aim, band, steer), scattered(seed, visit + number)
+            move, shift = closing(rows, weight, places[0], x, pairs[number], looks, heaviest, steered, own)
             if move[4] < 0:
                 continue
             joins = joined(rows, places, move)
@@ -134,7 +135,7 @@ def close_triangles(
 
 
 @kernel
-def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, rng: Generator) -> int:
+def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, seed: np.uint64) -> int:
     """Collect pairs (v, y) that may close triangles with x.
 
     They go into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so many
@@ -145,11 +146,10 @@ def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, rng: Generator) ->
     degree, size = degree_of(start, x), 0
     low, high = begin[circles[x]], begin[circles[x] + 1]
     large = degree >= hub
-    seed = np.uint64(rng.integers(0, 2**63))
     for number in range(tries):
         drawn = scattered(seed, number)
-        v = others[start[x] + np.int64(((drawn >> HALF) * np.uint64(degree)) >> HALF)]
-        y = others[start[v] + np.int64(((drawn & LOW) * np.uint64(degree_of(start, v))) >> HALF)]
+        v = others[start[x] + _place(drawn >> HALF, degree)]
+        y = others[start[v] + _place(drawn, degree_of(start, v))]
         if low <= y < high or (large and labels[y] == labels[x] and degree_of(start, y) >= hub):
             pairs[size, 0], pairs[size, 1] = v, y
             size += 1
@@ -168,6 +168,12 @@ def scattered(seed: np.uint64, number: Int) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
+@kernel(inline="always")
+def _place(word: np.uint64, size: Int) -> Int:
+    """Choose one of 0 to size - 1 by the low half of a random word."""
+    return np.int64(((word & LOW) * np.uint64(size)) >> HALF)
+
+
 @kernel
 def closing(
     rows: Arrays,
@@ -178,7 +184,7 @@ def closing(
     looks: tuple[int, int, bool],
     heaviest: float,
     products: Products,
-    rng: Generator,
+    seed: np.uint64,
 ) -> tuple[Move, int]:
     """Propose a move that links x with y.
 
@@ -198,14 +204,14 @@ def closing(
         return nothing
     if weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
-    place_a = _poorest(start, others, closed, x, looks[0], by_number, rng)
+    place_a = _poorest(start, others, closed, x, looks[0], by_number, seed)
     a = others[place_a]
     if a == v:
         return nothing
     grows = degree_of(start, y) - degree_of(start, a)
     best, best_b, best_shift, best_room = -1, -1, 0, 1
-    for _ in range(looks[1]):
-        place = start[y] + int(rng.random() * degree_of(start, y))
+    for number in range(looks[1]):
+        place = start[y] + _place(scattered(seed, looks[0] + number), degree_of(start, y))
         b = others[place]
         if b in (a, v) or (labels[a] != labels[x] and labels[b] != labels[x]):
             continue
@@ -289,19 +295,19 @@ def _poorest(
     v: Int,
     looks: int,
     by_number: bool,
-    rng: Generator,
+    seed: np.uint64,
 ) -> Int:
     """Of so many random entries in v's row, the one whose edge is in the fewest triangles, by their number or
     as a share of those that it could be in."""
     degree = degree_of(start, v)
-    best: Int = start[v] + np.int64(rng.random() * degree)
+    best: Int = start[v] + _place(scattered(seed, 0), degree)
     room = 0
-    for _ in range(looks - 1):
+    for number in range(1, looks):
         if not closed[best]:
             break
         if not room and not by_number:
             room = max(min(degree, degree_of(start, others[best])) - 1, 1)
-        other = start[v] + np.int64(rng.random() * degree)
+        other = start[v] + _place(scattered(seed, number), degree)
         if by_number:
             if closed[other] < closed[best]:
                 best = other
