@@ -102,7 +102,8 @@ def worth(
     clear(start, others, at_b, b)
     gain += crossed * (weight[a] + weight[b])
     old += closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
-    return new + gain - old
+    whole: float = new + gain - old
+    return whole
 
 
 @kernel
