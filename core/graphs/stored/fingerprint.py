@@ -66,6 +66,14 @@ def _begun(
     if not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
         raise ValueError(f"the fingerprint key must have {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes")
     names = _names(graph)
+    sorted_ids, ranks = ranked({name: names[name] for name in joined}, joined)
+    return begun(sorted_ids, key), ranks
+
+
+def ranked(
+    names: dict[str, pa.Array], joined: dict[str, np.ndarray]
+) -> tuple[pa.Array, dict[str, np.ndarray]]:
+    """Sort the ids of the ``joined`` nodes, each once; with them each node's place among them, uint64."""
     ids = [pl.Series(names[name].filter(pa.array(mask)), dtype=pl.String) for name, mask in joined.items()]
     every = pl.concat(ids)
     order = every.arg_sort()
@@ -73,24 +81,25 @@ def _begun(
     first = (listed != listed.shift()).fill_null(True).to_numpy()
     rank = np.empty(len(every), dtype=np.uint64)
     rank[order.to_numpy()] = np.cumsum(first) - 1
-    ranks, begun = {}, 0
+    ranks, done = {}, 0
     for (name, mask), own in zip(joined.items(), ids, strict=True):
         ranks[name] = np.zeros(len(mask), dtype=np.uint64)
-        ranks[name][mask] = rank[begun : begun + len(own)]
-        begun += len(own)
+        ranks[name][mask] = rank[done : done + len(own)]
+        done += len(own)
+    return listed.filter(pl.Series(first)).to_arrow().cast(pa.large_string()), ranks
+
+
+def begun(sorted_ids: pa.Array, key: bytes) -> hashlib.blake2b:
+    """Begin the digest of a content. It has the sorted ids that occur in an edge; pairs of ranks follow."""
     digest = hashlib.blake2b(key=key, digest_size=32, person=b"graphveil-edges")
-    _hash_ids(digest, listed.filter(pl.Series(first)).to_arrow().cast(pa.large_string()))
-    return digest, ranks
-
-
-def _hash_ids(digest: hashlib.blake2b, ids: pa.LargeStringArray) -> None:
-    """Hash how many ids there are, how long each is, and their bytes one behind the other."""
-    digest.update(len(ids).to_bytes(8, "little"))
-    digest.update(pc.binary_length(ids).to_numpy().astype("<i8").data)
-    if len(ids):
+    digest.update(len(sorted_ids).to_bytes(8, "little"))
+    digest.update(pc.binary_length(sorted_ids).to_numpy().astype("<i8").data)
+    if len(sorted_ids):
+        ids = sorted_ids.cast(pa.large_string())
         _, places, text = ids.buffers()
         bounds = np.frombuffer(places, dtype=np.int64)
         digest.update(memoryview(text)[bounds[ids.offset] : bounds[ids.offset + len(ids)]])
+    return digest
 
 
 def _names(graph: Graph | PartedGraph) -> dict[str, pa.Array]:
