@@ -42,7 +42,7 @@ def test_short_vector_laplace(divisor):
     """OpenDP's sampler through the same door; it draws from the operating system."""
 
     def run(value, count):
-        parts = np.split(np.full(count, value), count // 4000)
+        parts = np.split(np.full(count, value), count // 1000)
         return np.concatenate([mechanisms.discrete_laplace(part, 1, NANO * divisor) for part in parts])
 
     bound = audit_epsilon(run, 1, 0, runs=60_000, confidence=CONFIDENCE).lower_bound
@@ -56,7 +56,7 @@ def test_discrete_gaussian(multiplier, opendp):
     delta = 1e-3
     claimed = nano_epsilon(rdp(GaussianEvent(1), ORDERS), 10**15) / NANO
     rng = None if opendp else seeded()
-    size = 4000 if opendp else 60_000
+    size = 1000 if opendp else 60_000
 
     def run(value, count):
         parts = np.split(np.full(count, value), count // size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from pathlib import Path
 
@@ -150,6 +151,34 @@ def test_fingerprint_separates_ids_that_join_to_the_same_text() -> None:
         edges = {"edge": EdgeTable(np.array([0]), np.array([1]))}
         digests.add(fingerprint(Graph.build(shape, nodes, edges), KEY))
     assert len(digests) == 3
+
+
+@SETTINGS
+@given(
+    persons=st.lists(st.text("a1é😀", min_size=1, max_size=3), min_size=1, max_size=8, unique=True),
+    things=st.integers(1, 12),
+    pairs=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 11)), max_size=12),
+)
+def test_the_fingerprint_of_stored_datasets_stays(
+    persons: list[str], things: int, pairs: list[tuple[int, int]]
+) -> None:
+    """Ids of both types share a vocabulary: sorted by their bytes, those alone that an edge names."""
+    shape = GraphSchema(
+        node_types=(NodeType(name="person"), NodeType(name="thing", count=things)),
+        edge_types=(EdgeType(source="person", target="thing"),),
+    )
+    ends = [(u % len(persons), v % things) for u, v in pairs]
+    nodes = {"person": NodeTable(len(persons), pa.array(persons)), "thing": NodeTable(things)}
+    table = EdgeTable(*(np.array(each, dtype=np.int64) for each in zip(*ends, strict=True))) if ends else None
+    graph = Graph.build(shape, nodes, {} if table is None else {"edge": table})
+    named = [(persons[u].encode(), str(v).encode()) for u, v in ends]
+    listed = sorted({each for pair in named for each in pair})
+    ranks = sorted({tuple(sorted(map(listed.index, pair))) for pair in named})
+    digest = hashlib.blake2b(key=KEY, digest_size=32, person=b"graphveil-edges")
+    digest.update(len(listed).to_bytes(8, "little"))
+    digest.update(b"".join(len(each).to_bytes(8, "little") for each in listed) + b"".join(listed))
+    digest.update(b"".join((low << 32 | high).to_bytes(8, "little") for low, high in ranks))
+    assert fingerprint(graph, KEY) == digest.hexdigest()
 
 
 TOKEN = st.text(st.sampled_from('01ax ,"#%-+.é'), max_size=5)

@@ -74,14 +74,19 @@ def ranked(
     names: dict[str, pa.Array], joined: dict[str, np.ndarray]
 ) -> tuple[pa.Array, dict[str, np.ndarray]]:
     """Sort the ids of the ``joined`` nodes, each once; with them each node's place among them, uint64."""
-    ids = {name: names[name].filter(pa.array(mask)) for name, mask in joined.items()}
-    vocabulary = pl.concat([pl.Series(each, dtype=pl.String) for each in ids.values()]).unique().sort()
-    sorted_ids = vocabulary.to_arrow().cast(pa.large_string())
-    ranks = {}
-    for name, mask in joined.items():
+    ids = [pl.Series(names[name].filter(pa.array(mask)), dtype=pl.String) for name, mask in joined.items()]
+    every = pl.concat(ids)
+    order = every.arg_sort()
+    listed = every.gather(order)
+    first = (listed != listed.shift()).fill_null(True).to_numpy()
+    rank = np.empty(len(every), dtype=np.uint64)
+    rank[order.to_numpy()] = np.cumsum(first) - 1
+    ranks, done = {}, 0
+    for (name, mask), own in zip(joined.items(), ids, strict=True):
         ranks[name] = np.zeros(len(mask), dtype=np.uint64)
-        ranks[name][mask] = pc.index_in(ids[name].cast(pa.large_string()), value_set=sorted_ids).to_numpy()
-    return sorted_ids, ranks
+        ranks[name][mask] = rank[done : done + len(own)]
+        done += len(own)
+    return listed.filter(pl.Series(first)).to_arrow().cast(pa.large_string()), ranks
 
 
 def begun(sorted_ids: pa.Array, key: bytes) -> hashlib.blake2b:
@@ -89,8 +94,11 @@ def begun(sorted_ids: pa.Array, key: bytes) -> hashlib.blake2b:
     digest = hashlib.blake2b(key=key, digest_size=32, person=b"graphveil-edges")
     digest.update(len(sorted_ids).to_bytes(8, "little"))
     digest.update(pc.binary_length(sorted_ids).to_numpy().astype("<i8").data)
-    for start in range(0, len(sorted_ids), 1 << 20):
-        digest.update("".join(sorted_ids[start : start + (1 << 20)].to_pylist()).encode())
+    if len(sorted_ids):
+        ids = sorted_ids.cast(pa.large_string())
+        _, places, text = ids.buffers()
+        bounds = np.frombuffer(places, dtype=np.int64)
+        digest.update(memoryview(text)[bounds[ids.offset] : bounds[ids.offset + len(ids)]])
     return digest
 
 

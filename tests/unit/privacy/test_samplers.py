@@ -59,8 +59,8 @@ def test_long_laplace_law(sensitivity, nano):
 
 
 def test_short_laplace_law():
-    zeros = np.zeros(4000, dtype=np.int64)
-    draws = np.concatenate([mechanisms.discrete_laplace(zeros, 2, NANO) for _ in range(20)])
+    zeros = np.zeros(1000, dtype=np.int64)
+    draws = np.concatenate([mechanisms.discrete_laplace(zeros, 2, NANO) for _ in range(80)])
     assert_follows(draws, lambda x: laplace_law(2.0, x))
 
 
@@ -80,8 +80,8 @@ def test_long_gaussian_law(multiplier):
 
 
 def test_short_gaussian_law():
-    zeros = np.zeros(4000, dtype=np.int64)
-    draws = np.concatenate([mechanisms.discrete_gaussian(zeros, 1, 2.0) for _ in range(20)])
+    zeros = np.zeros(1000, dtype=np.int64)
+    draws = np.concatenate([mechanisms.discrete_gaussian(zeros, 1, 2.0) for _ in range(80)])
     assert_follows(draws, lambda x: gaussian_law(4.0, x.astype(float)))
 
 

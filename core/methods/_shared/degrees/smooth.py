@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 from core.methods._shared.degrees.fitted import FLOOR
 
 ROUGHNESS = 1.0  # standard deviation of the log density's second difference over one unit of log degree
-CLOSE = 1e-4
+CLOSE = 0.01  # of the log density: a step that gains less says nothing of the law
 
 
 def softmax(logs: np.ndarray) -> np.ndarray:

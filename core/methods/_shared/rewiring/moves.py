@@ -13,7 +13,15 @@ import numpy as np
 
 from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
-from core.methods._shared.rewiring.exchange import NEAR_X, exchange, room_for, weighed
+from core.methods._shared.rewiring.exchange import (
+    exchange,
+    gained,
+    joined,
+    may_gain,
+    places_for,
+    weighed,
+    worth,
+)
 from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, degree_of, linked, mark
 from core.privacy.entropy import Generator
 
@@ -83,8 +91,7 @@ def close_triangles(
     start, others = rows[0], rows[1]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
-    marks, found = np.zeros(nodes, np.uint8), room_for(start)
-    pairs = np.empty((found[1].shape[1], 2), np.int32)
+    places, pairs = places_for(start), np.empty((max(1, np.diff(start).max()), 2), np.int32)
     slope = (wanted - total) / max(target - count, 1)  # clustering to gain with each triangle
     begun, limit = total - slope * count, max(slope, TINY)
     while made < proposals and count < target:
@@ -102,28 +109,33 @@ def close_triangles(
         degree = degree_of(start, x)
         few = not ahead and made < TURNS * proposals
         visit = min(degree, VISIT) if few else degree
-        mark(start, others, marks, x, NEAR_X)
+        mark(start, others, places[0], x)
         met = False
         made += visit
-        for number in range(near(rows, x, visit, pairs, rng)):
-            steered = product, aim, band, steer
-            move, shift = closing(rows, weight, marks, x, pairs[number], looks, heaviest, steered, rng)
+        seed = np.uint64(rng.integers(0, 2**63))
+        for number in range(near(rows, x, visit, pairs, seed)):
+            steered, own = (product, aim, band, steer), scattered(seed, visit + number)
+            move, shift = closing(rows, weight, places[0], x, pairs[number], looks, heaviest, steered, own)
             if move[4] < 0:
                 continue
-            more, worth, _ = weighed(rows, weight, marks, found, move)
+            joins = joined(rows, places, move)
+            if not may_gain(rows, move, joins):
+                continue
+            more = gained(rows, places, move, joins)
             if more <= 0:
                 continue
-            exchange(rows, marks, found, move)
+            gain = worth(rows, weight, places, move, weighed(rows, weight, places, move), more)
+            exchange(rows, places, move)
             met = True
-            count, total, product = count + more, total + worth, product + shift
-        clear(start, others, marks, x, NEAR_X)
+            count, total, product = count + more, total + gain, product + shift
+        clear(start, others, places[0], x)
         if ahead:
             limit = max(slope, limit / EASE, TINY) if met else limit * EASE
     return count, total, product, made
 
 
 @kernel
-def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, rng: Generator) -> int:
+def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, seed: np.uint64) -> int:
     """Collect pairs (v, y) that may close triangles with x.
 
     They go into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so many
@@ -134,11 +146,10 @@ def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, rng: Generator) ->
     degree, size = degree_of(start, x), 0
     low, high = begin[circles[x]], begin[circles[x] + 1]
     large = degree >= hub
-    seed = np.uint64(rng.integers(0, 2**63))
     for number in range(tries):
         drawn = scattered(seed, number)
-        v = others[start[x] + np.int64(((drawn >> HALF) * np.uint64(degree)) >> HALF)]
-        y = others[start[v] + np.int64(((drawn & LOW) * np.uint64(degree_of(start, v))) >> HALF)]
+        v = others[start[x] + _place(drawn >> HALF, degree)]
+        y = others[start[v] + _place(drawn, degree_of(start, v))]
         if low <= y < high or (large and labels[y] == labels[x] and degree_of(start, y) >= hub):
             pairs[size, 0], pairs[size, 1] = v, y
             size += 1
@@ -157,17 +168,23 @@ def scattered(seed: np.uint64, number: Int) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
+@kernel(inline="always")
+def _place(word: np.uint64, size: Int) -> Int:
+    """Choose one of 0 to size - 1 by the low half of a random word."""
+    return np.int64(((word & LOW) * np.uint64(size)) >> HALF)
+
+
 @kernel
 def closing(
     rows: Arrays,
     weight: np.ndarray,
-    marks: np.ndarray,
+    at: np.ndarray,
     x: Int,
     pair: np.ndarray,
     looks: tuple[int, int, bool],
     heaviest: float,
     products: Products,
-    rng: Generator,
+    seed: np.uint64,
 ) -> tuple[Move, int]:
     """Propose a move that links x with y.
 
@@ -183,18 +200,18 @@ def closing(
     degree, by_number = degree_of(start, x), looks[2]
     v, y = pair[0], pair[1]
     nothing = (x, x, x, x, -1, -1), 0
-    if y == x or marks[y]:
+    if y == x or at[y]:
         return nothing
     if weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
-    place_a = _poorest(start, others, closed, x, looks[0], by_number, rng)
+    place_a = _poorest(start, others, closed, x, looks[0], by_number, seed)
     a = others[place_a]
     if a == v:
         return nothing
     grows = degree_of(start, y) - degree_of(start, a)
     best, best_b, best_shift, best_room = -1, -1, 0, 1
-    for _ in range(looks[1]):
-        place = start[y] + int(rng.random() * degree_of(start, y))
+    for number in range(looks[1]):
+        place = start[y] + _place(scattered(seed, looks[0] + number), degree_of(start, y))
         b = others[place]
         if b in (a, v) or (labels[a] != labels[x] and labels[b] != labels[x]):
             continue
@@ -227,20 +244,19 @@ def open_triangles(
     """
     start, others = rows[0], rows[1]
     (count, target), (product, aim, band, steer) = triangles, products
-    nodes, made = start.size - 1, 0
-    marks, found = np.zeros(nodes, np.uint8), room_for(start)
+    places, made = places_for(start), 0
     while made < proposals and count > target:
         made += 1
         move, shift = swapping(rows, (product, aim, band, steer), rng)
         if move[4] < 0:
             continue
         x = move[0]
-        mark(start, others, marks, x, NEAR_X)
-        gain = weighed(rows, weight, marks, found, move)[0]
+        mark(start, others, places[0], x)
+        gain = gained(rows, places, move, joined(rows, places, move))
         if gain < 0 and count + gain >= 2 * target - count:
-            exchange(rows, marks, found, move)
+            exchange(rows, places, move)
             count, product = count + gain, product + shift
-        clear(start, others, marks, x, NEAR_X)
+        clear(start, others, places[0], x)
     return count, product, made
 
 
@@ -279,19 +295,19 @@ def _poorest(
     v: Int,
     looks: int,
     by_number: bool,
-    rng: Generator,
+    seed: np.uint64,
 ) -> Int:
     """Of so many random entries in v's row, the one whose edge is in the fewest triangles, by their number or
     as a share of those that it could be in."""
     degree = degree_of(start, v)
-    best: Int = start[v] + np.int64(rng.random() * degree)
+    best: Int = start[v] + _place(scattered(seed, 0), degree)
     room = 0
-    for _ in range(looks - 1):
+    for number in range(1, looks):
         if not closed[best]:
             break
         if not room and not by_number:
             room = max(min(degree, degree_of(start, others[best])) - 1, 1)
-        other = start[v] + np.int64(rng.random() * degree)
+        other = start[v] + _place(scattered(seed, number), degree)
         if by_number:
             if closed[other] < closed[best]:
                 best = other

@@ -249,23 +249,15 @@ def linked(start: np.ndarray, others: np.ndarray, u: Int, v: Int) -> bool:
 
 
 @kernel
-def mark(start: np.ndarray, others: np.ndarray, marks: np.ndarray, v: Int, bit: np.uint8) -> None:
-    """Sets ``bit`` in ``marks`` (n,) of each neighbour of v."""
-    for i in range(start[v], start[v + 1]):
-        marks[others[i]] |= bit
+def mark(start: np.ndarray, others: np.ndarray, at: np.ndarray, v: Int) -> None:
+    """Sets ``at`` (n,) of each neighbour of v: where in v's row it stands, from 1 on."""
+    first = start[v]
+    for i in range(first, start[v + 1]):
+        at[others[i]] = i - first + 1
 
 
 @kernel
-def clear(start: np.ndarray, others: np.ndarray, marks: np.ndarray, v: Int, bit: np.uint8) -> None:
-    """Takes ``bit`` from each neighbour of v."""
+def clear(start: np.ndarray, others: np.ndarray, at: np.ndarray, v: Int) -> None:
+    """Sets ``at`` of each neighbour of v to 0."""
     for i in range(start[v], start[v + 1]):
-        marks[others[i]] &= ~bit
-
-
-@kernel
-def place_of(start: np.ndarray, others: np.ndarray, v: Int, w: Int) -> int:
-    """Where w, a neighbour of v, stands in v's row."""
-    i: int = start[v]
-    while others[i] != w:
-        i += 1
-    return i
+        at[others[i]] = 0
