@@ -20,7 +20,8 @@ nearest to the one of most edges in each. A job is done on the release and on th
 - labels: half of the nodes' classes are told and the others take their neighbours' majority; of the accuracy
   above the largest class that the original gives, the share that is lost.
 
-Usable: at most the first of THRESHOLDS on average, partly: at most the second, else not.
+Usable: at most the first threshold of :mod:`core.reports.good_for` on average, partly: at most the second,
+else not.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from core.methods.base import PublicFacts
 from core.methods.choice import choose
 from core.privacy.accounting.events import NANO
 from core.privacy.units import Unit
+from core.reports.good_for import DENSE_DEGREE, SMALL_NODES, THRESHOLDS, verdict
 
 LARGE = tuple(name for name, source in SOURCES.items() if source.edges < 32_000)
 SMALL = tuple(f"{name}-200" for name in (*LARGE, "as-caida", "digg", "facebook") if name != "radoslaw")
@@ -59,18 +61,7 @@ MEASURED = {
     "distances": "distance_total_variation",
     "communities": "partition_nmi_above_chance",
 }
-THRESHOLDS = {
-    "totals": (0.05, 0.2),
-    "degree law": (0.1, 0.2),
-    "hubs": (0.2, 0.5),
-    "influence": (0.1, 0.25),
-    "epidemic": (0.05, 0.1),
-    "distances": (0.1, 0.25),
-    "communities": (0.3, 0.6),
-    "links": (0.3, 0.6),
-    "labels": (0.3, 0.6),
-}
-SEEDS, RUNS_OF_SIR, PAIRS, DENSE, FEW = 20, 20, 20_000, 15.0, 260
+SEEDS, RUNS_OF_SIR, PAIRS = 20, 20, 20_000
 
 
 def named(name: str, data: Path) -> tuple[Graph, np.ndarray | None]:
@@ -212,16 +203,10 @@ def made(asked: argparse.Namespace) -> None:
 
 def kind_of(line: Line) -> str:
     """The row of a graph: its size and density."""
-    if line["nodes"] < FEW:
-        return f"below {FEW} nodes"
-    dense = 2 * line["edges"] / line["nodes"] >= DENSE
-    return f"mean degree of {DENSE:g} and more" if dense else f"mean degree below {DENSE:g}"
-
-
-def verdict(job: str, value: float) -> str:
-    """Usable, partly or not."""
-    usable, partly = THRESHOLDS[job]
-    return "usable" if value <= usable else "partly" if value <= partly else "not"
+    if line["nodes"] < SMALL_NODES:
+        return f"below {SMALL_NODES} nodes"
+    dense = 2 * line["edges"] / line["nodes"] >= DENSE_DEGREE
+    return f"mean degree of {DENSE_DEGREE:g} and more" if dense else f"mean degree below {DENSE_DEGREE:g}"
 
 
 def printed(lines: list[Line]) -> Iterator[str]:

@@ -4,11 +4,11 @@ requested."""
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import ValidationError
 
 from api.console import pages
@@ -43,6 +43,19 @@ class Choice:
     epsilon: str
     delta: str = "0"
     edges: str = ""
+    hubs: str = ""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the question of hubs sets; nothing of a method that is named."""
+        return {"objective": "who"} if self.hubs == "yes" and self.method == AUTO else {}
+
+
+def looked_at(
+    method: Asked = AUTO, epsilon: Asked = "", delta: Asked = "0", edges: Asked = "", hubs: Asked = ""
+) -> Choice:
+    """What the address says."""
+    return Choice(method or AUTO, epsilon.strip(), delta.strip() or "0", edges.strip(), hubs)
 
 
 @router.get("/datasets/{dataset_id}/release")
@@ -51,13 +64,9 @@ def choose(
     services: ServicesDep,
     principal: PortalDep,
     dataset_id: str,
-    method: Asked = AUTO,
-    epsilon: Asked = "",
-    delta: Asked = "0",
-    edges: Asked = "",
+    choice: Annotated[Choice, Depends(looked_at)],
 ) -> Response:
     """The menu of methods at an epsilon, and the plan of the one that is looked at. Nothing is reserved."""
-    choice = Choice(method or AUTO, epsilon.strip(), delta.strip() or "0", edges.strip())
     return _page(request, services, principal, dataset_id, choice)
 
 
@@ -68,12 +77,15 @@ def submit(request: Request, services: ServicesDep, principal: PortalDep, form: 
     try:
         job, _ = submit_job(services, principal, _asked(form), form.get("idempotency_key"))
     except GraphveilError as error:
-        choice = Choice(
-            form.get("method", AUTO), form.get("epsilon", ""), form.get("delta") or "0", form.get("edges", "")
-        )
+        choice = _choice(form)
         problem = pages.told(request, error)
         return _page(request, services, principal, dataset_id, choice, problem, form)
     return see(f"/console/jobs/{job.id}?done={'waits' if job.state == 'awaiting_approval' else 'submitted'}")
+
+
+def _choice(form: Form) -> Choice:
+    names = form.get("method", AUTO), form.get("epsilon", ""), form.get("delta") or "0"
+    return Choice(*names, form.get("edges", ""), form.get("hubs", ""))
 
 
 def _asked(form: Form) -> JobRequest:
@@ -81,6 +93,7 @@ def _asked(form: Form) -> JobRequest:
     try:
         return JobRequest(
             **values,
+            parameters=_choice(form).parameters,
             formats=["parquet", *(name for name in form.many("formats") if name != "parquet")],
             assume=_assumed(form.get("edges", "")),
             repeat=form.get("repeat") == "yes",
@@ -111,7 +124,7 @@ def _page(
     menu = plan = None
     refused = problem
     if not choice.epsilon:
-        choice = Choice(choice.method, _first(budget.remaining.epsilon), choice.delta, choice.edges)
+        choice = replace(choice, epsilon=_first(budget.remaining.epsilon))
     try:
         menu = plan_menu(services, principal, _menu(dataset, choice))
         plan = plan_job(services, principal, _job(dataset_id, choice, filled))
@@ -156,7 +169,10 @@ def _menu(dataset: Any, choice: Choice) -> MenuRequest:
     try:
         return MenuRequest(
             dataset_id=dataset.id,
-            methods=[MenuEntry(), *(MenuEntry(method=name) for name in names[: MOST_ITEMS - 1])],
+            methods=[
+                MenuEntry(parameters=replace(choice, method=AUTO).parameters),
+                *(MenuEntry(method=name) for name in names[: MOST_ITEMS - 1]),
+            ],
             epsilons=[choice.epsilon],
             delta=choice.delta,
             assume=_assumed(choice.edges),
@@ -172,6 +188,7 @@ def _job(dataset_id: str, choice: Choice, filled: Form | None) -> JobRequest:
             method=choice.method,
             epsilon=choice.epsilon,
             delta=choice.delta,
+            parameters=choice.parameters,
             project=filled.get("project") or None if filled else None,
             assume=_assumed(choice.edges),
         )

@@ -84,9 +84,9 @@ def laws_of(people: People, most: int, budget: Mapping[str, int]) -> tuple[list[
 def told_of(laws: list[DegreeLaw], wide: CappedEdges, people: People) -> dict[str, np.ndarray]:
     """Return what a release says of its number of edges.
 
-    Columns: ``between`` float64 (2,), where the number lies with 95 %, and ``theta`` int64 (1,), up to which
+    Columns: ``between`` float64 (2,), where the number is expected, and ``theta`` int64 (1,), up to which
     edges of a person were counted. The lower end is noise alone, as a projection adds no edge; the upper one
-    takes twice what the law says was cut off, whose deviation is half of it.
+    takes twice what the law says was cut off, which is too little where few hubs have most edges.
     """
     noise = np.sqrt(wide.variance / 2) * np.log(1 / (1 - CONFIDENCE))
     mean = float(np.mean([law.grid @ law.mass for law in laws]))
@@ -118,7 +118,8 @@ def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedE
         few = max(ends * found[-1].count / people.count, LEAST_MEAN) <= SPARSE * theta
         if len(found) > 1 and few and found[-1].count <= GROWN * before:
             break
-    law = fitted_law(people.count, reach_of(found[-1].theta, most), found, [], ends)
+    far = max(limit, reach_of(found[-1].theta, most))  # hubs beyond the last look have edges too
+    law = fitted_law(people.count, far, found, [], ends)
     return found, law, float(np.clip(law.grid @ law.mass, LEAST_MEAN, found[-1].theta)), left
 
 

@@ -23,8 +23,8 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.people import People
 
 BETWEEN = (
-    "The lower end follows from the noise; the upper one holds as far as edges join ends at random, as in "
-    "the law of what was cut off."
+    "The truth is below the lower end by noise once in 40 times, and above the upper one where few hubs have "
+    "most edges: the law of what was cut off knows nothing of them."
 )
 BEYOND = "How many these have was drawn from a power law, not read: do not rely on the largest hubs."
 
@@ -62,7 +62,7 @@ class PeopleModel(StoredCells, FittedModel):
         return DegreeLaw(law.grid * sides, law.mass), float(columns["total"][0])
 
     def totals(self) -> dict[str, tuple[float, float]]:
-        """Return where each relation's true number of edges lies, with 95 %; models of before state none."""
+        """Return where each relation's true number of edges is expected; models of before state none."""
         return {
             name: (float(columns["between"][0]), float(columns["between"][1]))
             for (name, _), columns in self.cells.items()
@@ -72,7 +72,7 @@ class PeopleModel(StoredCells, FittedModel):
     def training(self) -> Training:
         """Say how exact the number of edges is, and whether hubs lie beyond what was counted."""
         notes = [
-            f"{name}: by the paid numbers there are {low:.0f} to {high:.0f} edges (95 %). {BETWEEN}"
+            f"{name}: by the paid numbers there are {low:.0f} to {high:.0f} edges. {BETWEEN}"
             for name, (low, high) in self.totals().items()
         ]
         (((name, _), columns),) = self.cells.items()

@@ -461,7 +461,7 @@ def test_a_release_states_where_its_number_of_edges_lies():
         low, high = model.totals()["edge"]
         held += low <= graph.edges["edge"].count <= high
         most = max(most, (high - low) / graph.edges["edge"].count)
-        assert "edges (95 %)" in model.training().notes[0]
+        assert f"{low:.0f} to {high:.0f} edges" in model.training().notes[0]
     assert held >= 6  # each by 95 %: fewer than six of ten would be once in 40,000
     assert most < 0.5
 
