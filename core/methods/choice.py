@@ -22,19 +22,17 @@ from core import errors
 from core.graphs.schema import Protection
 from core.graphs.schema.node_bins import synthesised_in
 from core.methods import registry
+from core.methods._shared.aims import AIMS, COMMUNITIES_FROM, TOO_EARLY
 from core.methods._shared.composition.params import NAME as COMPOSED
 from core.methods._shared.composition.params import REST, SHARES, StructureChoice
 from core.methods._shared.composition.parts import facts_of
 from core.methods._shared.frame.stages import beside, spent_on
 from core.methods._shared.node_values import share as node_share
 from core.methods._shared.preferences import (
-    COMMUNITIES,
     FLIPS,
     KEYFRAME,
     MIXING,
-    PLANE,
     SETTINGS,
-    WHO,
     flips_of,
     preferred,
     two_sided,
@@ -61,31 +59,6 @@ ANYTHING = (
     "no noise hides a value that may be any number or any text; declare bounds (of a vector its length too) "
     "or categories, or withhold it."
 )
-WHO_TOLD = (
-    "For who has many edges: three quarters of epsilon are for degrees, by node, and clustering, communities "
-    "and triangles are told worse."
-)
-PLANE_TOLD = (
-    "As declared, edges join near places of a plane: distances and communities come out as of roads and "
-    "grids, clustering and mixing by degree as they happen to."
-)
-COMMUNITIES_FROM = 4.0
-"""The least epsilon at which communities of dense graphs are told in part (``benchmarks.good_for``)."""
-COMMUNITIES_TOLD = (
-    "For communities: of a mean degree above twenty about half of what they are is kept at epsilon 4, as NMI "
-    "above chance; of a mean degree below fifteen hardly anything is, at any epsilon that was measured."
-)
-TOO_EARLY = (
-    "objective 'communities' tells too little below epsilon 4: at epsilon 2, .42 and .31 of NMI above chance "
-    "were left on two graphs of mean degree above twenty, and at most .05 on seven sparse ones on average; "
-    "raise epsilon to 4, or leave objective out"
-)
-AIMS = {
-    "who": (WHO, WHO_TOLD),
-    "communities": (COMMUNITIES, COMMUNITIES_TOLD),
-    "plane": (PLANE, PLANE_TOLD),
-}
-"""What a static graph may be right in instead of its shape: how methods are set for it, and what is said."""
 MOST_TOLD = 6
 """So many relations are named in a reason."""
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from core.graphs.schema import GraphSchema, NodeType, Protection
 from core.graphs.schema.node_bins import synthesised_in
+from core.methods._shared.aims import AIMS
 from core.methods.base import Method
-from core.methods.choice import AIMS
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import Allotment, GuaranteeKind, PrivacyPlan, rows_of
 from core.privacy.units import Unit

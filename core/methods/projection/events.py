@@ -50,7 +50,10 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     budget = shares(params, nano_epsilon, people.relation, people.steps)
     if most < 1:  # one person: there is nothing to read, and a plan is never left unread
         counted(people, 1, nano_epsilon, "edges")
-        return UNTOLD | _columns(people, 0, [NOBODY] * (2 // ends_of(people)), 0.0, np.ones(1), np.empty(0))
+        return {
+            **UNTOLD,
+            **_columns(people, 0, [NOBODY] * (2 // ends_of(people)), 0.0, np.ones(1), np.empty(0)),
+        }
     laws, wide = laws_of(people, most, budget)
     mean = float(np.mean([law.grid @ law.mass for law in laws]))
     total = mean * people.count / ends_of(people)
@@ -61,7 +64,7 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     if "steps" in budget:
         whole = DegreeLaw(laws[0].grid * len(laws), laws[0].mass)  # of both sides together, about
         steps = step_shares(people, whole, total, budget["steps"])
-    return told_of(laws, wide, people) | _columns(people, most, laws, total, steps, mutual)
+    return {**told_of(laws, wide, people), **_columns(people, most, laws, total, steps, mutual)}
 
 
 def _columns(

@@ -54,7 +54,7 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     labels, groups = public_groups(people, params.groups)
     if most < 1:  # one person: there is nothing to read, and a plan is never left unread
         counted(people, 1, nano_epsilon, "edges")
-        return UNTOLD | _columns(NOBODY, 0, labels, np.zeros(groups), 0.0, np.empty(0))
+        return {**UNTOLD, **_columns(NOBODY, 0, labels, np.zeros(groups), 0.0, np.empty(0))}
     [law], wide = laws_of(people, most, budget)
     total = float(law.grid @ law.mass) * nodes / 2
     inside, across = np.array([total]), 0.0
@@ -64,7 +64,7 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     if "triangles" in budget:
         full = most_triangles(law, nodes, total, people.kind.degree_bound)
         triangles = counted_triangles(people, full, budget["triangles"])
-    return told_of([law], wide, people) | _columns(law, most, labels, inside, across, triangles)
+    return {**told_of([law], wide, people), **_columns(law, most, labels, inside, across, triangles)}
 
 
 def _columns(
