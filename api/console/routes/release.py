@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import ValidationError
@@ -18,6 +18,8 @@ from api.deps import PortalDep, ServicesDep
 from core.errors import GraphveilError, InvalidInput
 from core.identity.service import Principal
 from core.methods.choice import AUTO
+from core.privacy.accounting.plan import DECLARED
+from core.publishing.declarations import REST, Relation
 from core.workflows.common.context import Services
 from core.workflows.datasets import queries as datasets
 from core.workflows.jobs import queries as jobs
@@ -84,22 +86,40 @@ def submit(request: Request, services: ServicesDep, principal: PortalDep, form: 
 
 
 def _choice(form: Form) -> Choice:
-    names = form.get("method", AUTO), form.get("epsilon", ""), form.get("delta") or "0"
-    return Choice(*names, form.get("edges", ""), form.get("hubs", ""))
+    method, delta = form.get("method", AUTO), form.get("delta") or "0"
+    return Choice(
+        AUTO if method == DECLARED else method,
+        form.get("epsilon", ""),
+        delta,
+        form.get("edges", ""),
+        form.get("hubs", ""),
+    )
 
 
 def _asked(form: Form) -> JobRequest:
     values: dict[str, Any] = form.given("dataset_id", "method", "epsilon", "delta", "label", "project")
+    declared = form.get("method") == DECLARED
+    values["parameters"] = {"relations": {REST: _said(form)}} if declared else _choice(form).parameters
     try:
         return JobRequest(
             **values,
-            parameters=_choice(form).parameters,
             formats=["parquet", *(name for name in form.many("formats") if name != "parquet")],
             assume=_assumed(form.get("edges", "")),
             repeat=form.get("repeat") == "yes",
         )
     except ValidationError as error:
         raise mistaken(error) from None
+
+
+def _said(form: Form) -> dict[str, Any]:
+    """What the form says of every relation, for a graph from declarations."""
+    said: dict[str, Any] = form.given("degrees")
+    if mean := form.get("mean_degree", ""):
+        try:
+            said["mean_degree"] = float(mean)
+        except ValueError:
+            raise InvalidInput("this is no number of edges; name one, or none", field="mean_degree") from None
+    return said
 
 
 def _assumed(edges: str) -> Any:
@@ -143,6 +163,8 @@ def _page(
         "formats": FORMATS,
         "slides": _slides(budget.remaining.epsilon),
         "idempotency_key": secrets.token_hex(16),
+        "laws": get_args(Relation.model_fields["degrees"].annotation),
+        "offers_declared": dataset.policy.methods is None or DECLARED in dataset.policy.methods,
         "titles": {each.name: each.title for each in jobs.methods()},
     }
     return pages.page(request, "release.html", content, status=problem["status"] if problem else 200)

@@ -20,7 +20,7 @@ COMMUNITIES_TOLD = (
 )
 TOO_EARLY = (
     "objective 'communities' tells too little below epsilon 4: at epsilon 2, .42 and .31 of NMI above chance "
-    "were left on two graphs of mean degree above twenty, and at most .05 on seven sparse ones on average; "
+    "were left on two graphs of mean degree above twenty, and none on seven sparse ones; "
     "raise epsilon to 4, or leave objective out"
 )
 AIMS = {
