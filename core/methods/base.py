@@ -313,11 +313,14 @@ def no_more(params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[
     """Ask for no more room than the planned reads take."""
 
 
-def no_evidence(
-    params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-) -> Mapping[str, tuple[float, float]]:
+def no_evidence(*public: Any) -> Mapping[str, tuple[float, float]]:
     """Follow no bits of pairs."""
     return {}
+
+
+def no_cautions(*public: Any) -> Sequence[str]:
+    """Say nothing beforehand."""
+    return ()
 
 
 def never(params: Any) -> bool:
@@ -352,6 +355,7 @@ class Method:
     largest may not be made.
     ``true_shares`` of the same: by relation, the least and most expected share of true edges among those
     released, where noisy bits of single pairs are followed.
+    ``cautions`` of the same: sentences on what a release will not tell, for the plan and the report.
     ``accelerator(params, public, nodes)``: what a GPU is to a job; None where none of its jobs gains.
     ``carries(params)``, ``carries_nodes(params)``: whether a sample has what edges, or nodes, are declared
     to carry; ``values_plan(plan)``, ``node_values_plan(plan)``: the part that reads it.
@@ -396,6 +400,7 @@ class Method:
     true_shares: Callable[
         [Any, PrivacyPlan, GraphSchema, Mapping[str, int]], Mapping[str, tuple[float, float]]
     ] = no_evidence
+    cautions: Callable[[Any, PrivacyPlan, GraphSchema, Mapping[str, int]], Sequence[str]] = no_cautions
     accelerator: Callable[[Any, PublicFacts, Mapping[str, int]], Accelerator] | None = None
     carries: Callable[[Any], bool] = never
     values_plan: Callable[[PrivacyPlan], PrivacyPlan] = nothing_of

@@ -22,6 +22,7 @@ from core import errors
 from core.graphs.schema import Protection
 from core.graphs.schema.node_bins import synthesised_in
 from core.methods import registry
+from core.methods._shared.aims import AIMS, COMMUNITIES_FROM, TOO_EARLY
 from core.methods._shared.composition.params import NAME as COMPOSED
 from core.methods._shared.composition.params import REST, StructureChoice
 from core.methods._shared.composition.parts import facts_of
@@ -31,9 +32,7 @@ from core.methods._shared.preferences import (
     FLIPS,
     KEYFRAME,
     MIXING,
-    PLANE,
     SETTINGS,
-    WHO,
     flips_of,
     preferred,
     two_sided,
@@ -41,6 +40,7 @@ from core.methods._shared.preferences import (
 from core.methods._shared.values import share as value_share
 from core.methods.base import Parameters, PublicFacts
 from core.methods.room import require_room
+from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
@@ -59,16 +59,6 @@ ANYTHING = (
     "no noise hides a value that may be any number or any text; declare bounds (of a vector its length too) "
     "or categories, or withhold it."
 )
-WHO_TOLD = (
-    "For who has many edges: three quarters of epsilon are for degrees, by node, and clustering, communities "
-    "and triangles are told worse."
-)
-PLANE_TOLD = (
-    "As declared, edges join near places of a plane: distances and communities come out as of roads and "
-    "grids, clustering and mixing by degree as they happen to."
-)
-AIMS = {"who": (WHO, WHO_TOLD), "plane": (PLANE, PLANE_TOLD)}
-"""What a static graph may be right in instead of its shape: how methods are set for it, and what is said."""
 MOST_TOLD = 6
 """So many relations are named in a reason."""
 
@@ -137,10 +127,10 @@ class Carry(Parameters):
         description="Share of epsilon for protected attributes of nodes; 0: without.",
     )
 
-    objective: Literal["shape", "who"] = Field(
+    objective: Literal["shape", "who", "communities"] = Field(
         default="shape",
-        description="What a static graph is to be right in: 'shape', its degree law, clustering and "
-        "communities; or 'who', that the right nodes have many edges.",
+        description="What a static graph is to be right in: 'shape', its degree law and clustering; 'who', "
+        "that the right nodes have many edges; or 'communities', from epsilon 4 on.",
     )
     geometry: Literal["plane"] | None = Field(
         default=None,
@@ -179,6 +169,8 @@ def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY
     what cannot be is left out, and the reason says so, unless its share was requested. Raises
     ``errors.NotAccepted`` with the field to mend where no method takes the request. O(cells).
     """
+    if request.aim == "communities" and public.nano_epsilon < COMMUNITIES_FROM * NANO:
+        raise errors.NotAccepted(TOO_EARLY, field="parameters.objective")
     refusals: list[errors.NotAccepted] = []
     for shares in _shares(public, request):
         try:

@@ -175,6 +175,17 @@ def true_shares(
     return found
 
 
+def cautions(
+    params: ComposedParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> Sequence[str]:
+    """Return what every relation's method says beforehand; see :class:`Method`."""
+    return [
+        said
+        for part in parts_in(params, schema, plan)
+        for said in part.generator.cautions(part.params, plan_of_part(plan, schema, part), schema, nodes)
+    ]
+
+
 def resize(model: ComposedModel, origins: Mapping[str, np.ndarray]) -> ComposedModel:
     """Return the model with all parts over other nodes. They are the same for all; see :class:`Method`."""
     from core.methods._shared.composition.model import resized
@@ -383,6 +394,7 @@ EDGES = Method(
     planned_reads=planned_reads,
     require_room=require_room,
     true_shares=true_shares,
+    cautions=cautions,
     load=load,
     resize=resize,
 )

@@ -9,11 +9,13 @@ from typing import Any
 
 from core.graphs.schema import GraphSchema, NodeType, Protection
 from core.graphs.schema.node_bins import synthesised_in
+from core.methods._shared.aims import AIMS
 from core.methods.base import Method
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import Allotment, GuaranteeKind, PrivacyPlan, rows_of
 from core.privacy.units import Unit
 from core.reports.base import Notice
+from core.reports.good_for import good_for
 from core.reports.notices import EVERY_GRAPH, what_edges_carry
 from graphveil.amounts import format_delta
 from graphveil.models.reports import ROWS
@@ -46,6 +48,29 @@ def true_edge_notices(
             "the declared bound on edges, or a guess of them; the more unequal degrees are, the more.",
         ),
     )
+
+
+def usable_for(
+    chosen_because: str | None,
+    params: Any,
+    plan: PrivacyPlan,
+    schema: GraphSchema,
+    edge_types: Sequence[str],
+    nodes: Mapping[str, int],
+) -> tuple[Notice, ...]:
+    """Say which jobs a release is good for. It was measured of what ``auto`` chooses for the shape."""
+    spent = plan.cost().nano_epsilon
+    if chosen_because is None or spent is None or getattr(params, "preset", None) in AIMS:
+        return ()
+    return good_for(schema, plan.unit, edge_types, nodes, spent)
+
+
+def cautions(
+    generator: Method, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> tuple[Notice, ...]:
+    """Say what the release will not tell, from the plan and public facts; often nothing."""
+    said = generator.cautions(params, plan, schema, nodes)
+    return tuple(Notice(code="not_told", text=text) for text in said)
 
 
 def _percent(low: float, high: float) -> str:

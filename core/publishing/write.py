@@ -30,7 +30,7 @@ from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.publishing import bundle
 from core.publishing.carried import carried
 from core.publishing.measurements import write_measurements
-from core.publishing.notices import true_edge_notices, value_notices
+from core.publishing.notices import cautions, true_edge_notices, usable_for, value_notices
 from core.publishing.spec import ReleaseSpec
 from core.publishing.totals import totals
 from core.reports.base import Notice
@@ -137,6 +137,15 @@ def write_report(described: Described, paid: Paid, out: Path, media_types: Mappi
         notices=(
             *relations_left_out(agreed.facts.schema, spec.unit, spec.edge_types),
             *things_without_delta(agreed.facts.schema, spec.unit, spec.edge_types, spec.delta_atto),
+            *usable_for(
+                spec.chosen_because,
+                agreed.params,
+                agreed.plan,
+                agreed.facts.schema,
+                spec.edge_types,
+                described.nodes,
+            ),
+            *cautions(generator, agreed.params, agreed.plan, agreed.facts.schema, described.nodes),
             *true_edge_notices(generator, agreed.params, agreed.plan, agreed.facts.schema, described.nodes),
             *value_notices(
                 generator,

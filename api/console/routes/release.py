@@ -4,11 +4,11 @@ requested."""
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import ValidationError
 
 from api.console import pages
@@ -45,6 +45,19 @@ class Choice:
     epsilon: str
     delta: str = "0"
     edges: str = ""
+    hubs: str = ""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the question of hubs sets; nothing of a method that is named."""
+        return {"objective": "who"} if self.hubs == "yes" and self.method == AUTO else {}
+
+
+def looked_at(
+    method: Asked = AUTO, epsilon: Asked = "", delta: Asked = "0", edges: Asked = "", hubs: Asked = ""
+) -> Choice:
+    """What the address says."""
+    return Choice(method or AUTO, epsilon.strip(), delta.strip() or "0", edges.strip(), hubs)
 
 
 @router.get("/datasets/{dataset_id}/release")
@@ -53,13 +66,9 @@ def choose(
     services: ServicesDep,
     principal: PortalDep,
     dataset_id: str,
-    method: Asked = AUTO,
-    epsilon: Asked = "",
-    delta: Asked = "0",
-    edges: Asked = "",
+    choice: Annotated[Choice, Depends(looked_at)],
 ) -> Response:
     """The menu of methods at an epsilon, and the plan of the one that is looked at. Nothing is reserved."""
-    choice = Choice(method or AUTO, epsilon.strip(), delta.strip() or "0", edges.strip())
     return _page(request, services, principal, dataset_id, choice)
 
 
@@ -70,22 +79,27 @@ def submit(request: Request, services: ServicesDep, principal: PortalDep, form: 
     try:
         job, _ = submit_job(services, principal, _asked(form), form.get("idempotency_key"))
     except GraphveilError as error:
-        method = form.get("method", AUTO)
-        choice = Choice(
-            AUTO if method == DECLARED else method,
-            form.get("epsilon", ""),
-            form.get("delta") or "0",
-            form.get("edges", ""),
-        )
+        choice = _choice(form)
         problem = pages.told(request, error)
         return _page(request, services, principal, dataset_id, choice, problem, form)
     return see(f"/console/jobs/{job.id}?done={'waits' if job.state == 'awaiting_approval' else 'submitted'}")
 
 
+def _choice(form: Form) -> Choice:
+    method, delta = form.get("method", AUTO), form.get("delta") or "0"
+    return Choice(
+        AUTO if method == DECLARED else method,
+        form.get("epsilon", ""),
+        delta,
+        form.get("edges", ""),
+        form.get("hubs", ""),
+    )
+
+
 def _asked(form: Form) -> JobRequest:
     values: dict[str, Any] = form.given("dataset_id", "method", "epsilon", "delta", "label", "project")
-    if form.get("method") == DECLARED:
-        values["parameters"] = {"relations": {REST: _said(form)}}
+    declared = form.get("method") == DECLARED
+    values["parameters"] = {"relations": {REST: _said(form)}} if declared else _choice(form).parameters
     try:
         return JobRequest(
             **values,
@@ -130,7 +144,7 @@ def _page(
     menu = plan = None
     refused = problem
     if not choice.epsilon:
-        choice = Choice(choice.method, _first(budget.remaining.epsilon), choice.delta, choice.edges)
+        choice = replace(choice, epsilon=_first(budget.remaining.epsilon))
     try:
         menu = plan_menu(services, principal, _menu(dataset, choice))
         plan = plan_job(services, principal, _job(dataset_id, choice, filled))
@@ -177,7 +191,10 @@ def _menu(dataset: Any, choice: Choice) -> MenuRequest:
     try:
         return MenuRequest(
             dataset_id=dataset.id,
-            methods=[MenuEntry(), *(MenuEntry(method=name) for name in names[: MOST_ITEMS - 1])],
+            methods=[
+                MenuEntry(parameters=replace(choice, method=AUTO).parameters),
+                *(MenuEntry(method=name) for name in names[: MOST_ITEMS - 1]),
+            ],
             epsilons=[choice.epsilon],
             delta=choice.delta,
             assume=_assumed(choice.edges),
@@ -193,6 +210,7 @@ def _job(dataset_id: str, choice: Choice, filled: Form | None) -> JobRequest:
             method=choice.method,
             epsilon=choice.epsilon,
             delta=choice.delta,
+            parameters=choice.parameters,
             project=filled.get("project") or None if filled else None,
             assume=_assumed(choice.edges),
         )

@@ -60,6 +60,8 @@ PERSONS, BETWEEN_PERSONS = ("profiles",), ("projection",)
 SETTINGS = {SMALL: SMALL_PARAMS, TYPED_SMALL: NO_EVIDENCE}
 WHO: Mapping[str, Mapping[str, Any]] = MappingProxyType({"dcsbm": {"preset": "who"}, FLIPS: {}})
 """What methods are set to where the right nodes are to have many edges; others know no such aim."""
+COMMUNITIES: Mapping[str, Mapping[str, Any]] = MappingProxyType({"dcsbm": {"preset": "default"}, FLIPS: {}})
+"""The same where communities are to be the right ones: labels are read, of small graphs too."""
 PLANE: Mapping[str, Mapping[str, Any]] = MappingProxyType({"dcsbm": {"preset": "plane"}, FLIPS: {}})
 """The same where edges join near places, as of roads and grids."""
 KEYFRAME = "keyframe"

@@ -60,7 +60,7 @@ from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.values.share import FIELD, carrying, why_idle
 from core.methods._shared.values.stage import ValuedModel, with_values
 from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
-from core.methods.profiles.budget import idle_of, noises, of_values, planned, planned_reads
+from core.methods.profiles.budget import idle_of, noises, of_values, planned, planned_reads, without_tastes
 from core.methods.profiles.params import ProfilesParams
 from core.methods.room import FEWER
 from core.privacy import entropy, limits
@@ -107,6 +107,13 @@ def reads_of(
     which is paid for. Second moments are left out: what they are divided by follows from what was paid for.
     """
     return planned_reads(plan)
+
+
+def cautions(
+    params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> list[str]:
+    """Say of which relations no tastes will be read, and from how many persons on they would be."""
+    return list(without_tastes(plan, schema, nodes))
 
 
 def require_room(
@@ -188,6 +195,7 @@ GENERATOR = Method(
     kinds=frozenset({GuaranteeKind.APPROXIMATE, GuaranteeKind.PURE}),
     plan=plan,
     planned_reads=reads_of,
+    cautions=cautions,
     require_room=require_room,
     fit=fit_graph,
     load=load,

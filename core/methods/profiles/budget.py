@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -18,6 +18,13 @@ from core.privacy.accounting import dp_sgd
 from core.privacy.accounting.events import GaussianEvent, Pure
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PlannedRead, PrivacyPlan
 
+CLIP = 1.0
+"""Where profiles are cut, in lengths of that of a person without preferences."""
+WORTH = 2.5
+"""How large the noise may be beside what persons have in common, for one more thing with a column."""
+MOST_COLUMNS = 32
+SKETCH = 16
+"""Columns of public facts beyond MOST_COLUMNS are put down to so many random sums of them."""
 GRAIN = 1000
 """Noise multipliers are whole thousandths, rounded up."""
 
@@ -57,6 +64,51 @@ def told_apart(schema: GraphSchema, relation: EdgeType) -> bool:
         each.protection is Protection.PUBLIC and not each.label for each in schema.node_type(thing).attributes
     )
     return columns or any(each.public and thing in (each.source, each.target) for each in schema.edge_types)
+
+
+def least_columns(schema: GraphSchema, relation: EdgeType, nodes: Mapping[str, int]) -> int:
+    """Count public columns of a relation's things, at least: an attribute is one, a type one a node."""
+    thing = thing_of(schema, relation)
+    own = [
+        each
+        for each in schema.node_type(thing).attributes
+        if each.protection is Protection.PUBLIC and not each.label
+    ]
+    joined = [
+        nodes[end]
+        for each in schema.edge_types
+        for here, end in ((each.source, each.target), (each.target, each.source))
+        if each.public and here == thing
+    ]
+    count = len(own) + sum(joined)
+    return count if count <= MOST_COLUMNS else SKETCH
+
+
+def without_tastes(plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]) -> Iterator[str]:
+    """Say of which relations no tastes will be read. A rule of public facts: that of single columns."""
+    events = {each.purpose: each.event for each in plan.allotments}
+    for relation in schema.edge_types:
+        if Read(relation.name, "degrees", 0.0).purpose not in events:
+            continue
+        said = f"Tastes of persons in {relation.name} will not be read"
+        event = events.get(Read(relation.name, "structure", 0.0).purpose)
+        if not isinstance(event, GaussianEvent):
+            apart = told_apart(schema, relation)
+            why = (
+                "that takes a delta and a structure_share"
+                if apart
+                else "nothing public tells its things apart"
+            )
+            yield f"{said}: {why}. Which things a person has together is chance."
+            continue
+        persons = nodes[schema.protected_type.name] if schema.protected_type else 0
+        width = least_columns(schema, relation, nodes)
+        begin = math.ceil(width**1.5 * 2 * CLIP**2 * float(event.noise_multiplier) / WORTH)
+        if persons < begin:
+            yield (
+                f"{said}: at this epsilon they begin at about {begin} persons, and there are {persons}. "
+                "Which things a person has together is chance."
+            )
 
 
 def reads_of(schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams) -> Iterator[Read]:

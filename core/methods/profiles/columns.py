@@ -9,21 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from core.graphs.schema import EdgeType, GraphSchema
-from core.methods.profiles.budget import thing_of
+from core.methods.profiles.budget import CLIP, MOST_COLUMNS, SKETCH, WORTH, thing_of
 from core.privacy.entropy import public_generator
 from core.privacy.reads.people_things import PeopleAndThings
 from core.privacy.session.private_graph import PrivateGraph
 
-MOST_COLUMNS = 32
-SKETCH = 16
-"""Columns of public facts beyond MOST_COLUMNS are put down to so many random sums of them."""
 MOST_CLASSES = 4096
 FLOOR = 0.02
 """Least share of the largest variance by which a direction is divided."""
-CLIP = 1.0
-"""Where profiles are cut, in lengths of that of a person without preferences."""
-WORTH = 2.5
-"""How large the noise may be beside what persons have in common, for one more thing with a column."""
 MOST_SINGLE = 192
 MOST_ENTRIES = 2**24
 """Of all columns of all things: they are kept in memory."""

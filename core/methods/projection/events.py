@@ -14,7 +14,16 @@ from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.plan import divide
 from core.methods.projection.law import kept_share
-from core.methods.projection.looks import NOBODY, counted, ends_of, laws_of, most_of, theta_of
+from core.methods.projection.looks import (
+    NOBODY,
+    UNTOLD,
+    counted,
+    ends_of,
+    laws_of,
+    most_of,
+    theta_of,
+    told_of,
+)
 from core.methods.projection.params import ProjectionParams
 from core.privacy.accounting.events import NANO
 from core.privacy.limits import MAX_SENSITIVITY
@@ -31,17 +40,21 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
 
     They are noisy, at ``nano_epsilon`` in all. Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the
     law of degrees, over all steps; of a directed relation that of what goes out, and ``grid_in`` and
-    ``mass_in`` of what comes in (else empty); ``most`` int64 (2,), public, of both sides; ``total`` float64
-    (1,), edges of all steps; ``steps`` float64 (steps,), their shares; ``mutual`` float64 (1,), pairs that
-    are linked both ways in one step, or (); ``labels``, ``inside`` and ``across`` as of relations that are
+    ``mass_in`` of what comes in (else empty); ``between`` and ``theta``: see :func:`told_of`; ``most`` int64
+    (2,), public, of both sides; ``total`` float64 (1,), edges of all steps; ``steps`` float64 (steps,), their
+    shares; ``mutual`` float64 (1,), pairs that are linked both ways in one step, or (); ``labels``,
+    ``inside`` and ``across`` as of relations that are
     plain: one group.
     """
     most = most_of(people)
     budget = shares(params, nano_epsilon, people.relation, people.steps)
     if most < 1:  # one person: there is nothing to read, and a plan is never left unread
         counted(people, 1, nano_epsilon, "edges")
-        return _columns(people, 0, [NOBODY] * (2 // ends_of(people)), 0.0, np.ones(1), np.empty(0))
-    laws = laws_of(people, most, budget)
+        return {
+            **UNTOLD,
+            **_columns(people, 0, [NOBODY] * (2 // ends_of(people)), 0.0, np.ones(1), np.empty(0)),
+        }
+    laws, wide = laws_of(people, most, budget)
     mean = float(np.mean([law.grid @ law.mass for law in laws]))
     total = mean * people.count / ends_of(people)
     mutual = np.empty(0)
@@ -51,7 +64,7 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     if "steps" in budget:
         whole = DegreeLaw(laws[0].grid * len(laws), laws[0].mass)  # of both sides together, about
         steps = step_shares(people, whole, total, budget["steps"])
-    return _columns(people, most, laws, total, steps, mutual)
+    return {**told_of(laws, wide, people), **_columns(people, most, laws, total, steps, mutual)}
 
 
 def _columns(

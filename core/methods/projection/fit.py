@@ -9,7 +9,16 @@ from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.plan import divide
 from core.methods.projection.law import kept_share
-from core.methods.projection.looks import NOBODY, counted, laws_of, most_of, theta_of, variance
+from core.methods.projection.looks import (
+    NOBODY,
+    UNTOLD,
+    counted,
+    laws_of,
+    most_of,
+    theta_of,
+    told_of,
+    variance,
+)
 from core.methods.projection.params import ProjectionParams
 from core.privacy.accounting.events import NANO
 from core.privacy.limits import MAX_SENSITIVITY
@@ -36,17 +45,17 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     """Measure the values of an undirected relation without time.
 
     They are noisy, at ``nano_epsilon`` in all. Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the
-    law of degrees; ``most`` int64 (1,), public; ``labels`` int32 (n,), public groups; ``inside`` float64
-    (groups,), edges inside each, and ``across`` float64 (1,); ``triangles`` float64 (1,), or () where none
-    are paid for, or none were seen in the noise.
+    law of degrees; ``between`` and ``theta``: see :func:`told_of`; ``most`` int64 (1,), public; ``labels``
+    int32 (n,), public groups; ``inside`` float64 (groups,), edges inside each, and ``across`` float64 (1,);
+    ``triangles`` float64 (1,), or () where none are paid for, or none were seen in the noise.
     """
     nodes, most = people.count, most_of(people)
     budget = shares(params, nano_epsilon, group_attribute(people.kind, params.groups) is not None)
     labels, groups = public_groups(people, params.groups)
     if most < 1:  # one person: there is nothing to read, and a plan is never left unread
         counted(people, 1, nano_epsilon, "edges")
-        return _columns(NOBODY, 0, labels, np.zeros(groups), 0.0, np.empty(0))
-    [law] = laws_of(people, most, budget)
+        return {**UNTOLD, **_columns(NOBODY, 0, labels, np.zeros(groups), 0.0, np.empty(0))}
+    [law], wide = laws_of(people, most, budget)
     total = float(law.grid @ law.mass) * nodes / 2
     inside, across = np.array([total]), 0.0
     if "groups" in budget:
@@ -55,7 +64,7 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     if "triangles" in budget:
         full = most_triangles(law, nodes, total, people.kind.degree_bound)
         triangles = counted_triangles(people, full, budget["triangles"])
-    return _columns(law, most, labels, inside, across, triangles)
+    return {**told_of([law], wide, people), **_columns(law, most, labels, inside, across, triangles)}
 
 
 def _columns(

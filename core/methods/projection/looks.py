@@ -28,8 +28,10 @@ EDGE_THETA, THETAS = (12.0, 200.0), 12
 """Thetas for the number of edges, in mean degrees, of which the best is taken."""
 MOST_THRESHOLDS = 60
 REACH = 1.25  # the law ends at so many times the largest theta
+CONFIDENCE = 0.95
 NOBODY = DegreeLaw(np.zeros(1, np.int64), np.ones(1))
 """The law of one person, who knows nobody."""
+UNTOLD = {"between": np.empty(0), "theta": np.empty(0, dtype=np.int64)}
 
 
 def sides_of(people: People) -> int:
@@ -65,15 +67,33 @@ def variance(sensitivity: int, nano_epsilon: int) -> float:
     return 2 * (sensitivity * NANO / nano_epsilon) ** 2
 
 
-def laws_of(people: People, most: int, budget: Mapping[str, int]) -> list[DegreeLaw]:
-    """Measure the law of degrees, or of a directed relation those of what goes out and of what comes in."""
+def laws_of(people: People, most: int, budget: Mapping[str, int]) -> tuple[list[DegreeLaw], CappedEdges]:
+    """Measure the law of degrees, or of a directed relation those of what goes out and of what comes in.
+
+    With it comes the number of edges at the largest theta that was looked at.
+    """
     edges, rough, mean, left = scale_of(people, most, budget["scale"])
     tails = law_tails(people, mean, most, budget["law"])
     edges.append(wide_count(people, rough, mean, most, budget["edges"] + left))
     reach = reach_of(edges[-1].theta, most)
     if people.relation.directed:
-        return list(fitted_laws(people.count, reach, edges, (tails[0], tails[1])))
-    return [fitted_law(people.count, reach, edges, tails)]
+        return list(fitted_laws(people.count, reach, edges, (tails[0], tails[1]))), edges[-1]
+    return [fitted_law(people.count, reach, edges, tails)], edges[-1]
+
+
+def told_of(laws: list[DegreeLaw], wide: CappedEdges, people: People) -> dict[str, np.ndarray]:
+    """Return what a release says of its number of edges.
+
+    Columns: ``between`` float64 (2,), where the number is expected, and ``theta`` int64 (1,), up to which
+    edges of a person were counted. The lower end is noise alone, as a projection adds no edge; the upper one
+    takes twice what the law says was cut off, which is too little where few hubs have most edges.
+    """
+    noise = np.sqrt(wide.variance / 2) * np.log(1 / (1 - CONFIDENCE))
+    mean = float(np.mean([law.grid @ law.mass for law in laws]))
+    kept = float(np.mean([kept_share(law, 1.0, wide.theta) for law in laws]))
+    cut = (1 - kept) * mean * people.count / ends_of(people)
+    low, high = wide.count - noise, wide.count + noise + 2 * cut
+    return {"between": np.maximum([low, high], 0.0), "theta": np.array([wide.theta], dtype=np.int64)}
 
 
 def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedEdges], DegreeLaw, float, int]:
@@ -98,7 +118,8 @@ def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedE
         few = max(ends * found[-1].count / people.count, LEAST_MEAN) <= SPARSE * theta
         if len(found) > 1 and few and found[-1].count <= GROWN * before:
             break
-    law = fitted_law(people.count, reach_of(found[-1].theta, most), found, [], ends)
+    far = max(limit, reach_of(found[-1].theta, most))  # hubs beyond the last look have edges too
+    law = fitted_law(people.count, far, found, [], ends)
     return found, law, float(np.clip(law.grid @ law.mass, LEAST_MEAN, found[-1].theta)), left
 
 

@@ -14,13 +14,19 @@ from core.graphs.graph import Graph
 from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, edge_table, load_stored
-from core.methods.base import FittedModel, Progress
+from core.methods.base import FittedModel, Progress, Training
 from core.methods.projection.deal import drawn
 from core.methods.projection.draw import draw
 from core.methods.projection.fit import met
 from core.methods.projection.params import ProjectionParams, plain
 from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.people import People
+
+BETWEEN = (
+    "The truth is below the lower end by noise once in 40 times, and above the upper one where few hubs have "
+    "most edges: the law of what was cut off knows nothing of them."
+)
+BEYOND = "How many these have was drawn from a power law, not read: do not rely on the largest hubs."
 
 Met = tuple[np.ndarray, float]
 """Edges inside each group, and across."""
@@ -54,6 +60,30 @@ class PeopleModel(StoredCells, FittedModel):
             return law, float(columns["inside"].sum() + columns["across"].sum())
         sides = 1 if shape.undirected else 2  # of both together, about
         return DegreeLaw(law.grid * sides, law.mass), float(columns["total"][0])
+
+    def totals(self) -> dict[str, tuple[float, float]]:
+        """Return where each relation's true number of edges is expected; models of before state none."""
+        return {
+            name: (float(columns["between"][0]), float(columns["between"][1]))
+            for (name, _), columns in self.cells.items()
+            if len(columns.get("between", ()))
+        }
+
+    def training(self) -> Training:
+        """Say how exact the number of edges is, and whether hubs lie beyond what was counted."""
+        notes = [
+            f"{name}: by the paid numbers there are {low:.0f} to {high:.0f} edges. {BETWEEN}"
+            for name, (low, high) in self.totals().items()
+        ]
+        (((name, _), columns),) = self.cells.items()
+        for side, grid, mass in (("", "grid", "mass"), (" coming in", "grid_in", "mass_in")):
+            for theta in columns.get("theta", ()):
+                law = columns.get(grid, np.empty(0))
+                many = self.shape(name).source_count * float(columns.get(mass, law)[law > theta].sum())
+                if many >= 1:
+                    counted = f"more than {theta} edges{side}, which is as far as a person's were counted"
+                    notes.append(f"{name}: about {many:.0f} persons have {counted}. {BEYOND}")
+        return Training(notes=tuple(notes))
 
     def public_labels(self) -> np.ndarray | None:
         """Return the public groups by which edges meet.

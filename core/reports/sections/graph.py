@@ -67,8 +67,8 @@ def graph_sections(public: PublicPart, curator: CuratorPart | None, metrics: Met
         source = "what was paid for"
         if public.guarantee.kind == "none":
             source = "the original itself, as the release has no guarantee"
-        low = "A low loss is no sign of a close graph: read the metrics."
-        blocks: list[Block] = [Paragraph(f"How the model was learned: from {source}. {low}")]
+        low = " A low loss is no sign of a close graph: read the metrics." if training.curves else ""
+        blocks: list[Block] = [Paragraph(f"How the model was learned: from {source}.{low}")]
         if training.collapsed:
             blocks.append(Paragraph("The generated data are degenerate", style="big danger"))
         rows = [

@@ -25,6 +25,8 @@ SHAPE = 3.0
 """Degrees are assumed to pass d with probability (1 + d / (2 mean))^-SHAPE. Of six tails that were tried the
 one that is right on average, on the graphs that judge it: the mean error of ``benchmarks.hubs_expected`` is
 fitted, and single graphs are far off."""
+SHAPES = 2.0, 6.0
+"""Tails of heavy and of light hubs, between which the printed range lies."""
 POINTS, STEPS = 100, 32
 
 
@@ -113,22 +115,24 @@ def _hubs(facts: Facts, relation: EdgeType, scales: list[Fraction]) -> Answered 
     if count < 1 / TOP:
         return None
     noise = math.sqrt(math.fsum(deviation(scale) ** 2 for scale in scales))
-    assumed = f"{edges[1]}; {count} nodes; a power law of degrees"
-    return hubs_found(2 * edges[0] / count, count - 1, noise), assumed
+    mean, most = 2 * edges[0] / count, count - 1
+    ends = sorted(hubs_found(mean, most, noise, shape) for shape in SHAPES)
+    assumed = f"{edges[1]}; {count} nodes; a power law of degrees; {ends[0]:.2f} to {ends[1]:.2f} by its tail"
+    return hubs_found(mean, most, noise), assumed
 
 
-def hubs_found(mean: float, most: float, noise: float) -> float:
+def hubs_found(mean: float, most: float, noise: float, shape: float = SHAPE) -> float:
     """Compute the expected share of hubs that are identified. They are the 1 % of nodes of most edges that
     are among the 1 % of highest noisy degree.
 
-    Degrees have the given mean and pass d with probability (1 + d / (mean (SHAPE - 1)))^-SHAPE, none of them
+    Degrees have the given mean and pass d with probability (1 + d / (mean (shape - 1)))^-shape, none of them
     ``most``; the noise is Laplace of that standard deviation. By quantiles of the law. O(POINTS STEPS).
     """
     middle = (np.arange(POINTS) + 0.5) / POINTS
     passed = np.concatenate([TOP * middle, TOP + (1 - TOP) * middle])
-    unit = mean * (SHAPE - 1)
-    beyond = (1 + most / unit) ** -SHAPE
-    degrees = unit * ((beyond + passed * (1 - beyond)) ** (-1 / SHAPE) - 1)
+    unit = mean * (shape - 1)
+    beyond = (1 + most / unit) ** -shape
+    degrees = unit * ((beyond + passed * (1 - beyond)) ** (-1 / shape) - 1)
     weights = np.repeat([TOP, 1 - TOP], POINTS) / POINTS
     scale = max(noise / math.sqrt(2), 1e-9)
 

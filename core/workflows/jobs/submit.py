@@ -23,7 +23,7 @@ from core.privacy.accounting.guarantee import rounded_up
 from core.privacy.accounting.plan import ATTO, DECLARED, GuaranteeKind
 from core.privacy.accounting.plan import Cost as PlanCost
 from core.privacy.units import Unit
-from core.publishing.notices import true_edge_notices, value_notices
+from core.publishing.notices import cautions, true_edge_notices, usable_for, value_notices
 from core.reports.notices import (
     lasting_relations,
     relations_left_out,
@@ -86,6 +86,8 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         *relations_left_out(schema, release.unit, release.edge_types),
         *things_without_delta(schema, release.unit, release.edge_types, release.delta_atto),
         *values_left_out(schema, release.edge_types, synthesised=synthesised),
+        *usable_for(release.chosen_because, params, plan, schema, release.edge_types, nodes),
+        *cautions(generator, params, plan, schema, nodes),
         *true_edge_notices(generator, params, plan, schema, nodes),
         *value_notices(generator, params, plan, schema, release.edge_types),
     )

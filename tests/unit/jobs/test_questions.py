@@ -131,3 +131,8 @@ def test_sizes_are_whole_numbers_however_json_writes_them() -> None:
     for said in ("1.5", '"5"', "true"):
         with pytest.raises(ValueError, match="valid integer"):
             Assume.model_validate_json(f'{{"edges": {said}}}')
+
+
+def test_heavier_tails_of_degrees_show_more_hubs():
+    heavy, middle, light = (hubs_found(10, 999, 20, shape) for shape in (2.0, SHAPE, 6.0))
+    assert heavy > middle > light

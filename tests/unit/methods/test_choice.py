@@ -11,8 +11,9 @@ from core.errors import NotAccepted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods._shared import preferences as rules
+from core.methods._shared.aims import COMMUNITIES_TOLD, PLANE_TOLD, WHO_TOLD
 from core.methods.base import Parameters, PublicFacts, no_more, no_reads
-from core.methods.choice import PLANE_TOLD, WHO_TOLD, Carry, Choice, Request, choose
+from core.methods.choice import Carry, Choice, Request, choose
 from core.privacy.accounting.events import NANO, Pure
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
@@ -303,3 +304,13 @@ def test_a_request_that_no_method_takes_is_refused_with_its_field():
 
 def test_equal_facts_give_equal_choices():
     assert chosen(facts()) == chosen(facts())
+
+
+def test_communities_are_refused_below_the_epsilon_at_which_they_are_told():
+    asked, nodes = Request(aim="communities"), {"node": 5_000}
+    with pytest.raises(NotAccepted, match=r"\.42 and \.31") as refused:
+        choose(facts(3.9, nodes=5_000), nodes, asked)
+    assert refused.value.members["field"] == "parameters.objective"
+    found = choose(facts(4.0, nodes=5_000), nodes, asked)
+    assert (found.method, dict(found.params)) == ("dcsbm", {"preset": "default"})
+    assert COMMUNITIES_TOLD in found.reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -450,3 +451,41 @@ def test_a_unit_that_hides_edges_has_no_door_to_people():
     plan = LAPGRAPH.plan(LAPGRAPH.Params(), PublicFacts(schema, Unit.EDGE, None, NANO, 0, ("edge",)))
     with pytest.raises(errors.NotAccepted):
         PrivateGraph(graph, Meter(plan, MemoryRecorder())).people("edge")
+
+
+def test_a_release_states_where_its_number_of_edges_lies():
+    graph = grouped(nodes=1500, label=False)
+    held, most = 0, 0.0
+    for _ in range(10):
+        model, _ = fitted(graph, 4.0)
+        low, high = model.totals()["edge"]
+        held += low <= graph.edges["edge"].count <= high
+        most = max(most, (high - low) / graph.edges["edge"].count)
+        assert f"{low:.0f} to {high:.0f} edges" in model.training().notes[0]
+    assert held >= 6  # each by 95 %: fewer than six of ten would be once in 40,000
+    assert most < 0.5
+
+
+def test_hubs_beyond_what_was_counted_are_told():
+    nodes = 3_000
+    hubs = np.repeat(np.arange(3), nodes - 3)
+    table = EdgeTable(hubs, np.tile(np.arange(3, nodes), 3))
+    kind = NodeType(count=nodes, protected=True)
+    star = Graph.build(GraphSchema(node_types=(kind,)), {"node": NodeTable(nodes)}, {"edge": table})
+    told = [fitted(star, 1.0)[0] for _ in range(3)]
+    for model in told:
+        (columns,) = model.cells.values()
+        beyond = float(columns["mass"][columns["grid"] > columns["theta"][0]].sum()) * nodes
+        assert any("power law" in note for note in model.training().notes) == (beyond >= 1)
+    even, _ = fitted(grouped(nodes=1500, label=False), 4.0)
+    assert not any("power law" in note for note in even.training().notes)
+
+
+def test_a_model_of_before_states_no_interval(tmp_path):
+    model, _ = fitted(grouped(), 1.0)
+    ((cell, columns),) = model.cells.items()
+    kept = {name: values for name, values in columns.items() if name not in ("between", "theta")}
+    replace(model, cells={cell: kept}).save(tmp_path)
+    found = GENERATOR.load(tmp_path)
+    assert found.totals() == {}
+    assert found.training().notes == ()

@@ -25,6 +25,7 @@ from core.methods.base import (
     Mixing,
     Progress,
     StreamState,
+    Training,
     no_progress,
 )
 from core.privacy.entropy import Generator as Rng
@@ -68,6 +69,10 @@ class ComposedModel(FittedModel):
         progress("sample", len(self.parts), len(self.parts))
         universes = {name: NodeTable(count) for name, count in self.nodes.items()}
         return Graph.build(self.schema, universes, edges)
+
+    def training(self) -> Training:
+        """Return what the parts say of how they were learned; curves stay with their methods."""
+        return Training(notes=tuple(note for each in self.parts for note in each.model.training().notes))
 
     def save(self, folder: Path) -> None:
         """Write each part's model to its own folder below ``folder``."""

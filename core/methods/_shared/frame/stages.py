@@ -211,6 +211,7 @@ def staged(edges: Method, *stages: Stage) -> Method:
         planned_reads=whole.planned_reads,
         require_room=whole.require_room,
         true_shares=whole.true_shares,
+        cautions=whole.cautions,
         accelerator=accelerator,
         step=None if edges.step is None else whole.step,
     )
@@ -276,6 +277,12 @@ class Staged:
     ) -> Mapping[str, tuple[float, float]]:
         """Compute them of the edges' part of the plan. What stages read says nothing of pairs."""
         return self.edges.true_shares(params, self._of_edges(plan), schema, nodes)
+
+    def cautions(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Sequence[str]:
+        """Return what the method of edges says beforehand of its part of the plan."""
+        return self.edges.cautions(params, self._of_edges(plan), schema, nodes)
 
     def _of_edges(self, plan: PrivacyPlan) -> PrivacyPlan:
         return plan.without(*(each.purpose for each in self.stages))

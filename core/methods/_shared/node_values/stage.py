@@ -24,7 +24,7 @@ from core.methods._shared.frame.plan import divide
 from core.methods._shared.frame.stages import Share, Stage
 from core.methods._shared.node_values import share as value_share
 from core.methods._shared.node_values.share import Granted
-from core.methods.base import FittedModel, Method, Mixing, Progress, PublicFacts
+from core.methods.base import FittedModel, Method, Mixing, Progress, PublicFacts, Training
 from core.privacy import entropy
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.plan import PlannedRead, PrivacyPlan, rows_of
@@ -118,6 +118,10 @@ class LabelledModel(FittedModel):
                 elif found is not None:
                     laws.setdefault(kind.name, {})[attribute.name] = found
         return with_values(self.structure.sample(rng, progress), bins, rng, laws)
+
+    def training(self) -> Training:
+        """Report how the structure was learned, if it was."""
+        return self.structure.training()
 
     def save(self, folder: Path) -> None:
         """Write both, the nodes' bins below ``folder``."""
