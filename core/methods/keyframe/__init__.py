@@ -65,7 +65,7 @@ from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values.stage import NodeValueStage
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import GraphKinds, Method, Mixing, Progress, PublicFacts, require_accepted
-from core.methods.keyframe.budget import COUNTERS, FRAME, KeyframeParams, divide, granted_to, make_plan
+from core.methods.keyframe.budget import KeyframeParams, divide, granted_to, make_plan
 from core.privacy import entropy
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
@@ -99,24 +99,24 @@ def fit_snapshot(
     progress: Progress,
 ) -> tuple[CellsModel, KeyframeState]:
     """Fit one snapshot of a live stream. Returned too are the filters for the next. O(n log n + m)."""
-    from core.methods.keyframe.state import KeyframeState, load_state
+    from core.methods.keyframe.sequence import live
+    from core.methods.keyframe.state import load_state
 
     memory = load_state(state) if state is not None else {}
+    before = {name: known.keys for name, known in memory.items()}
     model, memory = _run(graph, plan, params, memory, progress)
-    return model, KeyframeState(memory)
+    return live(model, memory, before)
 
 
 def planned_reads(
     params: KeyframeParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Sequence[PlannedRead]:
     """Return every step's counters and its key frames' reads. See :class:`Method`."""
-    cells = Counter(
-        (name, granted[COUNTERS], granted.get(FRAME, 0)) for (name, _), granted in granted_to(plan).items()
-    )
+    cells = Counter((name, tuple(granted.items())) for (name, _), granted in granted_to(plan).items())
     return [
         PlannedRead(name, query, (nano_epsilon,), count)
-        for (name, counters, frame), count in cells.items()
-        for query, nano_epsilon in divide(params, counters, frame).reads().items()
+        for (name, granted), count in cells.items()
+        for query, nano_epsilon in divide(params, dict(granted)).reads().items()
     ]
 
 
@@ -127,8 +127,8 @@ def _run(
     memory: dict[str, Memory],
     progress: Progress,
 ) -> tuple[CellsModel, dict[str, Memory]]:
-    from core.methods._shared.frame.model import CellsModel
     from core.methods.keyframe.draw import draw
+    from core.methods.keyframe.sequence import StreamModel
     from core.methods.keyframe.step import fit_step
 
     budgets = granted_to(plan)
@@ -136,22 +136,22 @@ def _run(
     cells: dict[tuple[str, int | None], Columns] = {}
     for done, ((name, step), granted) in enumerate(budgets.items()):
         progress("fit", done, len(budgets))
-        nodes = graph.node_count(graph.schema.edge_type(name).source)
-        budget = divide(params, granted[COUNTERS], granted.get(FRAME, 0))
+        budget = divide(params, granted)
         cells[name, step], memory[name] = fit_step(
-            graph.cell(name, step), nodes, budget, memory.get(name), plan.first_step + step, rng
+            graph, (name, step), budget, memory.get(name), plan.first_step + step, rng
         )
     progress("fit", len(budgets), len(budgets))
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-    return CellsModel(NAME, graph.schema, counts, params, cells, draw), memory
+    return StreamModel(NAME, graph.schema, counts, params, cells, draw), memory
 
 
 def load(folder: Path) -> CellsModel:
     """Read the model that its ``save`` wrote."""
-    from core.methods._shared.frame.model import load_cells
+    from core.methods._shared.frame.model import load_stored
     from core.methods.keyframe.draw import draw
+    from core.methods.keyframe.sequence import StreamModel
 
-    return load_cells(folder, NAME, KeyframeParams, draw)
+    return StreamModel(**vars(load_stored(folder, NAME, KeyframeParams)), draw=draw)
 
 
 def mixing() -> Mixing:

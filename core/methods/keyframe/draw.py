@@ -10,30 +10,78 @@ from core.methods._shared.degrees.counts import integers
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.matching.exact import matched, one_block
 from core.methods._shared.node_values.blocks import joined
-from core.methods.keyframe.budget import KeyframeParams
+from core.methods.base import Parameters
 from core.privacy.entropy import Generator as Rng
 
 SCALINGS = 30
+ROUNDS = 4  # in which edges that stay find ends that others left
 
 
-def draw(columns: Columns, nodes: int, params: KeyframeParams, rng: Rng) -> np.ndarray:
+def draw(
+    columns: Columns, nodes: int, params: Parameters, rng: Rng, before: np.ndarray | None = None
+) -> np.ndarray:
     """Sample one synthetic graph as sorted int64 keys.
 
-    They are ``low * n + high``. Expected O(n + m log m). Edge ends that find no partner in their cell are
-    matched over all nodes; edges that still find no place join nodes at random.
+    They are ``low * n + high``. Expected O(n + m log m). Of the edges ``before``, sampled for the step before,
+    the share stays that the columns say. Edge ends that find no partner in their cell are matched over all
+    nodes; edges that still find no place join nodes at random. A live snapshot has its edges already.
     """
+    if "key" in columns:
+        return columns["key"]
     label = columns["label"].astype(np.int64)
-    degrees = np.minimum(integers(columns["degree"].astype(np.float64), rng), nodes - 1)
+    whole = np.minimum(integers(columns["degree"].astype(np.float64), rng), nodes - 1)
+    kept = _staying(before, whole, columns, rng)
+    degrees = whole - _ends(kept, nodes)
     blocks = cells(degrees, label, columns["ratio"])
     if len(columns.get("group", ())):
         label, blocks = _crossed(degrees, label, blocks, columns, rng)
-    keys = matched(degrees, label, blocks, rng)
-    used = np.bincount(keys // nodes, minlength=nodes) + np.bincount(keys % nodes, minlength=nodes)
-    left = degrees - used
+    keys = np.union1d(kept, matched(degrees, label, blocks, rng, taken=kept))
+    left = whole - _ends(keys, nodes)
     if left.sum() >= 2:
         rest = matched(left, np.zeros(nodes, dtype=np.int64), one_block(int(left.sum())), rng, taken=keys)
         keys = np.union1d(keys, rest)
-    return top_up(keys, nodes, int(degrees.sum()) // 2, rng)
+    return top_up(keys, nodes, int(whole.sum()) // 2, rng)
+
+
+def _ends(keys: np.ndarray, nodes: int) -> np.ndarray:
+    ends: np.ndarray = np.bincount(keys // nodes, minlength=nodes) + np.bincount(
+        keys % nodes, minlength=nodes
+    )
+    return ends
+
+
+def _staying(before: np.ndarray | None, degrees: np.ndarray, columns: Columns, rng: Rng) -> np.ndarray:
+    """Keep edges of the step before at random, while both their nodes have ends left; sorted int64 keys.
+
+    None where more than half of all pairs are linked: there the absent ones are matched.
+    """
+    nodes, ends = len(degrees), int(degrees.sum())
+    share = float(columns["kept"][0]) if len(columns.get("kept", ())) else 0.0
+    wanted = int(np.rint(share * (ends // 2)))
+    if before is None or not len(before) or not wanted or ends > nodes * (nodes - 1) // 2:
+        return np.empty(0, dtype=np.int64)
+    left, waiting, kept = degrees.copy(), rng.permutation(before), []
+    for _ in range(ROUNDS):
+        fits = _first_come(waiting, left)
+        taken = waiting[fits][:wanted]
+        kept.append(taken)
+        left -= _ends(taken, nodes)
+        wanted, waiting = wanted - len(taken), waiting[~fits]
+        if not wanted or not len(taken):
+            break
+    return np.sort(np.concatenate(kept))
+
+
+def _first_come(keys: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Mark the edges, bool (m,), that are early enough at both nodes for the ends which those have left."""
+    nodes = len(left)
+    ends = np.stack([keys // nodes, keys % nodes], axis=1).ravel()
+    order = np.argsort(ends, kind="stable")
+    ordered = ends[order]
+    place = np.empty(len(ends), dtype=np.int64)
+    place[order] = np.arange(len(ends)) - np.searchsorted(ordered, ordered)
+    marked: np.ndarray = (place < left[ends]).reshape(-1, 2).all(axis=1)
+    return marked
 
 
 def _crossed(
