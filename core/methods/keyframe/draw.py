@@ -22,9 +22,9 @@ def draw(
 ) -> np.ndarray:
     """Sample one synthetic graph as sorted int64 keys.
 
-    They are ``low * n + high``. Expected O(n + m log m). Of the edges ``before``, sampled for the step before,
-    the share stays that the columns say. Edge ends that find no partner in their cell are matched over all
-    nodes; edges that still find no place join nodes at random. A live snapshot has its edges already.
+    They are ``low * n + high``. Expected O(n + m log m). Of the edges ``before``, those sampled for the step
+    before, the share stays that the columns say. Edge ends that find no partner in their cell are matched
+    over all nodes; edges that still find no place join nodes at random. A live snapshot has its edges at fit.
     """
     if "key" in columns:
         return columns["key"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class StreamModel(CellsModel):
-    """Paid-for columns of every step, in order. A step is sampled with what was sampled for the one before."""
+    """Paid-for columns of every step, in order. A step is sampled given the sample of the one before."""
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """Draw one synthetic graph, step after step; see :func:`drawn_by_cell`."""
