@@ -2,8 +2,8 @@
 
 The neighbours differ in one edge at both ticks. Audited output: every noisy number that the stored state
 gives away (edge counts, tail counters, the key frame's degrees, what stayed), worked out of the filters as an
-attacker would. A drawn graph is a function of the state and of independent randomness, so it can only tell less. The
-shape of the degree curve is held fixed, as it is fitted to audited numbers and takes nearly all of the time.
+attacker would. A drawn graph is a function of the state and of independent randomness, so it can only tell
+less. The shape of the degree curve is held fixed: it is fitted to audited numbers, in nearly all of the time.
 A copy that adds half the noise, with the same plan and transcript, must be caught.
 """
 

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -178,10 +179,7 @@ def test_edges_stay_in_live_streams_as_in_whole_grids(tmp_path):
     plan = plan_of(params, steps, steps, 10**12, None, names)
 
     def shares(sequence):
-        return [
-            len(np.intersect1d(one, other)) / len(other)
-            for one, other in zip(sequence[1:], sequence[2:], strict=False)
-        ]
+        return [len(np.intersect1d(one, other)) / len(other) for one, other in pairwise(sequence[1:])]
 
     found = {"live": [], "whole": []}
     for run in range(runs):

@@ -10,21 +10,29 @@ epsilon. So what must follow the present is read at every step, and what changes
    the edges changed more than fivefold: nights and mornings are followed at once.
 2. A key frame, every w steps by the clock: the degrees of all nodes, filtered over the frames; then the
    number of edges inside and between two classes of nodes of equal degree volume, which those define.
-3. Free: a degree curve with a cap is fitted to the counters and to the number of edges; the nodes get its
-   degrees by the rank of their filtered degrees, evident hubs near their own; edge ends are matched at random
-   inside and between the classes.
+3. Once a window, a key frame's step and the next one together: how many edges both have, and, where the
+   noise is at most an eighth of all nodes, how many nodes have an edge in both.
+4. Free: a degree curve with a cap is fitted to the counters and to the number of edges. Who is active is
+   drawn: those of the step before at the rate that stays, the others by their odds, given what key frames saw
+   (:mod:`core.methods.keyframe.stays`). Active nodes get the curve's degrees by the rank of their filtered
+   degrees, evident hubs near their own. Of the edges that were sampled for the step before, the share stays
+   that was read; the other ends are matched at random inside and between the classes.
 
 What is read, at which sensitivity to one edge of one step: the number of edges, 1; the tail counters, 2 in L1
 whatever the thresholds, as an edge raises two degrees by one and a degree that goes from d to d + 1 changes
 the counter of d + 1 alone (a histogram would cost 4); the degrees, 2; the classes' edge counts, 1, as classes
-are functions of earlier outputs and an edge lies in one of the cells. All by discrete Laplace noise on
-integers.
+are functions of earlier outputs and an edge lies in one of the cells; kept edges 1 and kept nodes 2 to one
+edge of either step. All by discrete Laplace noise on integers.
 
 Proof of the total, unit w-event: a window of w steps holds at most w steps and, as key frames stand w steps
-apart, at most one of them. With frame f = (degrees + cells) of epsilon and (epsilon - f) / w for a step,
-rounded down, it costs epsilon at most; this holds for windows that reach past a grid, and for streams with
-missing steps. A step divides its grant between its readings, which follow one another. Nothing is skipped,
-moved or repeated for reasons of the data. A finished grid of fewer steps than w is one window. Unit event:
+apart, at most one of them. A read of two steps is paid half by each, by the clock: the key frame's step sets
+its half aside, whether the next one comes or not, and is charged for it; the next pays its own. Of w >= 2
+steps in a row one at most is of either kind, and for w = 1 each step is both. With frame f = (degrees +
+cells) of epsilon, k for what stays and (epsilon - f - k) / w for a step, rounded down, it costs epsilon at
+most; this holds for windows that reach past a grid, and for streams with missing steps, whose neighbours
+are read with no other (:mod:`core.privacy.reads.between_steps`). A step divides its grant between its
+readings, which follow one another. Nothing is skipped, moved or repeated for reasons of the data. A finished
+grid of fewer steps than w is one window. Unit event:
 cells hold disjoint edges, so each step has all of epsilon and a key frame. Unit pair: a pair may be in all
 steps of all relations, so epsilon is divided over the relations, and over all steps as over one window.
 Several relations under w-event: the unit has one edge a step, so each relation has all of epsilon.
@@ -39,8 +47,9 @@ What a frame tells of a node is its degree over the mean degree of the step: wha
 part of the stream, whether that fills or empties, and a frame on a nearly empty step weighs next to nothing.
 
 A missing step is passed over by the filters. A key frame whose step is missing is not made up for: until the
-next one, the last frame's degrees stand. Before the first, nodes are ordered at random. Between steps only
-noisy outputs and what follows from them are kept.
+next one, the last frame's degrees stand. Before the first, nodes are ordered at random. After a missing
+step all edges are drawn anew. Between steps only noisy outputs and what follows from them are kept, and of a
+live stream the edges that were published.
 
 What to expect at epsilon 1 and mean degree 3: numbers of edges, degree distribution and long-run hubs. No
 communities, no single ties. In steps of some hundred edges in a large universe clustering is mostly noise:

@@ -29,7 +29,7 @@ ALWAYS_NAMED = frozenset({"count_share", "tail_share", "cells_share", "first_fra
 class KeyframeParams(ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
-    READS = ("count", "tail", "cells", "degree")
+    READS = ("count", "tail", "cells", "kept", "degree")
 
     count_share: float = Field(
         default=0.30,
