@@ -89,26 +89,35 @@ class Stays:
         """
         nodes, wanted = len(ranked), int(np.count_nonzero(ranked))
         share = self.nodes.estimate(foretold(ranked))
-        chance = rng.exponential(size=nodes)
-        if len(self.chance):
-            from_, over, most = STEADY
-            lasts = rng.random(nodes) < np.clip((share - from_) / over, 0, most)
-            chance = np.where(lasts, self.chance, chance)
+        chance = self._renewed(nodes, share, rng)
         race = np.log(np.maximum(chance, np.finfo(float).tiny))
         if known and mean > 0:
             race -= 2 * log_odds(score * mean, variance * mean**2, ranked)
         active = np.zeros(nodes, dtype=bool)
-        if len(self.active):
-            before = np.flatnonzero(self.active)
-            stay = min(len(before), int(np.rint(share * wanted)))
-            active[before[np.argsort(race[before])[:stay]]] = True
-        left = wanted - int(active.sum())
-        others = np.flatnonzero(~active if not len(self.active) else ~(active | self.active))
-        active[others[np.argsort(race[others])[:left]]] = True
-        if (short := wanted - int(active.sum())) > 0:
-            rest = np.flatnonzero(~active)
-            active[rest[np.argsort(race[rest])[:short]]] = True
+        before = self.active if len(self.active) else active
+        active[_first(race, before, int(np.rint(share * wanted)))] = True
+        active[_first(race, ~(active | before), wanted - int(active.sum()))] = True
+        active[_first(race, ~active, wanted - int(active.sum()))] = True
         return replace(self, chance=chance, active=active)
+
+    def _renewed(self, nodes: int, share: float, rng: Rng) -> np.ndarray:
+        """Draw anew the chances that do not last, float64 (n,): all but where nearly all nodes stay."""
+        low, over, most = STEADY
+        lasts = float(np.clip((share - low) / over, 0, most)) if len(self.chance) else 0.0
+        if not lasts:
+            return np.asarray(rng.exponential(size=nodes))
+        anew = np.flatnonzero(rng.random(nodes) >= lasts)
+        chance = self.chance.copy()
+        chance[anew] = rng.exponential(size=len(anew))
+        return chance
+
+
+def _first(race: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
+    """Return the nodes that are first in the race, of those marked ``among``; O(n)."""
+    running = np.flatnonzero(among)
+    if count <= 0 or count >= len(running):
+        return running[: max(count, 0)]
+    return running[np.argpartition(race[running], count)[:count]]
 
 
 def _seen(kept: int, of: float, sensitivity: int, nano_epsilon: int, own: float) -> tuple[float, float]:
@@ -117,11 +126,18 @@ def _seen(kept: int, of: float, sensitivity: int, nano_epsilon: int, own: float)
     return kept / whole, 2 * (sensitivity * NANO / nano_epsilon / whole) ** 2 + own**2
 
 
+def _law(ranked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the degrees that occur, ascending, and how often. O(n): they are in order."""
+    ends = np.append(np.flatnonzero(np.diff(ranked)) + 1, len(ranked))
+    return ranked[ends - 1][::-1], np.diff(ends, prepend=0)[::-1]
+
+
 def foretold(ranked: np.ndarray) -> float:
     """Foretell the share of active nodes that stays, by degrees alone: each node draws its edges afresh."""
-    some = -np.expm1(-ranked)
-    whole = float(some.sum())
-    return float(some @ some) / whole if whole else 0.0
+    degrees, counts = _law(ranked)
+    some = -np.expm1(-degrees)
+    whole = float(counts @ some)
+    return float(counts @ some**2) / whole if whole else 0.0
 
 
 def log_odds(seen: np.ndarray, variance: float, ranked: np.ndarray) -> np.ndarray:
@@ -130,7 +146,7 @@ def log_odds(seen: np.ndarray, variance: float, ranked: np.ndarray) -> np.ndarra
     ``seen``: its degree under normal noise of ``variance``; ``ranked``: the law of degrees. Worked out on a
     grid and interpolated: O(n + grid * degrees).
     """
-    degrees, counts = np.unique(ranked, return_counts=True)
+    degrees, counts = _law(ranked)
     law = counts / len(ranked)
     if degrees[0] > 0 or len(degrees) == 1:
         return np.zeros(len(seen))
