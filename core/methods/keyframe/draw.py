@@ -8,13 +8,14 @@ from core.methods._shared.blocks.reconstruct import Blocks, top_up
 from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.frame.columns import Columns
+from core.methods._shared.matching.ends import degrees_in, merged
 from core.methods._shared.matching.exact import matched, one_block
 from core.methods._shared.node_values.blocks import joined
 from core.methods.base import Parameters
+from core.methods.keyframe.kernels import first_come
 from core.privacy.entropy import Generator as Rng
 
 SCALINGS = 30
-ROUNDS = 4  # in which edges that stay find ends that others left
 
 
 def draw(
@@ -31,23 +32,21 @@ def draw(
     label = columns["label"].astype(np.int64)
     whole = np.minimum(integers(columns["degree"].astype(np.float64), rng), nodes - 1)
     kept = _staying(before, whole, columns, rng)
-    degrees = whole - _ends(kept, nodes)
+    degrees = whole - degrees_in(kept, nodes)
     blocks = cells(degrees, label, columns["ratio"])
     if len(columns.get("group", ())):
         label, blocks = _crossed(degrees, label, blocks, columns, rng)
-    keys = np.union1d(kept, matched(degrees, label, blocks, rng, taken=kept))
-    left = whole - _ends(keys, nodes)
+    keys = _joined(kept, matched(degrees, label, blocks, rng, taken=kept))
+    left = whole - degrees_in(keys, nodes)
     if left.sum() >= 2:
         rest = matched(left, np.zeros(nodes, dtype=np.int64), one_block(int(left.sum())), rng, taken=keys)
-        keys = np.union1d(keys, rest)
+        keys = _joined(keys, rest)
     return top_up(keys, nodes, int(whole.sum()) // 2, rng)
 
 
-def _ends(keys: np.ndarray, nodes: int) -> np.ndarray:
-    ends: np.ndarray = np.bincount(keys // nodes, minlength=nodes) + np.bincount(
-        keys % nodes, minlength=nodes
-    )
-    return ends
+def _joined(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Join sorted keys of which none is in both."""
+    return merged(keys, others[:0], others) if len(keys) else others
 
 
 def _staying(before: np.ndarray | None, degrees: np.ndarray, columns: Columns, rng: Rng) -> np.ndarray:
@@ -55,33 +54,11 @@ def _staying(before: np.ndarray | None, degrees: np.ndarray, columns: Columns, r
 
     None where more than half of all pairs are linked: there the absent ones are matched.
     """
-    nodes, ends = len(degrees), int(degrees.sum())
+    nodes, total = len(degrees), int(degrees.sum())
     share = float(columns["kept"][0]) if len(columns.get("kept", ())) else 0.0
-    wanted = int(np.rint(share * (ends // 2)))
-    if before is None or not len(before) or not wanted or ends > nodes * (nodes - 1) // 2:
+    if before is None or not len(before) or total > nodes * (nodes - 1) // 2:
         return np.empty(0, dtype=np.int64)
-    left, waiting, kept = degrees.copy(), rng.permutation(before), []
-    for _ in range(ROUNDS):
-        fits = _first_come(waiting, left)
-        taken = waiting[fits][:wanted]
-        kept.append(taken)
-        left -= _ends(taken, nodes)
-        wanted, waiting = wanted - len(taken), waiting[~fits]
-        if not wanted or not len(taken):
-            break
-    return np.sort(np.concatenate(kept))
-
-
-def _first_come(keys: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """Mark the edges, bool (m,), that are early enough at both nodes for the ends which those have left."""
-    nodes = len(left)
-    ends = np.stack([keys // nodes, keys % nodes], axis=1).ravel()
-    order = np.argsort(ends, kind="stable")
-    ordered = ends[order]
-    place = np.empty(len(ends), dtype=np.int64)
-    place[order] = np.arange(len(ends)) - np.searchsorted(ordered, ordered)
-    marked: np.ndarray = (place < left[ends]).reshape(-1, 2).all(axis=1)
-    return marked
+    return np.sort(first_come(rng.permutation(before), degrees.copy(), int(np.rint(share * (total // 2)))))
 
 
 def _crossed(
