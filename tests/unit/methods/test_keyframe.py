@@ -179,7 +179,7 @@ def test_kept_nodes_are_read_of_many_nodes_alone_and_all_relations_keep_one_sche
     mixed = GraphSchema(
         node_types=(NodeType(name="few", count=NODES), NodeType(name="many", count=2_000)),
         edge_types=tuple(
-            EdgeType(name=f"among {kind}", source=kind, target=kind, temporal=True)
+            EdgeType(name=f"among_{kind}", source=kind, target=kind, temporal=True)
             for kind in ("few", "many")
         ),
         time=TimeGrid(count=5),
