@@ -31,7 +31,7 @@ def ticks(nodes: int, edges: int, steps: int) -> list[float]:
     from core.methods.keyframe import GENERATOR, KeyframeParams
     from core.privacy.accounting.meter import MemoryRecorder, Meter
     from core.privacy.entropy import noise_generator
-    from core.privacy.session.private_graph import PrivateGraph
+    from core.privacy.session.private_graph import Before, PrivateGraph
     from core.privacy.units import Unit
 
     ends = community_graph(nodes, edges).edges["edge"]
@@ -41,17 +41,19 @@ def ticks(nodes: int, edges: int, steps: int) -> list[float]:
     table = EdgeTable(ends.source, ends.target, ends.source * 0)
     graph = Graph.build(schema, {"node": NodeTable(nodes)}, {"edge": table})
     params, found, folder = KeyframeParams(), [], None
+    before: Before | None = None
     with tempfile.TemporaryDirectory() as scratch:
         for tick in range(steps):
             started = time.process_time()
             facts = PublicFacts(schema, Unit.W_EVENT, WINDOW, 1_000_000_000, 0, ("edge",), tick)
             plan = GENERATOR.plan(params, facts)
-            session = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
+            session = PrivateGraph(graph, Meter(plan, MemoryRecorder()), before=before)
             model, state = GENERATOR.step(session, plan, params, folder, no_progress)
             model.sample(noise_generator(), no_progress)
             folder = Path(scratch, str(tick))
             assert state is not None
             state.save(folder)
+            before = Before(graph, session.aside.left(0))
             found.append(time.process_time() - started)
     return found
 

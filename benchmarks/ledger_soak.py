@@ -3,10 +3,11 @@
     python -m benchmarks.ledger_soak --ticks 1000000 --window 10 --per-transaction 25
 
 Two processes share one account and spend the whole of every window. Each release reserves, keeps and charges
-epsilon / w a tick; now and then it forfeits, gives back and asks again, tries one nano-epsilon too much, or
-asks for the whole graph. Both race for the last tick of every chunk, which only one may have. Every stage is
-checked against the ledger's invariants, and its windows are summed again from the entries alone. A line of
-JSON a stage, one at the end; an error, and exit status 1, when anything is not as it must be.
+epsilon / w a tick, or with ``--method`` what a live stream of that method plans for it; now and then it
+forfeits, gives back and asks again, tries one nano-epsilon too much, or asks for the whole graph. Both race
+for the last tick of every chunk, which only one may have. Every stage is checked against the ledger's
+invariants, and its windows are summed again from the entries alone. A line of JSON a stage, one at the end;
+an error, and exit status 1, when anything is not as it must be.
 
 ``--stretch`` ticks make one release, as when a backlog of snapshots is released at once; in every tenth
 chunk, whatever the stretch, each tick is released alone. Times are told for both. ``--per-transaction`` joins
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,31 @@ class Stream:
     window: int
     stretch: int
     per_transaction: int
+    costs: tuple[int, ...]
+    """Nano-epsilon of a window's steps, by their place in it."""
+
+    def amounts(self, steps: Iterable[int]) -> dict[str, int]:
+        """What those steps cost."""
+        return {f"step/{step}": self.costs[step % self.window] for step in steps}
+
+
+def planned(method: str, window: int) -> tuple[int, ...]:
+    """What a live stream of the method is charged for the steps of a window, by its own plans."""
+    from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+    from core.methods import registry
+    from core.methods.base import PublicFacts
+    from core.privacy.units import Unit
+
+    schema = GraphSchema(
+        node_types=(NodeType(count=10_000),), edge_types=(EdgeType(temporal=True),), time=TimeGrid(count=1)
+    )
+    generator = registry.get(method)
+    return tuple(
+        generator.plan(
+            generator.Params(), PublicFacts(schema, Unit.W_EVENT, window, window * SHARE, 0, ("edge",), step)
+        ).spend("basic")[f"step/{step}"]
+        for step in range(window)
+    )
 
 
 Tally = Counter[str]
@@ -84,7 +110,14 @@ Tally = Counter[str]
 
 
 def soak(
-    url: str, *, ticks: int, window: int, stage: int, stretch: int = 1, per_transaction: int = 1
+    url: str,
+    *,
+    ticks: int,
+    window: int,
+    stage: int,
+    stretch: int = 1,
+    per_transaction: int = 1,
+    method: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The account has seen ``ticks`` ticks; one finding a stage. Raises AssertionError where one is wrong.
 
@@ -93,6 +126,7 @@ def soak(
     if ticks % stage or stage % (PROCESSES * CHUNK) or not 1 < window <= CHUNK // 2:
         raise ValueError("ticks and stages are whole chunks, and a window is at most half a chunk")
     database = Database(url)
+    costs = (SHARE,) * window if method is None else planned(method, window)
     with database.transaction() as session:
         account = service.open_account(
             session,
@@ -101,12 +135,12 @@ def soak(
             unit="w-event",
             window=window,
             filter="basic",
-            nano_epsilon=window * SHARE,
+            nano_epsilon=sum(costs),
             delta_atto=0,
             actor="soak",
             reason="soak",
         )
-    stream = Stream(url, account.id, window, stretch, per_transaction)
+    stream = Stream(url, account.id, window, stretch, per_transaction, costs)
     size = _sizes(database)
     for first in range(0, ticks, stage):
         blocks, started = _blocks(database), time.perf_counter()
@@ -177,7 +211,7 @@ def _work(stream: Stream, first: int, last: int, number: int, barrier: Any, answ
             for other in range(PROCESSES):
                 step = round_first + (other + 1) * CHUNK - 1
                 with database.transaction() as session:
-                    won = _fits(session, stream, {f"step/{step}": SHARE}, step, tally)
+                    won = _fits(session, stream, stream.amounts([step]), step, tally)
                 tally["contest won" if won else "contest lost"] += 1
             barrier.wait(timeout=600)
     except BaseException:
@@ -200,7 +234,7 @@ def _chunk(database: Database, stream: Stream, chunk: int, stretch: int, tally: 
 
 def _release(session: Session, stream: Stream, steps: range, chunk: int, tally: Tally) -> None:
     """The life of one release, with what now and then goes otherwise."""
-    amounts = {f"step/{step}": SHARE for step in steps}
+    amounts = stream.amounts(steps)
     number, last = steps[0] // len(steps), steps[-1]
     if number % 101 == 0:
         reservation = _reserve(session, stream, amounts, number)
@@ -259,11 +293,12 @@ def _checked(database: Database, stream: Stream, ticks: int, *, chain: bool) -> 
         parameters = {"account_id": stream.account_id, "ticks": ticks, "reach": stream.window - 1}
         fullest, steps, least = session.execute(FULLEST, parameters).one()
         told = service.statement(session, stream.account_id)
-    assert (fullest, steps, least) == (stream.window * SHARE, ticks, SHARE), (fullest, steps, least)
+    due = sum(stream.costs), ticks, min(stream.costs)
+    assert (fullest, steps, least) == due, (fullest, steps, least)
     assert told.remaining.nano_epsilon == told.reserved.nano_epsilon == 0
     return {
         "fullest_window": int(fullest),
-        "capacity": stream.window * SHARE,
+        "capacity": sum(stream.costs),
         "chain_walked": chain,
         "check_seconds": round(time.perf_counter() - started, 1),
     }
@@ -289,6 +324,7 @@ def main() -> int:
     parser.add_argument("--window", type=int, default=10)
     parser.add_argument("--stretch", type=int, default=1)
     parser.add_argument("--per-transaction", type=int, default=1)
+    parser.add_argument("--method", help="charge what its live streams plan; evenly if absent")
     parser.add_argument("--stage", type=int, default=100_000)
     parser.add_argument("--durable", action="store_true")
     parser.add_argument(
@@ -312,6 +348,7 @@ def main() -> int:
             stage=options.stage,
             stretch=options.stretch,
             per_transaction=options.per_transaction,
+            method=options.method,
         ):
             found.append(finding)
             print(json.dumps(finding), flush=True)

@@ -31,7 +31,7 @@ from core.publishing import checks
 from core.publishing.original import read_original
 from core.publishing.resized import at_size
 from core.publishing.spec import ReleaseTask
-from core.publishing.tick import fitted, kept_order, save_state
+from core.publishing.tick import before_of, fitted, kept_order, save_state
 from core.publishing.write import Agreed, Paid, write_bundle
 
 
@@ -76,7 +76,8 @@ def publish(
     graph = read_original(graph_folder, snapshot=spec.step is not None, protected_values=carried)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
-    private = PrivateGraph(graph, meter, partial(read_sensitive, graph_folder, graph))
+    before = before_of(previous, agreed.plan)
+    private = PrivateGraph(graph, meter, partial(read_sensitive, graph_folder, graph), before)
     model, state = fitted(spec, generator, private, agreed.plan, agreed.params, previous, progress)
     require_metered(meter.transcript)
     guarantee = guarantee_of(agreed.plan, meter.transcript, spec.delta_atto, spec.window_nano_epsilon)
@@ -84,7 +85,7 @@ def publish(
 
     def keep(private_folder: Path) -> None:
         model.save(private_folder / "model")
-        save_state(state, private_folder)
+        save_state(state, private.aside.left(0), private_folder)
 
     write_release(model, paid, graph, out, progress, kept_order(previous), keep)
 

@@ -2,12 +2,16 @@
 leaves.
 
 A folder ``previous`` holds ``state/``, where the generator left one, and ``alignment.parquet``. The first is
-output already paid for; the second keeps the nodes' names, so that a reader can follow them from step to
-step. The names are drawn once for a stream and do not depend on any edge.
+output already paid for, with what the snapshot's charge set aside for a read of it and the next one; the
+second keeps the nodes' names, so that a reader can follow them from step to step. The names are drawn once
+for a stream and do not depend on any edge. Where the plan reads both snapshots together and the one before
+this was published, ``graph/`` is that snapshot as it was received.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +20,15 @@ import numpy as np
 from core.errors import NotAccepted
 from core.methods.base import FittedModel, Method, Progress, StreamState
 from core.privacy.accounting.plan import PrivacyPlan
-from core.privacy.session.private_graph import PrivateGraph
+from core.privacy.session.private_graph import Before, PrivateGraph
 from core.publishing import bundle
+from core.publishing.original import read_original
 from core.publishing.spec import ReleaseSpec, Tick
 
 ALIGNMENT = "alignment.parquet"
 STATE = "state"
+GRAPH = "graph"
+ASIDE = "set_aside.json"
 
 
 def fitted(
@@ -52,8 +59,23 @@ def kept_order(previous: Path | None) -> dict[str, np.ndarray] | None:
     return bundle.read_alignment(previous / ALIGNMENT)
 
 
-def save_state(state: StreamState | None, folder: Path) -> None:
-    """Write what the next snapshot may know. Where that is anything, it goes to ``folder/state``."""
+def before_of(previous: Path | None, plan: PrivacyPlan) -> Before | None:
+    """Open the snapshot before this one, and what it set aside. None where the plan does not look back, or
+    that one was not published: public facts, whatever either holds.
+    """
+    if previous is None or not plan.looks_back or not (previous / GRAPH).is_dir():
+        return None
+    held = previous / STATE / ASIDE
+    aside = json.loads(held.read_text(encoding="utf-8")) if held.is_file() else {}
+    return Before(read_original(previous / GRAPH, snapshot=True, protected_values=False), aside)
+
+
+def save_state(state: StreamState | None, aside: Mapping[str, int], folder: Path) -> None:
+    """Write what the next snapshot may know. Where that is anything, it goes to ``folder/state``.
+
+    ``aside``: what the snapshot was charged for a read with the next, by relation.
+    """
     if state is not None:
         (folder / STATE).mkdir(parents=True)
         state.save(folder / STATE)
+        (folder / STATE / ASIDE).write_text(json.dumps(dict(aside)) + "\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,10 @@ from core.methods.keyframe.state import load_state
 from core.methods.keyframe.tail import thresholds
 from core.privacy import entropy
 from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import SINCE_BEFORE
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms import noise as mechanisms
-from core.privacy.session.private_graph import PrivateGraph
+from core.privacy.session.private_graph import Before, PrivateGraph
 from core.privacy.units import Unit
 
 NODES = 24
@@ -30,12 +32,13 @@ EVERY = np.stack(np.triu_indices(NODES, 1), axis=1)
 NAMES = ("calls", "mails")
 
 shares = st.builds(
-    lambda count, tail, cells, first: KeyframeParams(
-        count_share=count, tail_share=tail, cells_share=cells, first_frame=first
+    lambda count, tail, cells, kept, first: KeyframeParams(
+        count_share=count, tail_share=tail, cells_share=cells, kept_share=kept, first_frame=first
     ),
-    st.floats(0.01, 0.4),
-    st.floats(0.01, 0.4),
+    st.floats(0.01, 0.35),
+    st.floats(0.01, 0.35),
     st.floats(0.01, 0.15),
+    st.floats(0, 0.13),
     st.integers(0, 30),
 )
 
@@ -120,12 +123,17 @@ def graph_of(snapshots, names) -> Graph:
 
 def run_live(snapshots, ticks, window, params, names, scratch, nano_epsilon=10**10):
     """The model of every tick, each published from the state that the one before it stored."""
-    folder, models = None, {}
+    folder, models, last = None, {}, None
     for tick in ticks:
         graph = graph_of([snapshots[tick]], names)
         plan = plan_of(params, 1, window, nano_epsilon, tick, names)
         meter = Meter(plan, MemoryRecorder())
-        model, state = GENERATOR.step(PrivateGraph(graph, meter), plan, params, folder, no_progress)
+        known = plan.looks_back and last is not None and last[0] == tick - 1
+        private = PrivateGraph(graph, meter, before=Before(*last[1:]) if known else None)
+        model, state = GENERATOR.step(private, plan, params, folder, no_progress)
+        last = tick, graph, private.aside.left(0)
+        read = {each.purpose for each in meter.transcript}
+        assert (SINCE_BEFORE in read) == known
         folder = Path(scratch, str(tick))
         state.save(folder)
         assert {path.suffix for path in folder.iterdir()} == {".json", ".parquet"}
@@ -160,6 +168,36 @@ def test_ticks_one_by_one_are_the_fit_of_the_grid(sizes, params, window, seed):
             each.sample(public_generator(3), no_progress).cell("calls", 0) for each in (model, again[tick])
         )
         np.testing.assert_array_equal(one.source, other.source)
+
+
+def test_edges_stay_in_live_streams_as_in_whole_grids(tmp_path):
+    """Of one stream's edges, 16 of 24 are the same at every step: as many stay in either sequence."""
+    rng, steps, runs = np.random.default_rng(5), 5, 12
+    same = EVERY[rng.permutation(len(EVERY))]
+    snapshots = [np.concatenate([same[:16], same[16 + 8 * t : 24 + 8 * t]]) for t in range(steps)]
+    params, names = KeyframeParams(), ("calls",)
+    plan = plan_of(params, steps, steps, 10**12, None, names)
+
+    def shares(sequence):
+        return [len(np.intersect1d(one, other)) / len(other) for one, other in pairwise(sequence[1:])]
+
+    found = {"live": [], "whole": []}
+    for run in range(runs):
+        graph = PrivateGraph(graph_of(snapshots, names), Meter(plan, MemoryRecorder()))
+        whole = GENERATOR.fit(graph, plan, params, no_progress).sample(public_generator(run), no_progress)
+        folder = tmp_path / str(run)
+        folder.mkdir()
+        live = run_live(snapshots, range(steps), steps, params, names, folder, 10**12)
+        samples = [live[tick].sample(public_generator(run), no_progress) for tick in range(steps)]
+        found["whole"] += shares([keys_of(whole, step) for step in range(steps)])
+        found["live"] += shares([keys_of(each, 0) for each in samples])
+    assert np.mean(found["whole"]) == pytest.approx(16 / 24, abs=0.08)
+    assert np.mean(found["live"]) == pytest.approx(np.mean(found["whole"]), abs=0.06)
+
+
+def keys_of(graph: Graph, step: int) -> np.ndarray:
+    cell = graph.cell("calls", step)
+    return cell.source.astype(np.int64) * NODES + cell.target
 
 
 def saved(model, folder: Path) -> Path:
@@ -215,7 +253,7 @@ def test_streams_that_ran_before_go_on(framed, tmp_path):
 def test_a_state_of_an_unknown_format_is_refused(tmp_path):
     folder = stored_before(tmp_path / "later", 4)
     text = json.loads((folder / "state.json").read_text())
-    (folder / "state.json").write_text(json.dumps(text | {"format": 3}))
+    (folder / "state.json").write_text(json.dumps(text | {"format": 4}))
     with pytest.raises(ValueError, match="format"):
         load_state(folder)
 

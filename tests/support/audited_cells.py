@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.accounting.audited import canary_schema
 from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.accounting.events import NANO, GaussianEvent
@@ -82,6 +82,37 @@ def named_queries() -> Iterator[ReadAudit]:
 
         yield ReadAudit(f"{query}, Laplace", f"laplace {query}", PURE, graphs, laplace)
         yield ReadAudit(f"{query}, Gaussian", f"gaussian {query}", NOISY, graphs, gaussian, 4_000)
+
+
+TWO_STEPS = plan_of(pure(1), ("edge", 0), ("edge", 1), unit=Unit.W_EVENT, steps=2, window=2)
+
+
+def stepped(before: Pairs, now: Pairs) -> Graph:
+    """Four nodes, and these edges at two steps."""
+    relation, time = EdgeType(temporal=True), TimeGrid(count=2)
+    schema = GraphSchema(node_types=(NodeType(count=4),), edge_types=(relation,), time=time)
+    source, target = np.array([*before, *now], dtype=np.int64).reshape(-1, 2).T
+    table = EdgeTable(source, target, np.repeat([0, 1], [len(before), len(now)]))
+    return Graph.build(schema, {"node": NodeTable(4)}, {"edge": table})
+
+
+def between_steps() -> Iterator[ReadAudit]:
+    """An edge more at either step, which moves each answer as far as two edges can."""
+    one, other = (0, 1), (2, 3)
+    graphs = stepped([one, other], [one, other]), stepped([one], [other])
+
+    def asked_for(read: str) -> Callable[[PrivateGraph], int]:
+        def ask(asked: PrivateGraph) -> int:
+            asked.aside.pay("edge", 0, nano_epsilon=NANO, purpose="audit")
+            reads = asked.between("edge", 1)
+            assert reads is not None
+            noisy: int = getattr(reads, read)(nano_epsilon=NANO, purpose="audit")
+            return noisy
+
+        return ask
+
+    for read in ("kept_edges", "kept_nodes"):
+        yield ReadAudit(read, f"BetweenSteps.{read}", TWO_STEPS, graphs, asked_for(read), 4_000)
 
 
 def operations() -> Iterator[ReadAudit]:
@@ -245,5 +276,5 @@ def row(value: float) -> Graph:
 
 
 def audits() -> Iterator[ReadAudit]:
-    for each in (named_queries, operations, labels, ladders, features):
+    for each in (named_queries, between_steps, operations, labels, ladders, features):
         yield from each()

@@ -207,6 +207,7 @@ TRIED: Mapping[str, Table] = {
             "count_share": (0.3, 0.5),
             "tail_share": (0.25, 0.5),
             "cells_share": (0.05, 0.3),
+            "kept_share": (0.07, 0.2),
             "first_frame": (0, 1),
         },
         "timed plain",

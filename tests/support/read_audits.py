@@ -35,6 +35,7 @@ from core.privacy.mechanisms import (
     samplers,
 )
 from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.reads.between_steps import SetAside
 from core.privacy.reads.bounded_values import BoundedValues
 from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.session.private_graph import PrivateGraph
@@ -187,7 +188,7 @@ def half_noise() -> Iterator[None]:
         yield
 
 
-NOT_READS = (Meter, Measurements)
+NOT_READS = (Meter, Measurements, SetAside)
 """What takes a purpose, and charges or keeps for a read that another class offers."""
 
 

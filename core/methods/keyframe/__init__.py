@@ -10,21 +10,29 @@ epsilon. So what must follow the present is read at every step, and what changes
    the edges changed more than fivefold: nights and mornings are followed at once.
 2. A key frame, every w steps by the clock: the degrees of all nodes, filtered over the frames; then the
    number of edges inside and between two classes of nodes of equal degree volume, which those define.
-3. Free: a degree curve with a cap is fitted to the counters and to the number of edges; the nodes get its
-   degrees by the rank of their filtered degrees, evident hubs near their own; edge ends are matched at random
-   inside and between the classes.
+3. Once a window, a key frame's step and the next one together: how many edges both have, and, where the
+   noise is at most an eighth of all nodes, how many nodes have an edge in both.
+4. Free: a degree curve with a cap is fitted to the counters and to the number of edges. Who is active is
+   drawn: those of the step before at the rate that stays, the others by their odds, given what key frames saw
+   (:mod:`core.methods.keyframe.stays`). Active nodes get the curve's degrees by the rank of their filtered
+   degrees, evident hubs near their own. Of the edges that were sampled for the step before, the share stays
+   that was read; the other ends are matched at random inside and between the classes.
 
 What is read, at which sensitivity to one edge of one step: the number of edges, 1; the tail counters, 2 in L1
 whatever the thresholds, as an edge raises two degrees by one and a degree that goes from d to d + 1 changes
 the counter of d + 1 alone (a histogram would cost 4); the degrees, 2; the classes' edge counts, 1, as classes
-are functions of earlier outputs and an edge lies in one of the cells. All by discrete Laplace noise on
-integers.
+are functions of earlier outputs and an edge lies in one of the cells; kept edges 1 and kept nodes 2 to one
+edge of either step. All by discrete Laplace noise on integers.
 
 Proof of the total, unit w-event: a window of w steps holds at most w steps and, as key frames stand w steps
-apart, at most one of them. With frame f = (degrees + cells) of epsilon and (epsilon - f) / w for a step,
-rounded down, it costs epsilon at most; this holds for windows that reach past a grid, and for streams with
-missing steps. A step divides its grant between its readings, which follow one another. Nothing is skipped,
-moved or repeated for reasons of the data. A finished grid of fewer steps than w is one window. Unit event:
+apart, at most one of them. A read of two steps is paid half by each, by the clock: the key frame's step sets
+its half aside, whether the next one comes or not, and is charged for it; the next pays its own. Of w >= 2
+steps in a row one at most is of either kind, and for w = 1 each step is both. With frame f = (degrees +
+cells) of epsilon, k for what stays and (epsilon - f - k) / w for a step, rounded down, it costs epsilon at
+most; this holds for windows that reach past a grid, and for streams with missing steps, whose neighbours
+are read with no other (:mod:`core.privacy.reads.between_steps`). A step divides its grant between its
+readings, which follow one another. Nothing is skipped, moved or repeated for reasons of the data. A finished
+grid of fewer steps than w is one window. Unit event:
 cells hold disjoint edges, so each step has all of epsilon and a key frame. Unit pair: a pair may be in all
 steps of all relations, so epsilon is divided over the relations, and over all steps as over one window.
 Several relations under w-event: the unit has one edge a step, so each relation has all of epsilon.
@@ -39,8 +47,9 @@ What a frame tells of a node is its degree over the mean degree of the step: wha
 part of the stream, whether that fills or empties, and a frame on a nearly empty step weighs next to nothing.
 
 A missing step is passed over by the filters. A key frame whose step is missing is not made up for: until the
-next one, the last frame's degrees stand. Before the first, nodes are ordered at random. Between steps only
-noisy outputs and what follows from them are kept.
+next one, the last frame's degrees stand. Before the first, nodes are ordered at random. After a missing
+step all edges are drawn anew. Between steps only noisy outputs and what follows from them are kept, and of a
+live stream the edges that were published.
 
 What to expect at epsilon 1 and mean degree 3: numbers of edges, degree distribution and long-run hubs. No
 communities, no single ties. In steps of some hundred edges in a large universe clustering is mostly noise:
@@ -65,7 +74,7 @@ from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values.stage import NodeValueStage
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import GraphKinds, Method, Mixing, Progress, PublicFacts, require_accepted
-from core.methods.keyframe.budget import COUNTERS, FRAME, KeyframeParams, divide, granted_to, make_plan
+from core.methods.keyframe.budget import KeyframeParams, divide, granted_to, make_plan
 from core.privacy import entropy
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
@@ -99,24 +108,24 @@ def fit_snapshot(
     progress: Progress,
 ) -> tuple[CellsModel, KeyframeState]:
     """Fit one snapshot of a live stream. Returned too are the filters for the next. O(n log n + m)."""
-    from core.methods.keyframe.state import KeyframeState, load_state
+    from core.methods.keyframe.sequence import live
+    from core.methods.keyframe.state import load_state
 
     memory = load_state(state) if state is not None else {}
+    before = {name: known.keys for name, known in memory.items()}
     model, memory = _run(graph, plan, params, memory, progress)
-    return model, KeyframeState(memory)
+    return live(model, memory, before)
 
 
 def planned_reads(
     params: KeyframeParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Sequence[PlannedRead]:
     """Return every step's counters and its key frames' reads. See :class:`Method`."""
-    cells = Counter(
-        (name, granted[COUNTERS], granted.get(FRAME, 0)) for (name, _), granted in granted_to(plan).items()
-    )
+    cells = Counter((name, tuple(granted.items())) for (name, _), granted in granted_to(plan).items())
     return [
         PlannedRead(name, query, (nano_epsilon,), count)
-        for (name, counters, frame), count in cells.items()
-        for query, nano_epsilon in divide(params, counters, frame).reads().items()
+        for (name, granted), count in cells.items()
+        for query, nano_epsilon in divide(params, dict(granted)).reads().items()
     ]
 
 
@@ -127,8 +136,8 @@ def _run(
     memory: dict[str, Memory],
     progress: Progress,
 ) -> tuple[CellsModel, dict[str, Memory]]:
-    from core.methods._shared.frame.model import CellsModel
     from core.methods.keyframe.draw import draw
+    from core.methods.keyframe.sequence import StreamModel
     from core.methods.keyframe.step import fit_step
 
     budgets = granted_to(plan)
@@ -136,22 +145,22 @@ def _run(
     cells: dict[tuple[str, int | None], Columns] = {}
     for done, ((name, step), granted) in enumerate(budgets.items()):
         progress("fit", done, len(budgets))
-        nodes = graph.node_count(graph.schema.edge_type(name).source)
-        budget = divide(params, granted[COUNTERS], granted.get(FRAME, 0))
+        budget = divide(params, granted)
         cells[name, step], memory[name] = fit_step(
-            graph.cell(name, step), nodes, budget, memory.get(name), plan.first_step + step, rng
+            graph, (name, step), budget, memory.get(name), plan.first_step + step, rng
         )
     progress("fit", len(budgets), len(budgets))
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-    return CellsModel(NAME, graph.schema, counts, params, cells, draw), memory
+    return StreamModel(NAME, graph.schema, counts, params, cells, draw), memory
 
 
 def load(folder: Path) -> CellsModel:
     """Read the model that its ``save`` wrote."""
-    from core.methods._shared.frame.model import load_cells
+    from core.methods._shared.frame.model import load_stored
     from core.methods.keyframe.draw import draw
+    from core.methods.keyframe.sequence import StreamModel
 
-    return load_cells(folder, NAME, KeyframeParams, draw)
+    return StreamModel(**vars(load_stored(folder, NAME, KeyframeParams)), draw=draw)
 
 
 def mixing() -> Mixing:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import Field, model_validator
 
@@ -11,17 +14,22 @@ from core.methods._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, plan_of
 from core.methods._shared.node_values.share import NodeValueParameters
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import PublicFacts
-from core.privacy.accounting.events import Pure, pure_nano_epsilon
-from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.events import NANO, Pure, pure_nano_epsilon
+from core.privacy.accounting.plan import SET_ASIDE, SINCE_BEFORE, Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
-COUNTERS, FRAME = "keyframe counters", "key frame"
+COUNTERS, FRAME, NODES_SINCE = "keyframe counters", "key frame", "kept nodes since the step before"
+EDGES_OF_KEPT = 3 / 7
+"""Of what is read of two steps together, the part for edges; the other is for nodes."""
+TOLD = 1 / 8
+"""Kept nodes are read where the noise is at most this part of all nodes."""
+ALWAYS_NAMED = frozenset({"count_share", "tail_share", "cells_share", "first_frame"})
 
 
 class KeyframeParams(ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
-    READS = ("count", "tail", "cells", "degree")
+    READS = ("count", "tail", "cells", "kept", "degree")
 
     count_share: float = Field(
         default=0.30,
@@ -44,6 +52,16 @@ class KeyframeParams(ValueParameters, NodeValueParameters):
             "degrees at the key frame get what is left."
         ),
     )
+    kept_share: float = Field(
+        default=0.07,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of a window's epsilon for how many edges and nodes stay from one step to the next, read "
+            "once a window, of the key frame's step and the next together. At 0 all edges are drawn anew at "
+            "every step."
+        ),
+    )
     first_frame: int = Field(
         default=0,
         ge=0,
@@ -54,21 +72,36 @@ class KeyframeParams(ValueParameters, NodeValueParameters):
         ),
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _named_before(cls, value: Any) -> Any:
+        """Set nothing aside for what stays where all else is named, as it was stored before that was read."""
+        if isinstance(value, Mapping) and value.keys() >= ALWAYS_NAMED and "kept_share" not in value:
+            return {**value, "kept_share": 0.0}
+        return value
+
     @model_validator(mode="after")
     def _leaves_degrees(self) -> KeyframeParams:
-        if self.count_share + self.tail_share + self.cells_share > 0.99:
+        if self.count_share + self.tail_share + self.cells_share + self.kept_share > 0.99:
             raise ValueError("the shares must leave at least 0.01 for the degrees at key frames")
         return self
 
 
 @dataclass(frozen=True)
 class StepBudget:
-    """The integer shares of one step in nano-epsilon. ``degrees`` and ``cells`` are 0 without a key frame."""
+    """The integer shares of one step in nano-epsilon. ``degrees`` and ``cells`` are 0 without a key frame.
+
+    ``kept_edges`` and ``kept_nodes`` are the step's half of what is read of it and the step before, and
+    ``aside`` its half of what the next step may read of both.
+    """
 
     count: int
     tail: int
     degrees: int
     cells: int
+    kept_edges: int = 0
+    kept_nodes: int = 0
+    aside: int = 0
 
     def reads(self) -> dict[str, int]:
         """Return the step's cost by query, in nano-epsilon."""
@@ -82,12 +115,13 @@ class StepBudget:
 
 
 def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
-    """Allot counters at every step, and clocked key frames.
+    """Allot counters at every step, and by the clock key frames and reads of two steps together.
 
-    There is one at every step that the clock names. Any ``reach`` consecutive steps hold at most one key
-    frame, as those stand ``reach`` steps apart, and at most ``reach`` steps: counters of (epsilon - frame) /
-    reach each and one frame sum to epsilon at most, in windows that reach past the grid too. Raises
-    ``errors.NotAccepted`` where too little is left to divide.
+    There is a key frame at every step that the clock names, ``reach`` steps apart. It sets half of what stays
+    aside, and the step after it pays the other half. Any ``reach`` consecutive steps hold at most one of
+    either (of a reach of 1 each step is both), and at most ``reach`` steps: counters of (epsilon - frame -
+    kept) / reach each, one frame and two halves sum to epsilon at most, in windows that reach past the grid
+    too. Raises ``errors.NotAccepted`` where too little is left to divide.
     """
     if params.first_frame and public.unit is Unit.EVENT:
         raise errors.NotAccepted(
@@ -95,18 +129,54 @@ def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> Priva
             field="first_frame",
         )
     whole, reach = _scope(public)
-    frame = int(whole * (1 - params.count_share - params.tail_share))
-    counters = (whole - frame) // reach
+    alone = public.tick is None and public.schema.steps == 1
+    first, allotments = public.tick or 0, []
+    of_edges, of_nodes = (0, 0) if alone else _kept(params, whole, _fewest_nodes(public))
+    kept = 2 * (of_edges + of_nodes)
+    frame = int(whole * (1 - params.count_share - params.tail_share)) - kept
+    counters = (whole - frame - kept) // reach
     if min(frame, counters) < SMALLEST_STEP_NANO_EPSILON:
         raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
-    first, allotments = public.tick or 0, []
-    counted, framed = Pure(counters, "discrete laplace"), Pure(frame, "discrete laplace")
+    amounts = {COUNTERS: counters, FRAME: frame, SET_ASIDE: kept // 2}
+    amounts |= {SINCE_BEFORE: of_edges, NODES_SINCE: of_nodes}
+    events = {purpose: Pure(nano, "discrete laplace") for purpose, nano in amounts.items() if nano}
     for name in public.edge_types:
         for step in range(public.schema.steps):
-            allotments.append(Allotment(name, step, counted, COUNTERS))
-            if (first + step - params.first_frame) % reach == 0:
-                allotments.append(Allotment(name, step, framed, FRAME))
+            since = (first + step - params.first_frame) % reach
+            due = [COUNTERS, *[FRAME, SET_ASIDE] * (since == 0)]
+            due += [SINCE_BEFORE, NODES_SINCE] * (since == 1 % reach)
+            allotments += [Allotment(name, step, events[each], each) for each in due if each in events]
     return plan_of(method, public, allotments)
+
+
+def _fewest_nodes(public: PublicFacts) -> int | None:
+    """Return the size of the smallest universe of a relation; None where the schema does not declare it.
+
+    All relations keep one schedule: a step costs its dearest, and two schedules could cost more than either.
+    """
+    kinds = {public.schema.edge_type(name).source for name in public.edge_types}
+    counts = [public.schema.node_type(kind).count for kind in kinds]
+    known = [count for count in counts if count is not None]
+    return min(known) if len(known) == len(counts) else None
+
+
+def _kept(params: KeyframeParams, whole: int, nodes: int | None) -> tuple[int, int]:
+    """Return a step's halves of what is read of two steps together: for edges and for nodes, in nano-epsilon.
+
+    For edges alone where the noise would drown the nodes, or the schema does not say how many there are; the
+    rest is left to the degrees.
+    """
+    half = int(whole * params.kept_share) // 2
+    of_edges = int(half * EDGES_OF_KEPT)
+    if of_edges < SMALLEST_STEP_NANO_EPSILON:
+        return 0, 0
+    told = nodes is not None and _deviation(half - of_edges) <= TOLD * nodes
+    return of_edges, half - of_edges if told else 0
+
+
+def _deviation(nano_epsilon: int) -> float:
+    """Bound the standard deviation of the noise of kept nodes."""
+    return math.sqrt(2) * 2 * NANO / nano_epsilon if nano_epsilon else math.inf
 
 
 def granted_to(plan: PrivacyPlan) -> dict[tuple[str, int], dict[str, int]]:
@@ -136,9 +206,18 @@ def _scope(public: PublicFacts) -> tuple[int, int]:
     return public.nano_epsilon, window if public.tick is not None else min(window, public.schema.steps)
 
 
-def divide(params: KeyframeParams, counters: int, frame: int) -> StepBudget:
-    """Divide one step's budget. It may spend ``counters``, and ``frame`` more at a key frame (else 0)."""
-    count = int(counters * params.count_share / (params.count_share + params.tail_share))
+def divide(params: KeyframeParams, granted: Mapping[str, int]) -> StepBudget:
+    """Divide one step's budget, in nano-epsilon by the purposes of the plan."""
+    counters, frame, aside = granted[COUNTERS], granted.get(FRAME, 0), granted.get(SET_ASIDE, 0)
+    count = max(1, int(counters * params.count_share / (params.count_share + params.tail_share)))
     rest = 1 - params.count_share - params.tail_share
-    cells = max(1, int(frame * params.cells_share / rest)) if frame else 0
-    return StepBudget(count=max(1, count), tail=counters - max(1, count), degrees=frame - cells, cells=cells)
+    cells = max(1, int((frame + 2 * aside) * params.cells_share / rest)) if frame else 0
+    return StepBudget(
+        count=count,
+        tail=counters - count,
+        degrees=frame - cells,
+        cells=cells,
+        kept_edges=granted.get(SINCE_BEFORE, 0),
+        kept_nodes=granted.get(NODES_SINCE, 0),
+        aside=aside,
+    )

@@ -8,32 +8,57 @@ from core.methods._shared.blocks.reconstruct import Blocks, top_up
 from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.frame.columns import Columns
+from core.methods._shared.matching.ends import degrees_in, merged
 from core.methods._shared.matching.exact import matched, one_block
 from core.methods._shared.node_values.blocks import joined
-from core.methods.keyframe.budget import KeyframeParams
+from core.methods.base import Parameters
+from core.methods.keyframe.kernels import first_come
 from core.privacy.entropy import Generator as Rng
 
 SCALINGS = 30
 
 
-def draw(columns: Columns, nodes: int, params: KeyframeParams, rng: Rng) -> np.ndarray:
+def draw(
+    columns: Columns, nodes: int, params: Parameters, rng: Rng, before: np.ndarray | None = None
+) -> np.ndarray:
     """Sample one synthetic graph as sorted int64 keys.
 
-    They are ``low * n + high``. Expected O(n + m log m). Edge ends that find no partner in their cell are
-    matched over all nodes; edges that still find no place join nodes at random.
+    They are ``low * n + high``. Expected O(n + m log m). Of the edges ``before``, those sampled for the step
+    before, the share stays that the columns say. Edge ends that find no partner in their cell are matched
+    over all nodes; edges that still find no place join nodes at random. A live snapshot has its edges at fit.
     """
+    if "key" in columns:
+        return columns["key"]
     label = columns["label"].astype(np.int64)
-    degrees = np.minimum(integers(columns["degree"].astype(np.float64), rng), nodes - 1)
+    whole = np.minimum(integers(columns["degree"].astype(np.float64), rng), nodes - 1)
+    kept = _staying(before, whole, columns, rng)
+    degrees = whole - degrees_in(kept, nodes)
     blocks = cells(degrees, label, columns["ratio"])
     if len(columns.get("group", ())):
         label, blocks = _crossed(degrees, label, blocks, columns, rng)
-    keys = matched(degrees, label, blocks, rng)
-    used = np.bincount(keys // nodes, minlength=nodes) + np.bincount(keys % nodes, minlength=nodes)
-    left = degrees - used
+    keys = _joined(kept, matched(degrees, label, blocks, rng, taken=kept))
+    left = whole - degrees_in(keys, nodes)
     if left.sum() >= 2:
         rest = matched(left, np.zeros(nodes, dtype=np.int64), one_block(int(left.sum())), rng, taken=keys)
-        keys = np.union1d(keys, rest)
-    return top_up(keys, nodes, int(degrees.sum()) // 2, rng)
+        keys = _joined(keys, rest)
+    return top_up(keys, nodes, int(whole.sum()) // 2, rng)
+
+
+def _joined(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Join sorted keys of which none is in both."""
+    return merged(keys, others[:0], others) if len(keys) else others
+
+
+def _staying(before: np.ndarray | None, degrees: np.ndarray, columns: Columns, rng: Rng) -> np.ndarray:
+    """Keep edges of the step before at random, while both their nodes have ends left; sorted int64 keys.
+
+    None where more than half of all pairs are linked: there the absent ones are matched.
+    """
+    nodes, total = len(degrees), int(degrees.sum())
+    share = float(columns["kept"][0]) if len(columns.get("kept", ())) else 0.0
+    if before is None or not len(before) or total > nodes * (nodes - 1) // 2:
+        return np.empty(0, dtype=np.int64)
+    return np.sort(first_come(rng.permutation(before), degrees.copy(), int(np.rint(share * (total // 2)))))
 
 
 def _crossed(

@@ -1,14 +1,16 @@
 """The state between ticks of a live stream, as files.
 
-A folder holds ``state.json`` (scalars and filters of every relation) and ``nodes.parquet`` (score and class
-of every node, relation after relation). Outputs already paid for, nothing else. States of format 1, written
-before the number of edges could jump and degrees became relative ones, are taken over when they are read.
+A folder holds ``state.json`` (scalars and filters of every relation), ``nodes.parquet`` (score, class, chance
+and activity of every node, relation after relation) and ``edges.parquet`` (what was published of the step).
+Outputs already paid for, nothing else. States of format 1, written before the number of edges could jump and
+degrees became relative ones, and of format 2, before anything stayed, are taken over when they are read.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,10 @@ import pyarrow.parquet as pq
 
 from core.methods.keyframe.counts import EdgeCount
 from core.methods.keyframe.filters import Bank
+from core.methods.keyframe.stays import Share, Stays
 from core.methods.keyframe.step import SMALLEST_EDGES, SPREAD, Memory, Nodes
 
-FORMAT, BEFORE = 2, 1
+FORMAT, ANEW, BEFORE = 3, 2, 1
 _BANK = ("level", "variance", "evidence")
 
 
@@ -37,8 +40,12 @@ class KeyframeState:
         table = {
             "score": np.concatenate([each.score for each in nodes]),
             "label": np.concatenate([each.label for each in nodes]),
+            "chance": np.concatenate([memory.stays.chance for memory in self.memory.values()]),
+            "active": np.concatenate([memory.stays.active for memory in self.memory.values()]),
         }
         pq.write_table(pa.table(table), folder / "nodes.parquet", compression="zstd")
+        keys = np.concatenate([memory.keys for memory in self.memory.values()])
+        pq.write_table(pa.table({"key": keys}), folder / "edges.parquet", compression="zstd")
         text = {
             "format": FORMAT,
             "relations": {name: _to_json(memory) for name, memory in self.memory.items()},
@@ -49,18 +56,40 @@ class KeyframeState:
 def load_state(folder: Path) -> dict[str, Memory]:
     """Read what :meth:`KeyframeState.save` wrote. ValueError where its files contradict one another."""
     text = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-    if (found := text.get("format")) not in (BEFORE, FORMAT):
+    if (found := text.get("format")) not in (BEFORE, ANEW, FORMAT):
         raise ValueError("not a stored state of keyframe in a format that can be read")
-    table = pq.read_table(folder / "nodes.parquet")
-    score, label = (table.column(name).to_numpy() for name in ("score", "label"))
-    ends = np.cumsum([row["nodes"] for row in text["relations"].values()])
-    if ends[-1] != len(score):
-        raise ValueError("a stored state holds another number of rows than it says")
-    read = _from_json if found == FORMAT else _from_before
-    parts = zip(np.split(score, ends[:-1]), np.split(label, ends[:-1]), strict=True)
-    return {
-        name: read(row, *part) for (name, row), part in zip(text["relations"].items(), parts, strict=True)
+    rows = text["relations"].values()
+    ends = _ends(row["nodes"] for row in rows)
+    columns = _split(folder / "nodes.parquet", ends)
+    read = _from_before if found == BEFORE else _from_json
+    memory = {
+        name: read(row, score, label)
+        for (name, row), score, label in zip(
+            text["relations"].items(), columns["score"], columns["label"], strict=True
+        )
     }
+    if found != FORMAT:
+        return memory
+    keys = _split(folder / "edges.parquet", _ends(row["keys"] for row in rows))["key"]
+    parts = zip(memory.items(), rows, columns["chance"], columns["active"], keys, strict=True)
+    return {
+        name: replace(
+            one, stays=Stays(Share(*row["edges_stay"]), Share(*row["nodes_stay"]), chance, active), keys=own
+        )
+        for (name, one), row, chance, active, own in parts
+    }
+
+
+def _ends(sizes: Iterable[int]) -> np.ndarray:
+    return np.cumsum(list(sizes))
+
+
+def _split(path: Path, ends: np.ndarray) -> dict[str, list[np.ndarray]]:
+    """Read a table's columns, each cut at ``ends``. ValueError where it has another number of rows."""
+    table = pq.read_table(path)
+    if ends[-1] != len(table):
+        raise ValueError("a stored state holds another number of rows than it says")
+    return {name: np.split(table.column(name).to_numpy(), ends[:-1]) for name in table.column_names}
 
 
 def _to_json(memory: Memory) -> dict[str, Any]:
@@ -83,6 +112,9 @@ def _to_json(memory: Memory) -> dict[str, Any]:
         "ratio": nodes.ratio.tolist(),
         "ratio_variance": nodes.ratio_variance.tolist(),
         "frame_step": nodes.step,
+        "keys": len(memory.keys),
+        "edges_stay": [memory.stays.edges.value, memory.stays.edges.variance],
+        "nodes_stay": [memory.stays.nodes.value, memory.stays.nodes.variance],
     }
 
 

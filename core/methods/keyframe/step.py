@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,11 +10,13 @@ from core.methods._shared.frame.columns import Columns
 from core.methods.keyframe.budget import StepBudget
 from core.methods.keyframe.counts import EdgeCount
 from core.methods.keyframe.filters import Bank
+from core.methods.keyframe.stays import Stays
 from core.methods.keyframe.tail import Counters, curve, longest, sequence, thresholds, to_total
 from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import SET_ASIDE
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import slot_count
-from core.privacy.session.private_graph import PrivateCell
+from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
 SMALLEST_EDGES = 1.0  # what a ratio of numbers of edges may have below the line
 GROWTH = (0.2, 5.0)  # of the number of edges in one step: beyond it the counters start anew
@@ -69,7 +71,8 @@ class Memory:
 
     It is outputs already paid for, nothing else.
 
-    ``step``: whose outputs these are. ``edges``: the filtered number of edges.
+    ``step``: whose outputs these are. ``edges``: the filtered number of edges. ``keys``: of a live stream,
+    the edges that were published.
     """
 
     step: int
@@ -77,28 +80,56 @@ class Memory:
     count: EdgeCount
     tail: Bank
     nodes: Nodes
+    stays: Stays = field(default_factory=Stays)
+    keys: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 def fit_step(
-    cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int, rng: Rng
+    graph: PrivateGraph,
+    cell_of: tuple[str, int],
+    budget: StepBudget,
+    memory: Memory | None,
+    step: int,
+    rng: Rng,
 ) -> tuple[Columns, Memory]:
     """Pay for the step's columns, at the budget's cost.
 
     Included is what the next step may know.
 
-    ``step`` counts from the start of the stream; steps between it and the memory's are missing. ``rng`` makes
-    choices that are independent of the graph. O(n log n + m).
+    ``cell_of``: the relation and the graph's step. ``step`` counts from the start of the stream; steps
+    between it and the memory's are missing. ``rng`` makes choices that are independent of the graph.
+    O(n log n + m).
     """
+    cell = graph.cell(*cell_of)
+    nodes = cell.shape.source_count
     counters, count, tail = _followed(cell, nodes, budget, memory, step)
     known = Nodes.unknown(nodes, rng) if memory is None else memory.nodes
     if budget.degrees:
         known = _framed(cell, nodes, budget, known, counters.edges, step, rng)
     order = np.argsort(-known.score, kind="stable")
-    degrees = _attached(counters, known, order, nodes, step)
+    ranked = _ranked(counters, known, order, nodes)
+    stays = Stays() if memory is None else memory.stays
+    if budget.kept_edges and memory is not None and memory.step == step - 1:
+        stays = stays.measured(graph.between(*cell_of), budget, counters.edges, ranked)
+    if budget.aside:
+        graph.aside.pay(*cell_of, nano_epsilon=budget.aside, purpose=SET_ASIDE)
+    mean = 2 * counters.edges / nodes
+    stays = stays.drawn(known.score, known.variance, mean, ranked, known.step is not None, rng)
+    degrees = _attached(counters, known, order[stays.active[order]], ranked, nodes, step)
     if budget.degrees:
         known = _classified(cell, budget, known, order, degrees, counters.edges)
-    columns = {"degree": degrees.astype(np.float32), "label": known.label, "ratio": known.ratio}
-    return columns, Memory(step, counters.edges, count, tail, known)
+    columns = {
+        "degree": degrees.astype(np.float32),
+        "label": known.label,
+        "ratio": known.ratio,
+        "kept": np.array([_stay(stays, memory, step)], dtype=np.float32),
+    }
+    return columns, Memory(step, counters.edges, count, tail, known, stays)
+
+
+def _stay(stays: Stays, memory: Memory | None, step: int) -> float:
+    """Return the share of the step's edges that its last published one had. None after missing steps."""
+    return stays.edges.estimate(0.0) if memory is not None and memory.step == step - 1 else 0.0
 
 
 def _followed(
@@ -167,17 +198,27 @@ def _framed(
     )
 
 
-def _attached(counters: Counters, known: Nodes, order: np.ndarray, nodes: int, step: int) -> np.ndarray:
-    """Give nodes degrees, float64 (n,) in node order: by rank of the score, evident hubs one of their own."""
+def _ranked(counters: Counters, known: Nodes, order: np.ndarray, nodes: int) -> np.ndarray:
+    """List the step's degrees in descending order, float64 (n,), before they are scaled to its edges."""
     mean = 2 * counters.edges / nodes
-    expected, variance = known.expected()
+    expected, _ = known.expected()
     largest = 0.0 if known.step is None else float(expected[order[0]]) * mean
-    cap = longest(counters, largest, nodes)
-    ranked = sequence(curve(counters, cap, nodes), nodes)
-    degrees = np.empty(nodes)
-    degrees[order] = ranked
+    return sequence(curve(counters, longest(counters, largest, nodes), nodes), nodes)
+
+
+def _attached(
+    counters: Counters, known: Nodes, active: np.ndarray, ranked: np.ndarray, nodes: int, step: int
+) -> np.ndarray:
+    """Give nodes degrees, float64 (n,) in node order: by rank of the score, evident hubs one of their own.
+
+    ``active``: the nodes that have any, in descending order of the score.
+    """
+    mean = 2 * counters.edges / nodes
+    degrees = np.zeros(nodes)
+    degrees[active] = ranked[: len(active)]
     if known.step is not None and mean:
-        top = order[: int(np.ceil(HUBS * nodes))]
+        expected, variance = known.expected()
+        top = active[: int(np.ceil(HUBS * nodes))]
         top = top[expected[top] - expected.mean() > EVIDENT * np.sqrt(variance)]
         own = expected[top] * mean
         aged = STALE_ERROR**2 * (1 - MEMORY ** (2 * (step - known.step)))

@@ -50,6 +50,9 @@ HASHED_ROWS = 4096
 _NO_ROWS = '"allotments":[]'
 """How an empty list of allotments stands in canonical JSON; inside a text its quotes would be escaped."""
 
+SET_ASIDE, SINCE_BEFORE = "set aside for the next step", "kept since the step before"
+"""Purposes of the two halves of a read of two steps (:mod:`core.privacy.reads.between_steps`)."""
+
 CellKey = tuple[str, int | None]
 
 
@@ -223,6 +226,11 @@ class PrivacyPlan:
         return replace(
             self, allotments=tuple(each for each in self.allotments if each.purpose not in purposes)
         )
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether a snapshot is read together with the one before it, where that was published."""
+        return any(each.purpose == SINCE_BEFORE for each in self.allotments)
 
     @cached_property
     def _events(self) -> Mapping[int, Event]:

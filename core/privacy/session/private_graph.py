@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
@@ -47,6 +47,7 @@ from core.privacy.mechanisms import (
 from core.privacy.mechanisms.gradients import DpSgdSession
 from core.privacy.mechanisms.label_stream import LabelRule, LabelStream
 from core.privacy.mechanisms.lazy_response import LazyResponse
+from core.privacy.reads.between_steps import BetweenSteps, SetAside
 from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.reads.mixing_between import MixingBetween
 from core.privacy.reads.node_values import NodeValueReads
@@ -60,16 +61,33 @@ if TYPE_CHECKING:
     import torch
 
 
+@dataclass(frozen=True)
+class Before:
+    """The step before a live stream's snapshot: its graph, of the same nodes, and what it has set aside.
+
+    ``aside``: nano-epsilon by relation that its plan was charged and no read has used.
+    """
+
+    graph: Graph
+    aside: dict[str, int]
+
+
 class PrivateGraph(CountedSession):
     """A metered session over one graph. The graph itself is not reachable through the public interface."""
 
     _graph: Graph
 
     def __init__(
-        self, graph: Graph, meter: Meter, sensitive: Callable[[], SensitiveLinks | None] = lambda: None
+        self,
+        graph: Graph,
+        meter: Meter,
+        sensitive: Callable[[], SensitiveLinks | None] = lambda: None,
+        before: Before | None = None,
     ) -> None:
         super().__init__(graph, meter)
         self._sensitive = sensitive
+        self._before = before
+        self.aside = SetAside(meter, None if before is None else before.aside)
 
     def node_values(self, node_type: str) -> NodeValueReads:
         """Open the reads of a node type's protected attributes. Each is charged; under unit node there are
@@ -121,6 +139,25 @@ class PrivateGraph(CountedSession):
         """Open one cell for its operations. Free: which cells exist is public. Not under unit node."""
         shape, charge, graph = *self._opened(edge_type, step), self._graph
         return PrivateCell(shape, step, self._meter, charge, None, lambda: graph.cell(edge_type, step))
+
+    def between(self, edge_type: str, step: int) -> BetweenSteps | None:
+        """Open the reads of a step together with the one before it. None where that one is not known, which
+        is public: of a live stream, whether it was published.
+
+        Free. Not under unit node.
+        """
+        shape, _ = self._opened(edge_type, step)
+        graph, before = self._graph, self._before
+        if not step and before is None:
+            return None
+
+        def cells() -> tuple[Cell, Cell]:
+            if step or before is None:
+                return graph.cell(edge_type, step - 1), graph.cell(edge_type, step)
+            return before.graph.cell(edge_type, 0), graph.cell(edge_type, step)
+
+        multiplicity = edges_of_unit(self.unit, shape.edge_type)
+        return BetweenSteps(shape, step, multiplicity, self._meter, self.aside, cells)
 
     def people(self, edge_type: str) -> People:
         """Open the reads of a relation among people. It is one inside the protected node type, under unit

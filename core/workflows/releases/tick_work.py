@@ -26,6 +26,7 @@ from core.jobs import repository as jobs
 from core.jobs.models import RELEASES, Artifact, JobReason
 from core.ledger import service as ledger
 from core.methods import registry
+from core.privacy.accounting.plan import PrivacyPlan
 from core.publishing.checks import checked_params
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
@@ -64,7 +65,9 @@ def fetch_snapshot(services: Services, work: JobWork, folder: Path) -> SnapshotT
     graph = folder / "graph"
     fetch_graph(services, work.dataset_id, work.version_id, graph, only=(NODES,))
     row, key = _snapshot(services, work.job_id, work.dataset_id)
-    _fetch_previous(services, row, key, folder / "previous")
+    before = _fetch_previous(services, row, key, folder / "previous")
+    if before is not None and PrivacyPlan.from_json(work.task["plan"]).looks_back:
+        fetch_tick_graph(services, work.dataset_id, work.version_id, before, folder / "previous" / "graph")
     if row.graph_key is not None:
         unpack(unseal(services.store.get(row.graph_key), key, context=row.graph_key), graph)
         return None
@@ -168,18 +171,18 @@ def _row(row: Snapshot | None) -> Snapshot:
     return row
 
 
-def _fetch_previous(services: Services, row: Snapshot, key: bytes, folder: Path) -> None:
-    """``folder`` holds the state and alignment of the last published snapshot before this one.
+def _fetch_previous(services: Services, row: Snapshot, key: bytes, folder: Path) -> str | None:
+    """Fetch to ``folder`` state and alignment of the last published snapshot before this one.
 
     Where only later ones are published, for a step that was mended: the alignment alone, so that nodes keep
     their names. No folder where nothing is published. Each file is the one that the charge of its release
-    names; StorageError otherwise.
+    names; StorageError otherwise. Returned is the job of the step right before this one, where it published.
     """
     with services.db.transaction() as session:
         before = repository.last_published(session, row.stream_id, row.step)
         named = before or repository.any_published(session, row.stream_id)
         if named is None:
-            return
+            return None
         job = jobs.existing(session, named.job_id)
         entry = ledger.terminal_of(session, job.reservation_id)
         files = [
@@ -194,6 +197,7 @@ def _fetch_previous(services: Services, row: Snapshot, key: bytes, folder: Path)
         make_private_folder(path.parent)
         with path.open("wb") as out:
             out.writelines(_charged(services, file, key, digests.get(file.name)))
+    return before.job_id if before is not None and before.step == row.step - 1 else None
 
 
 def _charged(services: Services, file: Artifact, key: bytes, digest: str | None) -> Iterator[bytes]:

@@ -222,9 +222,9 @@ def test_a_state_holds_what_was_paid_for_alone(name, decoy, tmp_path):
 def test_a_state_with_a_raw_number_is_caught(decoy, monkeypatch, tmp_path):
     true = keyframe_step.fit_step
 
-    def fit_step(cell, *given):
-        columns, memory = true(cell, *given)
-        return columns, dataclasses.replace(memory, edges=float(cell._read().count))
+    def fit_step(graph, cell_of, *given):
+        columns, memory = true(graph, cell_of, *given)
+        return columns, dataclasses.replace(memory, edges=float(graph.cell(*cell_of)._read().count))
 
     monkeypatch.setattr(keyframe_step, "fit_step", fit_step)
     generator = LIVE["keyframe"]

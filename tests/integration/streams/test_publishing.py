@@ -20,6 +20,7 @@ from core.jobs import repository as jobs
 from core.jobs.models import JobReason
 from core.ledger import service as ledger
 from core.outbox.models import OutboxMessage, Topic
+from core.privacy.accounting.plan import SET_ASIDE, SINCE_BEFORE
 from core.storage.sealed import MAGIC, seal
 from core.workflows.common.context import Services
 from core.workflows.jobs import queries as job_queries
@@ -134,6 +135,35 @@ def test_a_stream_from_its_opening_to_its_download(
     with zipfile.ZipFile(io.BytesIO(b"".join(combined(services, requester, stream.id, 1, 2)))) as archive:
         assert "edges/step-000001.parquet" in archive.namelist()
         assert "edges/step-000000.parquet" not in archive.namelist()
+    assert violations(services) == []
+
+
+def read_at(services: Services, job_id: str) -> set[str]:
+    """What the job's transcript says was read, or set aside, by purpose."""
+    with services.db.transaction() as session:
+        return {entry["purpose"] for entry in jobs.published_reads(session, job_id)}
+
+
+def test_two_steps_are_read_together_where_the_first_was_published(
+    services: Services, principal: Principal
+) -> None:
+    """By the clock of a window of 3 at steps 1 and 4; without the step before, half bought nothing."""
+    dataset = stream_dataset(services, principal)
+    whole = open_stream(services, principal, dataset.id, "s1", method="keyframe", epsilon="1.5")
+    late = open_stream(services, principal, dataset.id, "s2", method="keyframe", epsilon="1.5", first_step=1)
+    read: dict[tuple[str, int], set[str]] = {}
+    for stream, steps in ((whole, range(5)), (late, range(1, 5))):
+        for step in steps:
+            view, _ = send(services, principal, stream, step)
+            assert publish(services, view.job_id)
+            assert seen(services, principal, stream, step).state == "published"
+            read[stream.id, step] = read_at(services, view.job_id)
+    for stream, kept in ((whole, {1, 4}), (late, {4})):
+        assert {at for (own, at), found in read.items() if own == stream.id and SINCE_BEFORE in found} == kept
+    asked = {at for (own, at), found in read.items() if own == whole.id and SET_ASIDE in found}
+    assert asked == {0, 3}
+    report = stream_report(services, principal, whole.id)
+    assert all(float(row.window_epsilon) <= 3 for row in report.rows)  # both streams
     assert violations(services) == []
 
 
