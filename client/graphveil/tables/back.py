@@ -88,12 +88,7 @@ class _Back:
             )
         array = _whole(nodes[held])
         if said.role == "public" or said.type in ("string", "bool") or said.categories is not None:
-            array = array.cast(pa.string()) if said.type in ("string", "bool", "date", "timestamp") else array
-            return (
-                pc.replace_with_mask(array, pc.fill_null(pc.equal(array, ""), False), None).cast(wanted)
-                if pa.types.is_string(array.type) and wanted != pa.string()
-                else array.cast(wanted)
-            )
+            return array.cast(wanted)
         values = Values(column, said.model_copy(update={"null": False}))
         if values.whole:
             array = pc.round(array).cast(pa.int64())
