@@ -58,7 +58,7 @@ def _unique(name: str, table: Table, columns: list[str], where: str) -> None:
     if table.key is not None and columns == [table.key]:
         return
     ends = set(table.ends or list(table.references)[:2])
-    if table.rows == "private" and table.repeats == 1 and set(columns) == ends:
+    if table.rows == "private" and table.repeats == 1 and table.steps is None and set(columns) == ends:
         return
     raise InvalidInput(
         f"unique({', '.join(columns)}) of {name} is not kept: only keys are, and the two ends with "

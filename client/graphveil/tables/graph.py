@@ -206,9 +206,10 @@ def _fact_rows(layout: Layout, fact: Fact, table: Any, ids: dict[str, Any], sche
         "target": ends[1],
         "type": pa.array([fact.relation] * table.num_rows, pa.string()),
     }
-    _hold_repeats(fact, int(said.repeats or 1), made)
     if fact.time is not None:
         made["time"] = Values(fact.time, said.columns[fact.time]).encode(table[fact.time].combine_chunks())
+    width = layout.grid["width"] if layout.grid is not None and said.steps else None
+    _hold_repeats(fact, int(said.repeats or 1), made, width)
     declared = [_declared(layout, fact, each, ids) for each in fact.carried]
     for one in fact.carried:
         made[one.name] = _encoded(fact, one, table, said.columns, ids)
@@ -222,7 +223,7 @@ def _fact_rows(layout: Layout, fact: Fact, table: Any, ids: dict[str, Any], sche
         "target": fact.kinds[1],
         "directed": True,
         "temporal": fact.time is not None,
-        "once": fact.time is not None,
+        "once": fact.time is not None and said.steps is None,
     }
     if declared and said.repeats == 1:
         relation["attributes"] = [{**each, "aggregate": "max"} for each in declared]
@@ -232,10 +233,12 @@ def _fact_rows(layout: Layout, fact: Fact, table: Any, ids: dict[str, Any], sche
     return pa.table(made)
 
 
-def _hold_repeats(fact: Fact, repeats: int, made: dict[str, Any]) -> None:
+def _hold_repeats(fact: Fact, repeats: int, made: dict[str, Any], width: int | None) -> None:
     pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
-    pairs = pa.table({"source": made["source"], "target": made["target"]})
-    counts = pairs.group_by(["source", "target"]).aggregate([([], "count_all")])["count_all"]
+    slots = {"source": made["source"], "target": made["target"]}
+    if width is not None:
+        slots["step"] = pc.divide(made["time"], width)
+    counts = pa.table(slots).group_by(list(slots)).aggregate([([], "count_all")])["count_all"]
     if len(counts) and pc.max(counts).as_py() > repeats:
         raise InvalidInput(
             f"a pair of {fact.table} has more than repeats: {repeats} rows; declare more",

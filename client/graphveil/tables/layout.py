@@ -166,8 +166,14 @@ def _fact(
         own = _grid(Values(_where(name, time), columns[time]))
         if grid in (None, own):
             grid = own
-        else:
+        elif table.steps is None:
             time = None
+        else:
+            raise InvalidInput(
+                f"steps of {name} are others than those of another table; give both dates the same bounds "
+                "and width",
+                field=f"tables.{name}.steps",
+            )
     carried = _carried(name, table, {key: each for key, each in columns.items() if key != time}, names)
     return Fact(name, names.new(name), ends, (kinds[0], kinds[1]), carried, time, kept), grid
 
@@ -196,17 +202,25 @@ def _ends(mapping: TableMapping, name: str, table: Table) -> tuple[str, str | No
 
 
 def _time(name: str, table: Table, columns: dict[str, Column]) -> str | None:
-    """Choose the column of snapshots: the one date of pairs that are there once. Recurring pairs are better
-    kept as one edge whose records have the date."""
-    if table.repeats != 1:
-        return None
+    """Choose the column of snapshots: that of ``steps``, or the one date of pairs that are there once.
+
+    Recurring pairs are else kept as one edge whose records have the date: snapshots draw pairs anew.
+    """
+    joined = {each for group in table.together for each in group}
     dated = [
         column
         for column, each in columns.items()
         if each.type in ("date", "timestamp") and each.bounds and each.width and not each.null
     ]
-    joined = {each for group in table.together for each in group}
-    return dated[0] if len(dated) == 1 and dated[0] not in joined else None
+    if table.steps is not None:
+        if table.steps not in dated or table.steps in joined:
+            raise InvalidInput(
+                f"steps of {name} names {table.steps!r}, which is no protected date of its own with bounds "
+                "and a width, without nulls; name one",
+                field=f"tables.{name}.steps",
+            )
+        return table.steps
+    return dated[0] if table.repeats == 1 and len(dated) == 1 and dated[0] not in joined else None
 
 
 def _grid(values: Values) -> Place:

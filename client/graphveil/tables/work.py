@@ -75,7 +75,8 @@ class Tables:
     def upload(self, service: Graphveil, dataset_id: str) -> None:
         """Upload the graph to a dataset that has its schema and unit: see :meth:`register`."""
         for part in ("nodes", "edges"):
-            service.upload(dataset_id, self._folder / f"{part}.parquet", part=part)
+            path = self._folder / f"{part}.parquet"  # whose column of types a single type does not have
+            service.upload(dataset_id, path, part=part, options={"extra_columns": "ignore"})
 
     def register(self, service: Graphveil, name: str, epsilon: str, **declared: Any) -> str:
         """Declare a dataset of these tables, with its budget. Return its id."""

@@ -82,7 +82,7 @@ def _metadata(mapping: TableMapping) -> Any:
     for name, table in mapping.tables.items():
         columns = [_column(alchemy, mapping, name, column, said) for column, said in table.columns.items()]
         unique = []
-        if table.rows == "private" and table.repeats == 1:
+        if table.rows == "private" and table.repeats == 1 and table.steps is None:
             ends = list(
                 table.ends
                 or [each for each in table.references if table.columns[each].role == "protected"][:2]

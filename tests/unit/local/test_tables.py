@@ -166,6 +166,25 @@ def test_pairs_that_are_once_have_snapshots_and_are_once_again():
     assert again["when"].is_between(date(2024, 1, 1), date(2024, 3, 31)).all()
 
 
+def test_rows_of_a_pair_are_apart_by_named_steps():
+    when = {"type": "date", "is": "protected", "bounds": ["2024-01-01", "2024-01-28"], "width": "1w"}
+    columns = {"user": to("users"), "item": to("items"), "when": when}
+    rows = drawn(when=pl.date(2024, 1, 2))
+    later = rows.with_columns(when=pl.date(2024, 1, 9))
+    plan = visits(columns=columns, repeats=1, steps="when")
+    frames = {"users": USERS, "items": ITEMS, "visits": pl.concat([rows, later])}
+    shop = gv.read_tables(frames, plan)
+    assert shop.unit == "event"
+    again = pl.from_arrow(shop.synthesize(8, budget=UNLIMITED, progress=False)["visits"])
+    weeks = again.select("user", "item", week=(pl.col("when") - pl.date(2024, 1, 1)).dt.total_days() // 7)
+    assert weeks.is_unique().all()
+    assert set(weeks["week"]) <= {0, 1, 2, 3}
+    with pytest.raises(InvalidInput, match="more than repeats: 1 rows"):
+        gv.read_tables({**frames, "visits": pl.concat([rows, rows])}, plan)
+    with pytest.raises(InvalidInput, match="steps of visits names 'item', which is no protected date"):
+        gv.read_tables(frames, visits(columns=columns, repeats=1, steps="item"))
+
+
 def test_a_third_key_is_a_value_and_missing_ends_and_values_come_back_missing():
     shops = pl.DataFrame({"id": [10, 20]})
     columns = {
@@ -325,6 +344,19 @@ def test_a_person_is_hidden_with_all_that_reaches_them():
     assert made.release.report["guarantee"]["protected_type"] == "users"
     assert "A row of users and all rows that reach it" in made.guarantee
     holds(made, "visits", "user", "users", "id")
+
+
+def test_all_rows_of_a_pair_are_one_unit_where_that_is_asked():
+    when = {"type": "date", "is": "protected", "bounds": ["2024-01-01", "2024-03-31"], "width": "1w"}
+    columns = {"user": to("users"), "item": to("items"), "when": when}
+    rows = drawn(when=pl.lit(date(2024, 2, 2)))
+    for repeats, unit in ((1, "pair"), (3, "edge")):
+        plan = visits(columns=columns, repeats=repeats) | {"unit": "pair"}
+        shop = gv.read_tables({"users": USERS, "items": ITEMS, "visits": rows}, plan)
+        assert shop.unit == unit
+        made = shop.synthesize(4, budget=UNLIMITED, progress=False)
+        assert "All rows of one pair of ends" in made.guarantee
+        assert made["visits"].num_rows > 0
 
 
 def test_a_plan_costs_nothing_and_reads_no_secret():

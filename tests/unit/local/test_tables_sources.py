@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -122,39 +123,67 @@ def test_composite_keys_are_refused_by_name(tmp_path: Path):
         gv.propose_tables(url)
 
 
-def test_metadata_of_sdv_says_keys_and_kinds(tmp_path: Path):
-    pl.DataFrame({"guest": ["a"], "hotel": ["h"], "checkin": ["2024-01-01"]}).write_csv(
-        tmp_path / "guests.csv"
+def test_hotels_and_guests_go_round_by_metadata_of_sdv(tmp_path: Path):
+    """The shape of SDV's demo of hotels: one key, an amount that may be missing, two dates."""
+    start = date(2020, 1, 1)
+    guests = pl.DataFrame(
+        {
+            "guest": [f"g{place}" for place in range(300)],
+            "hotel": [f"h{place * place % 10}" for place in range(300)],
+            "room": [("basic", "suite")[place % 4 == 0] for place in range(300)],
+            "checkin": [str(start + timedelta(days=place % 200)) for place in range(300)],
+            "fee": [None if place % 3 else place % 50 / 2 for place in range(300)],
+        }
     )
-    pl.DataFrame({"hotel": ["h"], "city": ["Rome"]}).write_csv(tmp_path / "hotels.csv")
+    guests.write_csv(tmp_path / "guests.csv")
+    hotels = pl.DataFrame({"hotel": [f"h{place}" for place in range(10)], "city": ["Rome", "Oslo"] * 5})
+    hotels.write_csv(tmp_path / "hotels.csv")
+    kinds = {
+        "guest": {"sdtype": "id"},
+        "hotel": {"sdtype": "id"},
+        "room": {"sdtype": "categorical"},
+        "checkin": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+        "fee": {"sdtype": "numerical"},
+    }
+    city = {"hotel": {"sdtype": "id"}, "city": {"sdtype": "categorical"}}
+    relationship = {
+        "parent_table_name": "hotels",
+        "child_table_name": "guests",
+        "parent_primary_key": "hotel",
+        "child_foreign_key": "hotel",
+    }
     metadata = {
         "METADATA_SPEC_VERSION": "V1",
         "tables": {
-            "guests": {
-                "primary_key": "guest",
-                "columns": {
-                    "guest": {"sdtype": "id"},
-                    "hotel": {"sdtype": "id"},
-                    "checkin": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-                },
-            },
-            "hotels": {"primary_key": "hotel", "columns": {"hotel": {"sdtype": "id"}}},
+            "guests": {"primary_key": "guest", "columns": kinds},
+            "hotels": {"primary_key": "hotel", "columns": city},
         },
-        "relationships": [
-            {
-                "parent_table_name": "hotels",
-                "child_table_name": "guests",
-                "parent_primary_key": "hotel",
-                "child_foreign_key": "hotel",
-            }
-        ],
+        "relationships": [relationship],
     }
     (tmp_path / "metadata.json").write_text(json.dumps(metadata), encoding="utf-8")
-    found = gv.propose_tables(tmp_path)["tables"]
-    assert found["guests"]["columns"]["guest"] == {"type": "string", "is": "key"}
-    assert found["guests"]["columns"]["hotel"] == {"type": "string", "is": "ask", "references": "hotels"}
-    assert found["guests"]["columns"]["checkin"]["type"] == "date"
-    assert found["hotels"]["columns"]["hotel"]["is"] == "key"
+    found = gv.propose_tables(tmp_path)
+    columns = found["tables"]["guests"]["columns"]
+    assert columns["guest"] == {"type": "string", "is": "key"}
+    assert columns["hotel"] == {"type": "string", "is": "ask", "references": "hotels"}
+    assert columns["checkin"]["type"] == "date"
+
+    found |= {"unit": "row", "person": "none", "keys": "public"}
+    found["tables"]["guests"] |= {"rows": "private", "repeats": 100, "ends": ["hotel", "room"]}
+    columns["hotel"] |= {"is": "protected"}
+    columns["room"] |= {"is": "protected", "categories": ["basic", "suite"]}
+    columns["checkin"] |= {"is": "protected", "bounds": ["2020-01-01", "2020-12-31"], "width": "4w"}
+    columns["fee"] |= {"is": "protected", "bounds": [0, 50], "cuts": [10, 20, 30], "null": True}
+    found["tables"]["hotels"]["rows"] = "public"
+    found["tables"]["hotels"]["columns"]["city"]["is"] = "public"
+    made = gv.read_tables(tmp_path, found).synthesize(50, budget=gv.Budget.unlimited(), progress=False)
+    again = pl.from_arrow(made["guests"])
+    assert again.columns == guests.columns
+    assert again["guest"][0] == "guests-1"
+    assert set(again["hotel"]) <= set(hotels["hotel"])
+    assert set(again["room"]) == {"basic", "suite"}
+    assert again["checkin"].is_between(start, date(2020, 12, 31)).all()
+    assert 0 < again["fee"].null_count() < again.height
+    assert pl.from_arrow(made["hotels"]).equals(hotels)
 
 
 def run(*words: object) -> tuple[int, str]:
