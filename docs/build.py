@@ -52,7 +52,9 @@ def pages() -> dict[Path, str]:
 
 
 def _generator(generator: Method) -> str:
-    text = inspect.getdoc(sys.modules[generator.module]) or ""
+    described = sys.modules[generator.module]
+    page = Path(described.__file__ or "").with_name("page.md")  # of a method too long for a docstring
+    text = page.read_text(encoding="utf-8").strip() if page.exists() else inspect.getdoc(described) or ""
     accepts = [name for name, value in vars(generator.accepts).items() if value]
     return (
         f"# {generator.title} (`{generator.name}`)\n\n{text}\n\n"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 import subprocess
 import time
 import warnings
+from itertools import chain
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Self
@@ -14,22 +16,25 @@ from deploy.local.processes import end_with_parent
 
 DATABASE = "graphveil"
 LOOPBACK = "127.0.0.1"
+FIRST_PORT, LAST_PORT, PORT_TRIES = 15_000, 32_000, 100
 HOLDERS = ".handle_pids.json"
 """Where the wheel notes which processes use the server, killed ones too; the last one stops it."""
 
 
 def free_port(preferred: int | None = None) -> int:
-    """A TCP port on the loopback interface that nobody listens on; ``preferred`` when it is free."""
-    for candidate in (preferred, 0):
-        if candidate is None:
-            continue
+    """A TCP port on the loopback interface that nobody listens on; ``preferred`` when it is free.
+
+    Below what kernels give to outgoing connections: else another's call could take it before the server does.
+    """
+    drawn = (FIRST_PORT + secrets.randbelow(LAST_PORT - FIRST_PORT) for _ in range(PORT_TRIES))
+    for candidate in drawn if preferred is None else chain([preferred], drawn):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers will
             try:
                 probe.bind((LOOPBACK, candidate))
             except OSError:
                 continue
-            return probe.getsockname()[1]
+            return candidate
     raise OSError("no free port on the loopback interface")
 
 

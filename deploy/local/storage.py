@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,10 +26,16 @@ from deploy.local.processes import end_with_parent
 from deploy.local.servers import LOOPBACK, free_port
 
 BUCKET = "graphveil"
-START_SECONDS, STOP_SECONDS = 60.0, 2.0
+START_SECONDS, ANSWER_SECONDS, STOP_SECONDS = 60.0, 2.0, 2.0
+STARTS, LOG_LINES = 3, 20
+"""A port may be taken between its choice and its use: then all are chosen anew."""
 ACTIONS = ("Read", "Write", "List", "Tagging")
 """What the service may do, in its own bucket alone."""
 PORTS = ("master", "filer", "volume", "s3")
+
+
+class EndedError(RuntimeError):
+    """The server ended before it answered."""
 
 
 class EmbeddedStorage:
@@ -44,6 +51,13 @@ class EmbeddedStorage:
 
     def __enter__(self) -> Self:
         (self._folder / "data").mkdir(parents=True, exist_ok=True)
+        for _ in range(STARTS - 1):
+            with suppress(EndedError):
+                return self._started()
+            self._ports = free_ports()
+        return self._started()
+
+    def _started(self) -> Self:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [program(), *self._arguments()],
@@ -104,16 +118,22 @@ class EmbeddedStorage:
 
     def _healthy(self) -> bool:
         try:
-            return httpx.get(f"{self.endpoint}/healthz").is_success
+            return httpx.get(f"{self.endpoint}/healthz", timeout=ANSWER_SECONDS).is_success
         except httpx.TransportError:
             return False
 
     def _until(self, ready: Callable[[], bool]) -> None:
         deadline = time.monotonic() + START_SECONDS
         while not ready():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the storage did not start; its log is {self._log}")
+            if self._process.poll() is not None:
+                raise EndedError(f"the storage ended at its start; {self._told()}")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the storage did not answer in {START_SECONDS:.0f} s; {self._told()}")
             time.sleep(0.1)
+
+    def _told(self) -> str:
+        last = self._log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+        return "\n".join([f"its log, {self._log}, ends with:", *last])
 
     def _stop(self) -> None:
         """End the server: it waits for streams between its own parts, with all written that it was told."""
@@ -126,8 +146,11 @@ class EmbeddedStorage:
 
 
 def free_ports() -> dict[str, int]:
-    """Find a free port for each server, and for what the servers say to each other."""
-    return {f"{name}{kind}": free_port() for name in PORTS for kind in ("", ".grpc")}
+    """Find a free port for each server, and for what the servers say to each other; no two alike."""
+    found: dict[str, int] = {}
+    for name in (f"{server}{kind}" for server in PORTS for kind in ("", ".grpc")):
+        found[name] = next(port for port in iter(free_port, None) if port not in found.values())
+    return found
 
 
 def places(folder: Path, ports: Mapping[str, int]) -> list[str]:

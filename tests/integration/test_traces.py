@@ -19,6 +19,8 @@ from tests.support.postgres import PostgresCluster
 from tests.support.receiver import Received, receiver
 from tests.support.traces import Sent, sent
 
+pytestmark = pytest.mark.faults
+
 SECONDS = PATIENCE_SECONDS
 SECRET = "hunter2"
 SCHEMA = {

@@ -82,6 +82,7 @@ def test_no_capacity_is_given_that_is_no_amount(
     assert call(module_database, service.statement, account.id).capacity.nano_epsilon == 10**9
 
 
+@pytest.mark.audits
 def test_ten_thousand_small_amounts_add_up_exactly(module_database: Database) -> None:
     # A tenth of a millionth ten thousand times: binary floats would be off, and one more does not fit.
     count = 10_000
@@ -103,6 +104,7 @@ def test_ten_thousand_small_amounts_add_up_exactly(module_database: Database) ->
     assert call(module_database, service.verify, account.id).violations == ()
 
 
+@pytest.mark.audits
 def test_hundreds_of_entries_add_up_exactly(module_database: Database) -> None:
     account = open_account(module_database, domain=new_id("d"), nano_epsilon=800)
     with module_database.transaction() as session:

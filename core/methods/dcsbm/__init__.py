@@ -1,63 +1,12 @@
-"""Our own method: a degree-corrected block model, rewired to noisy numbers of triangles and clustering.
+"""Degree-corrected block model, rewired to noisy numbers of triangles and clustering.
 
-The reads, each of which may use what was read before:
-1. the number of edges (L1 1). It says whether labels can be told; where not, there is one label, and what
-   labels would cost goes to the other reads, at fixed shares.
-2. degrees (L1 2), discrete Laplace noise of scale 2/epsilon_2.
-3. degree tails: how many nodes have at least so many edges (``tail_counts``, L1 2 for any thresholds). The
-   degrees' law is the one that explains both and the number of edges
-   (:mod:`core.methods._shared.degrees.tails`).
-4. labels: one visit of the nodes by descending noisy degree, each with a noisy count of its earlier
-   neighbours by label; edges inside the core, the fifth of the nodes that comes first, are read twice, at
-   shares of the same epsilon_4 (:mod:`core.privacy.mechanisms.label_stream`, with its proof). The rows' sums
-   are a second look at the degrees.
-5. edges inside and between labels (``group_matrix``, L1 1).
-6. triangles, by the ladder mechanism (:mod:`core.privacy.mechanisms.ladder`).
-7. the damped sum of local clustering coefficients, by a ladder too
-   (:mod:`core.privacy.mechanisms.clustering`).
-8. the sum over edges of noisy degree times noisy degree (:mod:`core.privacy.mechanisms.product_sum`).
-A graph is drawn by matching edge ends label by label, with the degrees of that law, and rewired, keeping
-degrees and block counts, until degree products, triangles and clustering are near what was read. How near
-degree products are brought follows from their noise, and they give way where they make more triangles than
-were read; the aim for clustering lies between the noisy sum and what rewiring to triangles alone gives, as
-sure as either is. Triangles are closed within circles of nodes drawn at random, which say nothing of the
-graph, or among hubs: closed anywhere they leave a graph with fewer communities than real graphs have. What is
-in one circle is chance, so that circles are not communities of the original.
+It reads the number of edges, degrees, degree tails, labels, edges between labels, triangles, clustering and
+degree products, each within its share of a cell's epsilon; ``page.md`` has each with its sensitivity.
 
-Guarantee: pure epsilon. Proof of the total: thresholds, labels, order, caps, the number of labels and what
-each read costs are functions of earlier noisy outputs and public facts, hence the same for two neighbours
-once those are given; whichever reads are made, their costs add up to epsilon, so that they are adaptive
-reads of one cell under a sum that is fixed. All else is post-processing. Unit: an edge of a static graph, an
-event, a window or a pair of a temporal one; each snapshot is released anew. An undirected cell holds one
-edge of any unit, and a unit's cells pay each for itself, so PAIR needs no argument of its own.
-
-What matters where: below about 19 edges a node at epsilon 1 there is one label, and the method is one of
-degrees, triangles and clustering. Above, labels keep communities and central nodes. On a sparse graph nothing
-but public groups keeps who is linked with whom. Tails matter on sparse graphs, degree products on graphs with
-hubs. On graphs of some hundred edges clustering is mostly noise, and the number of triangles too: the preset
-``small`` reads no clustering and leans on a public guess of transitivity, as ``degree_triangle`` does;
-``method: auto`` takes it up to a thousand nodes.
-
-With ``groups`` the name of a public attribute of categories (at most 64 groups; those of fewest nodes are
-one), its values are the labels: read 4 is not made, and what it would cost goes to the others, most of it to
-edges inside and between groups and to triangles. Labels are public then, hence the same for two neighbours.
-
-With ``node_attribute_share``, that share of an edge's epsilon, and the epsilon of a node's row of protected
-attributes, pay for synthetic ones (:mod:`core.methods._shared.node_values`, with the reads and proofs of
-:mod:`core.privacy.reads.node_values`): every node is dealt values by its label and class of degree, and edges
-are drawn by both, so that labels meet as read 5 says, and values as the paid mixing matrix.
-
-The method's first version had neither 1, 3 nor 7, and at least two labels. Run times depend on true degrees
-and are not published.
-
-Sources: ladder, Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015; degree-corrected block models,
-Karrer and Newman, Phys. Rev. E 83 (2011). The label stream, the clustering ladder and the whole are ours.
-
-What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees within a total variation of
-.09, transitivity within 2 %, mean local clustering within 10 %, modularity within 10 %, assortativity within
-.01, and .64 of the most central 1 % of nodes; on Chameleon (2,277 nodes, mean degree 28) .22, 14 %, 28 %,
-18 %, .02 and .77. Communities come through in part, single ties do not. On sparse graphs the numbers of
-triangles and clustering are noisy: docs/results.md has sixteen graphs, and which of them constants saw.
+Guarantee: pure epsilon. Proof of the total: which reads are made and what each costs are functions of earlier
+noisy outputs and public facts, and the costs add up to epsilon: adaptive reads of one cell under a fixed sum.
+All else is post-processing. Sources: Zhang et al., SIGMOD 2015 (ladder); Karrer and Newman, Phys. Rev. E 83
+(2011).
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from api.app import create_app
+from api.serve import serving
 from core.db.session import Database
 from core.identity import service as identity
 from core.identity.models import Role
@@ -31,6 +32,7 @@ from worker.process import WorkerProcess, open_process
 from worker.work import take
 
 _numbers = itertools.count(1)
+END_SECONDS = 10.0
 
 SCHEMA = {
     "node_types": [{"name": "person", "count": 60}],
@@ -254,7 +256,7 @@ def address(api_services: Services) -> Iterator[str]:
     config = uvicorn.Config(
         create_app(api_services), log_config=None, access_log=False, timeout_graceful_shutdown=1
     )  # a client that a test left open is not waited for
-    server = uvicorn.Server(config)
+    server = serving.Server(config)  # which ends event streams too
     listening = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
@@ -265,7 +267,7 @@ def address(api_services: Services) -> Iterator[str]:
         time.sleep(0.01)
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     server.should_exit = True
-    thread.join(timeout=PATIENCE_SECONDS)
+    thread.join(timeout=END_SECONDS)  # a daemon: what it still waits for is no test's any more
 
 
 @pytest.fixture(scope="session")

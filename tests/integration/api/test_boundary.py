@@ -22,10 +22,10 @@ from api.app import create_app
 from core.identity.models import Role
 from core.settings import Settings
 from core.workflows.common.context import Services
+from deploy.local.servers import free_port
 from tests.integration.api.conftest import EDGES, Tenant
 from tests.support.faults import until
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.redis import free_port
 from tests.support.serving import Clock, said_by, serving
 
 ROOT = Path(__file__).resolve().parents[3]

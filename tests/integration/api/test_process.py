@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from core.settings import Settings
+from deploy.local.servers import free_port
 from tests.support.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.faults
@@ -83,12 +84,6 @@ class Api:
             return httpx.get(f"{self.url}/healthz", timeout=PATIENCE_SECONDS, verify=False).status_code == 200
         except httpx.TransportError:
             return False
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def until(true: Callable[[], bool]) -> None:

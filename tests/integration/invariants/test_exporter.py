@@ -22,11 +22,11 @@ from core.workflows.common.context import Services
 from core.workflows.operations import gauges_work
 from core.workflows.operations.gauges import Gauges, read_gauges
 from core.workflows.operations.gauges_budgets import Amounts
+from deploy.local.servers import free_port
 from tests.integration.invariants.conftest import World
 from tests.support.faults import ROOT, environment, until
 from tests.support.ledger import call, charge, open_account, reserve
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.redis import free_port
 from worker import exporter
 from worker.exporter import GaugeCollector
 

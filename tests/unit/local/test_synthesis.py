@@ -366,6 +366,7 @@ class _Answering:
     def progress(self, stage: str, done: int, total: int) -> None: ...
 
 
+@pytest.mark.faults
 def test_the_law_is_that_of_the_services_child(tmp_path: Path) -> None:
     """Edges and largest degrees of releases made here, and by the child's own function of the same task."""
     graph = nx.gnp_random_graph(40, 0.1, seed=3)

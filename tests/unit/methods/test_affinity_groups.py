@@ -50,7 +50,7 @@ def grouped(keys, labels, targets, seed=5, per_end=60):
     )
 
 
-@pytest.mark.parametrize("share", [0.08, 0.15, 0.25])
+@pytest.mark.parametrize("share", [pytest.param(0.08, marks=pytest.mark.audits), 0.15, 0.25])
 def test_both_aims_are_met_and_degrees_blocks_and_products_kept(drawn, share):
     keys, labels = drawn
     triangles, _, products = counted(keys)

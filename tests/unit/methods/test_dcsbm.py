@@ -148,7 +148,7 @@ def test_isolated_nodes_stay_possible():
     assert (degrees_of(found, NODES)[60:] == 0).all()
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1, PLENTY])
+@pytest.mark.parametrize("epsilon", [0.1, 1, pytest.param(PLENTY, marks=pytest.mark.audits)])
 @pytest.mark.parametrize(
     ("nodes", "share"), [(1, 0), (2, 0), (2, 1), (3, 1), (40, 0), (40, 1)], ids=lambda value: str(value)
 )

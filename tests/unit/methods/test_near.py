@@ -54,6 +54,7 @@ def grid(side: int) -> tuple[np.ndarray, int]:
     return names[np.array(graph.edges)], side * side
 
 
+@pytest.mark.audits
 def test_a_grid_keeps_its_long_paths_where_its_plane_is_declared():
     ends, nodes = grid(22)
     true = nx.average_shortest_path_length(nx.grid_2d_graph(22, 22))

@@ -269,7 +269,8 @@ def test_no_replacement_under_the_declared_bound_tells_more_than_values_cost(ask
     assert 0.7 * NANO < worst_replacement(asked) <= NANO
 
 
-@pytest.mark.parametrize("theta", [1, pytest.param(2, marks=pytest.mark.audits)])
+@pytest.mark.audits
+@pytest.mark.parametrize("theta", [1, 2])
 def test_no_replacement_without_a_bound_tells_more_than_values_cost(asked, theta, monkeypatch):
     monkeypatch.setattr("core.methods.projection.values._theta", lambda *_: theta)
     monkeypatch.setattr("core.methods.projection.values._thetas", lambda *given: [theta] * len(given[3]))

@@ -76,7 +76,15 @@ def test_communities_come_along(tmp_path):
     assert found["means"]["scalars"]["modularity"]["relative_error"] < 0.15
 
 
-@pytest.mark.parametrize("wanted", [2, 3, 7, NODES - 1, NODES, NODES + 1, 1_001])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        2,
+        NODES - 1,
+        NODES + 1,
+        *(pytest.param(each, marks=pytest.mark.audits) for each in (3, 7, NODES, 1_001)),
+    ],
+)
 def test_any_size_is_drawn(wanted, tmp_path):
     for name in ABLE:
         assert at(name, wanted, tmp_path / name).nodes["node"].count == wanted

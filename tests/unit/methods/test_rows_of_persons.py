@@ -156,7 +156,7 @@ def whole(
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("theta", [1, None])
+@pytest.mark.parametrize("theta", [pytest.param(1, marks=pytest.mark.audits), None])
 @pytest.mark.parametrize("case", SCHEMAS)
 def test_whole_fits_lie_within_the_plan_for_neighbours_of_edges_values_and_rows(
     case, theta, tmp_path, monkeypatch

@@ -56,7 +56,7 @@ def kept(source, target, shape, keep, epsilon, rng) -> int:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
-@pytest.mark.parametrize("edges", [3, 25])
+@pytest.mark.parametrize("edges", [3, pytest.param(25, marks=pytest.mark.audits)])
 def test_as_many_true_edges_are_kept_as_with_the_whole_matrix(edges, epsilon):
     """Both above a present edge's value (small epsilon) and below it (large), where order matters."""
     rng = np.random.default_rng(5)

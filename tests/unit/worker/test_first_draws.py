@@ -21,6 +21,7 @@ first_draws.draws()
 PROGRAM = "print(json.dumps(first_draws.draws() | {'kept': repr(KEPT.bytes(16))}))"
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     "forks", [8, pytest.param(1_000, marks=[pytest.mark.slow, pytest.mark.timeout(3_600)])]
 )

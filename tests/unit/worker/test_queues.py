@@ -71,6 +71,7 @@ def served(script: str) -> set[str]:
     return set(ran.stdout.split())
 
 
+@pytest.mark.faults
 def test_a_worker_serves_the_queues_of_what_it_can_do_beyond_others():
     every = {UPLOADS, WORK, SHARDS, CHECKS}
     found = served("")
@@ -78,6 +79,7 @@ def test_a_worker_serves_the_queues_of_what_it_can_do_beyond_others():
     assert queue_of("thepuff").name in found
 
 
+@pytest.mark.faults
 def test_a_worker_without_libraries_for_learning_serves_the_common_queues_alone():
     light = "from tests.support import absent; absent.remove(*absent.LEARNING)"
     assert served(light) == {UPLOADS, WORK, SHARDS, CHECKS}

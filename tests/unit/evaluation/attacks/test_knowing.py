@@ -59,6 +59,7 @@ def test_nothing_is_learned_of_a_graph_that_keeps_degrees_alone():
     assert auc(Informed([shadow]), random, targets) == pytest.approx(0.5, abs=0.19)
 
 
+@pytest.mark.audits
 def test_features_are_used_where_they_are_known():
     shadow, _ = defended(1)
     victim, targets = defended(2)

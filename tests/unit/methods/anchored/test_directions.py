@@ -167,7 +167,7 @@ def test_draws_follow_the_tastes_that_degrees_do_not_tell(layer, evidence):
     assert same_taste(drawn(model)) < 0.66  # what evidence alone tells
 
 
-@pytest.mark.parametrize("evidence", ["none", "materialised", "lazy"])
+@pytest.mark.parametrize("evidence", [pytest.param("none", marks=pytest.mark.audits), "materialised", "lazy"])
 def test_a_stored_model_draws_the_same_graphs(tmp_path, evidence):
     model, _ = fitted(planted(SEES, HAS, KNOWS, LIVES), evidence=evidence)
     model.save(tmp_path / "model")

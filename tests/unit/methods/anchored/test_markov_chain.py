@@ -213,6 +213,7 @@ def test_how_slots_are_held_does_not_follow_from_the_number_of_true_edges(monkey
 
 
 @pytest.mark.parametrize("lazy", [False, True], ids=["materialised", "lazy"])
+@pytest.mark.audits
 @pytest.mark.parametrize("shape", LARGER, ids=["bipartite", "directed", "undirected"])
 def test_a_map_and_sets_walk_alike(shape, lazy, monkeypatch):
     keys, taken = larger(shape, 300, 1), np.setdiff1d(larger(shape, 100, 2), larger(shape, 300, 1))
