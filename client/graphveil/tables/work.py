@@ -92,14 +92,23 @@ class Tables:
         pair without rows is one edge more, with all that it carries: s + a. On a pair with rows, structure is
         as it was, and what the edge carries is replaced: 2 a. While a <= s, the larger is s + a = epsilon.
         """
-        share = (asked.get("parameters") or {}).get("attribute_share")
-        if self.mapping.unit == "row" and isinstance(share, (int, float)) and share > MOST_SHARE:
+        largest = max(_shares([asked.get("parameters"), asked.get("method")]), default=0.0)
+        if self.mapping.unit == "row" and largest > MOST_SHARE:
             raise InvalidInput(
-                f"attribute_share is at most {MOST_SHARE} where the unit is a row: a row more of a "
-                "pair with rows "
-                "changes values twice; say less, or the unit pair",
+                f"attribute_share is at most {MOST_SHARE} where the unit is a row: a row more of a pair with "
+                "rows changes values twice; say less, or the unit pair",
                 field="parameters.attribute_share",
             )
+
+
+def _shares(said: Any) -> list[float]:
+    """List every share for values that parameters name, those of relations too."""
+    if isinstance(said, (list, tuple)):
+        return [found for each in said for found in _shares(each)]
+    if not isinstance(said, Mapping):
+        return []
+    own = [float(each) for name, each in said.items() if name == "attribute_share" and each is not None]
+    return own + _shares(list(said.values()))
 
 
 class SyntheticTables:

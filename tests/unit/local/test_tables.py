@@ -98,6 +98,9 @@ def test_a_row_more_of_a_pair_with_rows_is_covered_by_epsilon():
     assert float(twice[1]) <= 2
     with pytest.raises(InvalidInput, match=r"at most 0\.5 where the unit is a row"):
         shop.synthesize(2, budget=UNLIMITED, parameters={"attribute_share": 0.6})
+    inner = {"relations": [{"name": "flights", "parameters": {"attribute_share": 0.6}}]}
+    with pytest.raises(InvalidInput, match=r"at most 0\.5 where the unit is a row"):
+        shop.plan(2, method="composed", parameters=inner)
 
 
 def test_one_row_changes_one_edge_or_the_records_of_one():
