@@ -371,7 +371,7 @@ def main() -> None:
     if asked.hma:
         made, seconds = hma(asked.hma, true)
         show("flights, HMA of two tables", [flight_scores(true, made)], seconds)
-    for together, cap, steps in ((False, 60, None), (True, 60, None), (True, 9, "day")):
+    for together, cap, steps in ((False, 60, None), (True, 60, None), (False, 9, "day"), (True, 9, "day")):
         joint = ", delay and late together" if together else ""
         name = f"flights, {'weekly' if steps else 'untimed'}, cap {cap}{joint}"
         measured(name, *flights("row", together, cap, steps), flight_scores, asked)
