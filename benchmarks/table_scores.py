@@ -236,17 +236,15 @@ def show(name: str, found: list[dict[str, float]], seconds: float | None = None)
 
 
 HMA = """
-import sys, json, polars as pl
+import sys, json, pandas as pd
 from pathlib import Path
 from sdv.metadata import Metadata
 from sdv.multi_table import HMASynthesizer
 folder, said = Path(sys.argv[1]), json.loads(sys.argv[2])
-data = {name: pl.read_parquet(folder / f"{name}.parquet").to_pandas() for name in said["tables"]}
-for table, column in said["dates"]:
-    data[table][column] = data[table][column].astype(str)
+data = {name: pd.read_csv(folder / f"{name}.csv") for name in said["tables"]}
 made = HMASynthesizer(Metadata.load_from_dict(said["metadata"]), verbose=False)
 made.fit(data)
-for name, frame in made.sample(1.0).items():
+for name, frame in made.sample(len(data["airports"]), main_table_name="airports").items():
     frame.to_csv(folder / f"{name}.hma.csv", index=False)
 """
 
@@ -283,8 +281,8 @@ def hma(python: str, true: Tables) -> tuple[Tables, float]:
     with tempfile.TemporaryDirectory() as private:
         folder = Path(private)
         for name in keys:
-            true[name].write_parquet(folder / f"{name}.parquet")
-        said = json.dumps({"tables": list(keys), "metadata": metadata, "dates": [["flights", "day"]]})
+            true[name].write_csv(folder / f"{name}.csv")
+        said = json.dumps({"tables": list(keys), "metadata": metadata})
         began = time.perf_counter()
         subprocess.run([python, "-c", HMA, private, said], check=True, capture_output=True, text=True)
         seconds = time.perf_counter() - began
