@@ -68,11 +68,15 @@ def flight_scores(true: Tables, made: Tables) -> dict[str, float]:
     """Score the flights: the smaller, the nearer; ``V`` is Cramer's of the synthetic rows, true first."""
     seen = [_flown(each) for each in (true, made)]
     pairs = [each["flights"].group_by("origin", "destination").len() for each in (true, made)]
-    codes = true["airports"]["airport"]
+    codes = [each["airports"]["airport"] for each in (true, made)]
     return {
         "rows, relative": abs(seen[1].height / seen[0].height - 1),
-        "KS flights per origin": ks(*(children(codes, each["origin"]) for each in seen)),
-        "KS routes per origin": ks(*(children(codes, each["origin"]) for each in pairs)),
+        "KS flights per origin": ks(
+            *(children(*each) for each in zip(codes, (s["origin"] for s in seen), strict=True))
+        ),
+        "KS routes per origin": ks(
+            *(children(*each) for each in zip(codes, (p["origin"] for p in pairs), strict=True))
+        ),
         "KS flights per route": ks(*(each["len"] for each in pairs)),
         "TV delay": tv(*(each.select("delay") for each in seen)),
         "TV week": tv(*(each.select("week") for each in seen)),
@@ -368,7 +372,7 @@ def main() -> None:
     )
     if asked.hma:
         made, seconds = hma(asked.hma, true)
-        show("flights, HMA of two tables", [flight_scores(true, made)], seconds)
+        show(f"flights, HMA of two tables, {seconds:.0f} wall s", [flight_scores(true, made)])
     for together, cap, steps in ((False, 60, None), (True, 60, None), (False, 9, "day"), (True, 9, "day")):
         joint = ", delay and late together" if together else ""
         name = f"flights, {'weekly' if steps else 'untimed'}, cap {cap}{joint}"
