@@ -194,7 +194,7 @@ def ingest(folder: Path, channel: Channel) -> None:
 
     ``folder/result.json`` says how it went: ``{"report": ...}``, or ``{"findings": [...], "message": ...}``.
     """
-    from core.graphs.ingest.parted import canonicalise_parts
+    from core.graphs.ingest.parted import canonicalise_parts, write_listed
     from core.graphs.ingest.uploaded import canonicalise
     from core.graphs.schema import GraphSchema
     from core.graphs.uploads.files import IngestLimits, UploadedFile
@@ -214,6 +214,9 @@ def ingest(folder: Path, channel: Channel) -> None:
         schema = None if spec["schema"] is None else GraphSchema.model_validate(spec["schema"])
         out, limits = folder / "graph", IngestLimits(**spec["limits"])
         key = bytes.fromhex(spec["fingerprint_key"])
+        if spec.get("referenced"):
+            write_listed(files, schema, out, limits)
+            return _counted_here(folder, spec, limits) if "rows" in spec else {}
         if spec["in_parts"]:
             report = canonicalise_parts(files, schema, out, limits, channel.progress, fingerprint_key=key)
         else:
@@ -221,6 +224,22 @@ def ingest(folder: Path, channel: Channel) -> None:
         return report.to_json()
 
     _write_result(folder, validate)
+
+
+def _counted_here(folder: Path, spec: dict[str, Any], limits: Any) -> dict[str, Any]:
+    """Count the edges of ``folder/rows``, which are not stored; what was found."""
+    from core.graphs.counted.here import Here
+    from core.graphs.counted.reference import Reference
+    from core.graphs.ingest.referenced import count_reference
+    from core.graphs.stored.whole import read_schema, read_universe
+    from core.privacy.reads.public_groups import labellings
+
+    out, source = folder / "graph", Reference.model_validate(spec["rows"])
+    schema, nodes = read_schema(out), read_universe(out)
+    (kind,) = schema.node_types
+    told, key = labellings(kind, nodes[kind.name]), bytes.fromhex(spec["fingerprint_key"])
+    engine = Here(folder / "counted")
+    return count_reference(engine, source, schema, nodes, told, out, limits, fingerprint_key=key).to_json()
 
 
 def snapshot(folder: Path, channel: Channel) -> None:
