@@ -122,6 +122,18 @@ def sample(folder: Path, channel: Channel) -> None:
     run_sample(source=folder / "source", task=task, out=folder / "out", progress=channel.progress)
 
 
+def declared(folder: Path, channel: Channel) -> None:
+    """Write the bundle of a graph from declared facts to ``folder/out``. They are ``folder/spec.json`` and
+    ``folder/schema.json``: the folder holds nothing else."""
+    from core.graphs.schema import GraphSchema
+    from core.publishing.declared import run_declared
+    from core.publishing.spec import ReleaseTask
+
+    task = ReleaseTask.model_validate_json((folder / "spec.json").read_bytes())
+    schema = GraphSchema.model_validate_json((folder / "schema.json").read_bytes())
+    run_declared(schema=schema, task=task, out=folder / "out", progress=channel.progress)
+
+
 def fit(folder: Path, channel: Channel) -> None:
     """Fit the graph in parts in ``folder/graph``. ``folder/spec.json`` says how; it goes to
     ``folder/out``."""
@@ -301,6 +313,7 @@ def _write_result(folder: Path, validate: Callable[[], dict[str, Any]]) -> None:
 KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "release": release,
     "sample": sample,
+    "declared": declared,
     "fit": fit,
     "shard": shard,
     "join": join,
