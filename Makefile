@@ -127,7 +127,7 @@ test-client: $(READY)
 	@rm -rf client/build  # a former build would add its files to the wheel
 	@$(CLIENT_PYTHON) -m venv --clear .venv-client
 	@.venv-client/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		'./client[evidence,mcp,parquet,sql]' pytest pytest-timeout
+		'./client[evidence,mcp,parquet,sql,tables]' pytest pytest-timeout
 	.venv-client/bin/pytest -c client/pyproject.toml --noconftest $(CLIENT_ALONE)
 	$(BIN)/python -m deploy.local.beside .venv-client/bin/pytest -c client/pyproject.toml client/tests
 

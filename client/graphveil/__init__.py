@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from graphveil.local.synthesis import plan, synthesize
     from graphveil.sdk.client import Graphveil
     from graphveil.sdk.webhooks import verify_webhook
+    from graphveil.tables.proposing import propose as propose_tables
+    from graphveil.tables.work import back_to_tables
+    from graphveil.tables.work import read as read_tables
 
 __all__ = [
     "Budget",
@@ -50,10 +53,13 @@ __all__ = [
     "Release",
     "TransportError",
     "WaitTimeout",
+    "back_to_tables",
     "compare",
     "declared",
     "plan",
+    "propose_tables",
     "read",
+    "read_tables",
     "synthesize",
     "verify_webhook",
 ]
@@ -68,14 +74,19 @@ _ROOMS = {
     "synthesize": "graphveil.local.synthesis",
     "Graphveil": "graphveil.sdk.client",
     "verify_webhook": "graphveil.sdk.webhooks",
+    "back_to_tables": "graphveil.tables.work",
+    "propose_tables": "graphveil.tables.proposing",
+    "read_tables": "graphveil.tables.work",
 }
 """Where the names stand that are not in :mod:`graphveil.errors`."""
+_CALLED = {"propose_tables": "propose", "read_tables": "read"}
+"""What is called otherwise in its own room."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_ROOMS.get(name, "graphveil.errors")), name)
+    found = getattr(import_module(_ROOMS.get(name, "graphveil.errors")), _CALLED.get(name, name))
     globals()[name] = found
     return found
 

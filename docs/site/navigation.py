@@ -23,6 +23,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "Data": (
             "docs/datasets.md",
+            "docs/tables.md",
             "docs/edge_values.md",
             "docs/node_attributes.md",
             "docs/persons.md",

@@ -29,6 +29,7 @@ COMMANDS = {
     "compare": ("compare",),
     "assistant": ("mcp",),
     "streams": ("stream",),
+    "tables": ("tables",),
 }
 """The commands by the module that has them, each a function of that name or the module's ``app``."""
 

@@ -56,6 +56,43 @@ def test_from_a_database_to_a_release(command: Command, tmp_path: Path):
     assert "index.html" in command(*asked, code=1).stdout
 
 
+TABLES = """
+unit: row
+person: none
+keys: fresh
+tables:
+  users: {rows: public, columns: {id: {type: int64, is: key}}}
+  calls:
+    rows: private
+    repeats: 2
+    columns:
+      caller: {type: int64, is: protected, references: users}
+      callee: {type: int64, is: protected, references: users}
+      minutes: {type: int64, is: protected, bounds: [0, 60], cuts: [10, 20, 40]}
+"""
+
+
+def test_tables_go_to_the_service_and_come_back(command: Command, tmp_path: Path):
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "tables.yaml").write_text(TABLES)
+    (folder / "users.csv").write_text("id\n" + "".join(f"{place}\n" for place in range(60)))
+    rows = "".join(f"{a},{b},{a % 50}\n" for a, b in EDGES if a != b)
+    (folder / "calls.csv").write_text(f"caller,callee,minutes\n{rows}")
+    dataset = command.json("tables", "upload", str(folder), "--name", "shop", "--epsilon", "4")
+    assert (dataset["state"], dataset["unit"]) == ("ready", "edge")
+    job = command.json("submit", dataset["id"], "--epsilon", "4", "--suite", "quick", "--wait")
+    assert job["state"] == "published"
+    command("download", job["id"], "--to", str(tmp_path / "release"))
+    mapping = ("--mapping", str(folder / "tables.yaml"), "--format", "parquet")
+    command("tables", "back", str(tmp_path / "release"), *mapping, "--to", str(tmp_path / "out"))
+    calls, users = (pq.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("calls", "users"))
+    assert users["id"].to_pylist() == list(range(1, 61))
+    assert calls.column_names == ["caller", "callee", "minutes"]
+    assert set(calls["caller"].to_pylist()) <= set(users["id"].to_pylist())
+    assert calls.num_rows > 0
+
+
 def test_parts_of_a_folder(command: Command, tmp_path: Path):
     folder = tmp_path / "ties"
     folder.mkdir()
