@@ -157,15 +157,15 @@ class PSGraphParams(PresetParameters, ValueParameters):
     norm_sub: Literal["communities", "vector"] = Field(
         default="communities",
         description=(
-            "Over what NormSub keeps the sum of noisy degrees: each community, where every negative sum becomes "
-            "0 and edges are too many, or the whole vector, as it may be read too."
+            "Over what NormSub keeps the sum of noisy degrees: each community, where every negative sum "
+            "becomes 0 and edges are too many, or the whole vector, as the paper may be read too."
         ),
     )
     meet_count: bool = Field(
         default=False,
         description=(
-            "After post-processing, add or remove edges at random until the noisy number is met; else what no "
-            "gap between wanted and drawn degrees holds is left over."
+            "After post-processing, add or remove edges at random until the noisy number is met; else what "
+            "no gap between wanted and drawn degrees holds is left over."
         ),
     )
 

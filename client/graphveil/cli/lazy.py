@@ -28,6 +28,7 @@ COMMANDS = {
     "audits": ("audit", "audits"),
     "compare": ("compare",),
     "assistant": ("mcp",),
+    "reproduce": ("reproduce",),
     "streams": ("stream",),
 }
 """The commands by the module that has them, each a function of that name or the module's ``app``."""
