@@ -5,7 +5,7 @@
 
 Each release is a line of FOLDER/psgraph.jsonl: the same command again makes only the runs that are missing.
 At its end FOLDER has psgraph.md, psgraph.csv and psgraph.svg (the five metrics at every step, as the
-paper's Figure 12). ``--data`` is a file that the service takes, with its schema, whose relation has a grid of time.
+paper's Figure 12). ``--data`` is a file that the service takes; a relation of its schema has a grid of time.
 Noise has no seed: spread is over runs, and node numbers are shuffled by seed 0. The paper prints pictures and
 no numbers for these metrics, but for two claims, which stand below each table.
 """
@@ -68,7 +68,7 @@ class Cell(NamedTuple):
 
 
 def relation_of(graph: Graph, name: str | None) -> Graph:
-    """Return one relation as a stream of simple graphs. ValueError where there is none with a grid of time."""
+    """Return one relation as a stream of simple graphs. ValueError where none has a grid of time."""
     fit = {
         each.name: each for each in graph.schema.edge_types if each.temporal and each.source == each.target
     }
