@@ -100,7 +100,20 @@ def say_mapping(
     """
 
 
-MAPPED = [Depends(say_mapping)]
+def say_attributes(
+    extra_columns: Annotated[
+        Literal["refuse", "ignore"] | None,
+        Query(description="What becomes of columns that are not declared."),
+    ] = None,
+    value: Annotated[
+        str | None,
+        Query(description="Of a matrix: the attribute of edges that its entries hold.", max_length=64),
+    ] = None,
+) -> None:
+    """Declare how a caller says what becomes of what a file carries. Taken as :func:`say_mapping`."""
+
+
+MAPPED = [Depends(say_mapping), Depends(say_attributes)]
 """Of routes that take a file."""
 
 

@@ -10,6 +10,12 @@ shards is made; shards are drawn one after the other; all parts are read again a
 draws graphs that many times as large from the fitted cell, laid side by side so often: same degrees, more
 nodes. FOLDER must be empty; what is in it is deleted.
 
+    python -m benchmarks.sharded --engine parts spark --nodes 1000000 --edges 20000000 --folder FOLDER
+
+compares the engines that count a folder of Parquet where it lies, the parts code and Sail (Spark Connect, two
+threads): rows, canonical edges, degrees, edges between 16 labels, fingerprint. Memory is then the larger of
+the process that asks and the engine's; *bytes moved* are those that stand with the service at the end.
+
 CPU seconds are user and system time of all threads of the stage's process, imports included; peak memory is
 that of the whole process. Printed too: what 10^10 edges cost on 16 workers, computed from the shards that
 were measured.
@@ -21,10 +27,12 @@ import argparse
 import json
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,10 +41,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.graphs.counted.here import Here
+from core.graphs.counted.port import Engine
+from core.graphs.counted.reference import Reference
 from core.graphs.graph import NodeTable
+from core.graphs.ingest.referenced import count_reference
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.stored.parted import read_parted, write_parted
 from core.graphs.stored.parts import ENDS, Ends, Part
+from core.graphs.uploads.files import IngestLimits
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.shards.draw import strips, write_shard
 from core.methods._shared.shards.law import load_law, strip_law
@@ -53,6 +66,7 @@ COUNTS = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "group
 GROUPS, INSIDE = 16, 0.6  # of the planted graph, and the share of its edges inside them
 MOST_NODES = 2**26  # of a fit: what one query may return
 LARGEST, WORKERS = 10**10, 16
+KEY = b"a key of this benchmark"
 Told = dict[str, Any]
 
 
@@ -89,6 +103,48 @@ def ingest(asked: argparse.Namespace) -> Told:
     shutil.rmtree(asked.folder / "upload")
     size = sum(part.bytes for part in made.parts)
     return {"edges": sum(part.rows for part in made.parts), "megabytes": size / 1e6}
+
+
+def count(asked: argparse.Namespace) -> Told:
+    """The upload counted where it lies, by one engine."""
+    nodes, schema = NodeTable(asked.nodes), GraphSchema(node_types=(NodeType(),), edge_types=(EdgeType(),))
+    labels, out = np.arange(asked.nodes) % GROUPS, asked.folder / f"counted-{asked.count_by}"
+    out.mkdir()
+    with engine_of(asked) as engine:
+        source, limits = Reference(folder=str(asked.folder / "upload")), IngestLimits(max_rows=LARGEST)
+        told = count_reference(
+            engine, source, schema, {"node": nodes}, [(labels, GROUPS)], out, limits, fingerprint_key=KEY
+        )
+    return {"edges": told.edges["edge"]["edges"], "bytes": told.bytes_stored, "content": told.fingerprint}
+
+
+@contextmanager
+def engine_of(asked: argparse.Namespace) -> Iterator[Engine]:
+    """The engine that is asked for; Sail in a process of its own."""
+    if asked.count_by == "parts":
+        yield Here(asked.folder / "canonical")
+        return
+    from core.graphs.counted.spark import Spark, connect
+
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    command = [sys.executable, "-m", "pysail", "spark", "server", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            while not reached(port):
+                time.sleep(0.1)
+            session = connect(f"sc://127.0.0.1:{port}")
+            session.conf.set("spark.sql.shuffle.partitions", "8")
+            yield Spark(session, (asked.folder / "engine").as_uri())
+        finally:
+            server.terminate()
+
+
+def reached(port: int) -> bool:
+    """Whether something listens."""
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 def fit(asked: argparse.Namespace) -> Told:
@@ -136,16 +192,16 @@ def verify(asked: argparse.Namespace) -> Told:
 
 
 STAGES: dict[str, Callable[[argparse.Namespace], Told]] = {
-    each.__name__: each for each in (plant, ingest, fit, law, shard, verify)
+    each.__name__: each for each in (plant, count, ingest, fit, law, shard, verify)
 }
 
 
-def run(stage: str, asked: argparse.Namespace, repeat: int = 1, number: int = 0) -> Told:
+def run(stage: str, asked: argparse.Namespace, repeat: int = 1, number: int = 0, count_by: str = "") -> Told:
     """A stage in a fresh process: what it tells, with its CPU seconds, wall seconds and peak megabytes."""
     command = [sys.executable, "-m", "benchmarks.sharded", "--stage", stage, "--number", str(number)]
     for name in ("nodes", "edges", "shards", "folder"):
         command += [f"--{name}", str(getattr(asked, name))]
-    command += ["--repeat", str(repeat)]
+    command += ["--repeat", str(repeat), *(["--count-by", count_by] if count_by else [])]
     started = time.monotonic()
     told: Told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return told | {"wall": time.monotonic() - started}
@@ -154,8 +210,9 @@ def run(stage: str, asked: argparse.Namespace, repeat: int = 1, number: int = 0)
 def in_stage(asked: argparse.Namespace) -> None:
     """Run the stage that is asked for, here; one line of JSON."""
     told = STAGES[asked.stage](asked)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps(told | {"cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss / 1024}))
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu = sum(each.ru_utime + each.ru_stime for each in used)
+    print(json.dumps(told | {"cpu": cpu, "peak": max(each.ru_maxrss for each in used) / 1024}))
 
 
 def line(name: str, told: Told, more: str = "") -> None:
@@ -166,12 +223,27 @@ def report(asked: argparse.Namespace) -> None:
     """All stages, a row of a table each, and what the largest would cost."""
     print("| stage | CPU s | wall s | peak MB | |\n|---|---:|---:|---:|---|", flush=True)
     run("plant", asked)
+    if asked.engine:
+        engines(asked)
+        return
     fitted = [run("ingest", asked)]
     line("ingest", fitted[0], f"{fitted[0]['edges']:,} edges, {fitted[0]['megabytes']:.0f} MB")
     fitted.append(run("fit", asked))
     line("fit", fitted[-1])
     for repeat in asked.repeat:
         released(asked, repeat, fitted)
+
+
+def engines(asked: argparse.Namespace) -> None:
+    """A row for each engine that counts the same upload; they must find the same content."""
+    found = set()
+    for engine in asked.engine:
+        told = run("count", asked, count_by=engine)
+        found.add((told["edges"], told["content"]))
+        line(engine, told, f"{told['edges']:,} edges counted, {told['bytes'] / 1e6:.1f} MB moved")
+    size = sum(path.stat().st_size for path in (asked.folder / "upload").iterdir())
+    same = "the same" if len(found) == 1 else "OTHER"
+    print(f"\nThe upload has {size / 1e6:.1f} MB. The engines found {same} content.")
 
 
 def released(asked: argparse.Namespace, repeat: int, fitted: list[Told]) -> None:
@@ -226,6 +298,8 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, nargs="+", default=[1])
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--engine", nargs="+", choices=("parts", "spark"), help="engines to compare")
+    parser.add_argument("--count-by", choices=("parts", "spark"), help=argparse.SUPPRESS)
     parser.add_argument("--stage", choices=sorted(STAGES), help=argparse.SUPPRESS)
     parser.add_argument("--number", type=int, default=0, help=argparse.SUPPRESS)
     asked = parser.parse_args()

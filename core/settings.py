@@ -53,6 +53,16 @@ class Settings(BaseSettings):
     storage_public_endpoint: str = Field(
         default="", description="Where callers reach the S3 storage, if not where the service does."
     )
+    engine_url: SecretStr = Field(
+        default=SecretStr(""),
+        description="sc://host:port of what speaks Spark Connect, with its token; empty: workers count.",
+    )
+    engine_folder: str = Field(
+        default="", description="Where the engine keeps edges while it counts; open to it and workers alone."
+    )
+    engine_places: tuple[str, ...] = Field(
+        default=(), description='Where edges may be referred to: folders and "table:catalogue." in JSON.'
+    )
     public_url: str = Field(default="http://localhost:8000", description="What callers reach the api under.")
     host: str = Field(default="127.0.0.1", description="Where the api and its metrics listen.")
     port: int = Field(default=8000, description="The api's port.")
@@ -379,7 +389,9 @@ class Settings(BaseSettings):
         description="What a process that serves no HTTP touches time and again, for `python -m "
         "worker.heartbeat`; empty: nothing. The images set it.",
     )
-    poll_after_seconds: int = Field(default=2, ge=1, description="Retry-After of a job that still runs.")
+    poll_after_seconds: int = Field(
+        default=2, ge=1, description="Least Retry-After of a job that still runs."
+    )
     api_processes: int = Field(
         default=1, ge=1, le=256, description="Processes that serve: as many as the api may use cores."
     )

@@ -122,6 +122,18 @@ def sample(folder: Path, channel: Channel) -> None:
     run_sample(source=folder / "source", task=task, out=folder / "out", progress=channel.progress)
 
 
+def declared(folder: Path, channel: Channel) -> None:
+    """Write the bundle of a graph from declared facts to ``folder/out``. They are ``folder/spec.json`` and
+    ``folder/schema.json``: the folder holds nothing else."""
+    from core.graphs.schema import GraphSchema
+    from core.publishing.declared import run_declared
+    from core.publishing.spec import ReleaseTask
+
+    task = ReleaseTask.model_validate_json((folder / "spec.json").read_bytes())
+    schema = GraphSchema.model_validate_json((folder / "schema.json").read_bytes())
+    run_declared(schema=schema, task=task, out=folder / "out", progress=channel.progress)
+
+
 def fit(folder: Path, channel: Channel) -> None:
     """Fit the graph in parts in ``folder/graph``. ``folder/spec.json`` says how; it goes to
     ``folder/out``."""
@@ -194,7 +206,7 @@ def ingest(folder: Path, channel: Channel) -> None:
 
     ``folder/result.json`` says how it went: ``{"report": ...}``, or ``{"findings": [...], "message": ...}``.
     """
-    from core.graphs.ingest.parted import canonicalise_parts
+    from core.graphs.ingest.parted import canonicalise_parts, write_listed
     from core.graphs.ingest.uploaded import canonicalise
     from core.graphs.schema import GraphSchema
     from core.graphs.uploads.files import IngestLimits, UploadedFile
@@ -214,6 +226,9 @@ def ingest(folder: Path, channel: Channel) -> None:
         schema = None if spec["schema"] is None else GraphSchema.model_validate(spec["schema"])
         out, limits = folder / "graph", IngestLimits(**spec["limits"])
         key = bytes.fromhex(spec["fingerprint_key"])
+        if spec.get("referenced"):
+            write_listed(files, schema, out, limits)
+            return _counted_here(folder, spec, limits) if "rows" in spec else {}
         if spec["in_parts"]:
             report = canonicalise_parts(files, schema, out, limits, channel.progress, fingerprint_key=key)
         else:
@@ -221,6 +236,22 @@ def ingest(folder: Path, channel: Channel) -> None:
         return report.to_json()
 
     _write_result(folder, validate)
+
+
+def _counted_here(folder: Path, spec: dict[str, Any], limits: Any) -> dict[str, Any]:
+    """Count the edges of ``folder/rows``, which are not stored; what was found."""
+    from core.graphs.counted.here import Here
+    from core.graphs.counted.reference import Reference
+    from core.graphs.ingest.referenced import count_reference
+    from core.graphs.stored.whole import read_schema, read_universe
+    from core.privacy.reads.public_groups import labellings
+
+    out, source = folder / "graph", Reference.model_validate(spec["rows"])
+    schema, nodes = read_schema(out), read_universe(out)
+    (kind,) = schema.node_types
+    told, key = labellings(kind, nodes[kind.name]), bytes.fromhex(spec["fingerprint_key"])
+    engine = Here(folder / "counted")
+    return count_reference(engine, source, schema, nodes, told, out, limits, fingerprint_key=key).to_json()
 
 
 def snapshot(folder: Path, channel: Channel) -> None:
@@ -282,6 +313,7 @@ def _write_result(folder: Path, validate: Callable[[], dict[str, Any]]) -> None:
 KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "release": release,
     "sample": sample,
+    "declared": declared,
     "fit": fit,
     "shard": shard,
     "join": join,

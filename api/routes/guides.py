@@ -84,7 +84,17 @@ def handbook(request: Request) -> Response:
 def description(request: Request) -> Response:
     """The API's description, made once; 304 when the caller holds it."""
     document: openapi.Description = request.app.state.description
-    body, tag = document.read()
+    return _made_once(request, *document.read())
+
+
+@router.get("/postman.json", include_in_schema=False)
+def requests(request: Request) -> Response:
+    """Every request of the API with an example, as Postman and Bruno import it."""
+    document: openapi.Description = request.app.state.description
+    return _made_once(request, *document.collection())
+
+
+def _made_once(request: Request, body: bytes, tag: str) -> Response:
     headers = {"ETag": tag, "Cache-Control": "public, no-cache"}
     if conditional.holds(request, tag):
         return conditional.not_modified(headers)
@@ -144,6 +154,7 @@ def _welcome() -> str:
             _item("/docs", "The API's reference, to try it on"),
             _item("/problems", "What each refusal means, and how to mend it"),
             _item("/openapi.json", "The API's description (OpenAPI)"),
+            _item("/postman.json", "Every request with an example, for Postman and Bruno"),
             _item("/healthz", "Whether the service is alive"),
         )
     )

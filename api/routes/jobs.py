@@ -11,6 +11,7 @@ from api.http import conditional
 from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
+from core.workflows.common.polling import pause_seconds
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.cancel import cancel_job
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
@@ -31,6 +32,14 @@ _EXAMPLES = {
             "method": "dcsbm",
             "target": {"edges_relative_95": 0.01},
             "assume": {"edges": 90000},
+        },
+    },
+    "declared": {
+        "summary": "A graph from declared facts alone: nothing is read, and nothing spent",
+        "value": {
+            "dataset_id": "ds_01k8zv2v9h6t0h3r6b8mkx2n4e",
+            "method": "declared",
+            "parameters": {"relations": {"*": {"mean_degree": 8, "degrees": "power_law"}}},
         },
     },
     "two formats": {
@@ -133,7 +142,7 @@ def list_jobs(
 def get_job(services: ServicesDep, principal: PortalDep, request: Request, job_id: str) -> Response:
     """The job as the caller may see it. Poll with `If-None-Match`, and not before `Retry-After`."""
     view = job_queries.get_job(services, principal, job_id)
-    pause = None if view.state in TERMINAL else services.settings.poll_after_seconds
+    pause = None if view.state in TERMINAL else pause_seconds(services.settings, view.created_at)
     return conditional.tagged(request, view, retry_after_seconds=pause)
 
 

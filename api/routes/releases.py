@@ -153,7 +153,7 @@ def _edition(request: Request, services: Services, principal: PortalDep, job_id:
         return release_queries.edition(services, principal, job_id)
     except errors.JobNotFinished as running:
         pending = ReportPending(job_id=job_id, state=running.members["state"])
-        pause = services.settings.poll_after_seconds
+        pause = int(running.members["retry_after"])
         return conditional.tagged(request, pending, retry_after_seconds=pause, status_code=202)
 
 

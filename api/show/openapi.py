@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
@@ -12,6 +13,7 @@ from fastapi.routing import APIRoute
 from api.http import conditional, problems
 from api.http.problems import Row
 from api.schemas.problems import Problem
+from api.show import collection, examples
 from core import errors
 
 DESCRIPTION = """\
@@ -43,21 +45,29 @@ TAGS = [
 
 
 class Description:
-    """The OpenAPI document as it is sent. It is made once, when it is first requested. Safe to share between
-    threads."""
+    """The OpenAPI document as it is sent, and the collection made of it. Each is made once, when it is first
+    requested. Safe to share between threads."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
         self._lock = threading.Lock()
-        self._made: tuple[bytes, str] | None = None
+        self._made: dict[str, tuple[bytes, str]] = {}
 
     def read(self) -> tuple[bytes, str]:
-        """Return the bytes, and their strong ETag."""
+        """Return the document's bytes, and their strong ETag."""
+        return self._once("openapi", lambda document: document)
+
+    def collection(self) -> tuple[bytes, str]:
+        """Return the bytes of the collection of requests, and their strong ETag."""
+        return self._once("collection", collection.collection)
+
+    def _once(self, name: str, make: Callable[[dict[str, Any]], dict[str, Any]]) -> tuple[bytes, str]:
         with self._lock:
-            if self._made is None:
-                body = json.dumps(self._app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
-                self._made = body, conditional.tag_of(body)
-        return self._made
+            if name not in self._made:
+                told = make(examples.filled(self._app.openapi()))
+                body = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+                self._made[name] = body, conditional.tag_of(body)
+        return self._made[name]
 
 
 def operation_id(route: APIRoute) -> str:

@@ -44,7 +44,8 @@ def reserve(
 ) -> str:
     """Set the amounts aside for the job, and return the reservation's id.
 
-    ``amounts`` by dimension, integers; none or only zeros means that the job claims no guarantee. They are
+    ``amounts`` by dimension, integers; none or only zeros means that the job claims no guarantee, or
+    reads nothing. They are
     set aside in the account and in its quotas of that team and project, where there are any: in all or in
     none. The reservation runs out after ``expires_in_seconds`` by PostgreSQL's clock unless kept; None:
     never. ``once_locked`` is called under the account's lock, before anything is decided, and may refuse.
@@ -156,17 +157,31 @@ def _reserved(balances: Mapping[str, Balance], terms: Terms, asked: Mapping[str,
 
 
 def charge(
-    session: Session, reservation_id: str, *, digests: Mapping[str, str], actor: str, free: bool = False
+    session: Session,
+    reservation_id: str,
+    *,
+    digests: Mapping[str, str],
+    actor: str,
+    free: bool = False,
+    reason: str = "",
 ) -> LedgerEntry:
     """Spend the reservation on a release. Its files are named by ``digests`` (name: SHA-256 in hex).
 
     A repetition with the same digests returns the entry; with others it is an InvalidTransition.
     AccountExposed when a job without a guarantee has voided the claim since it was reserved. ``free``:
-    nothing was reserved and nothing was read (a further sample), so that the row of give-backs goes on; an
-    InvalidTransition where something was.
+    nothing was reserved and nothing was read (a further sample, or declarations, which ``reason`` names), so
+    that the row of give-backs goes on; an InvalidTransition where something was.
     """
-    changes = None if free else _forget_give_backs
-    return _end(session, reservation_id, EntryKind.CHARGE, actor, digests=digests, changes=changes, free=free)
+    return _end(
+        session,
+        reservation_id,
+        EntryKind.CHARGE,
+        actor,
+        reason=reason,
+        digests=digests,
+        changes=None if free else _forget_give_backs,
+        free=free,
+    )
 
 
 def forfeit(session: Session, reservation_id: str, *, reason: str, actor: str) -> LedgerEntry:

@@ -453,9 +453,7 @@ def choose_in_parts(
     allowed: Collection[str] | None = None,
     had: Container[str] | None = None,
 ) -> Choice:
-    """Choose the first method by name that reads parts.
-
-    It reads edges in parts; returned too are the parameters that make it.
+    """Choose the first method by name that reads edges in parts, with the parameters that make it.
 
     ``nodes``, ``allowed`` and ``had``: as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes
     it.
@@ -467,7 +465,7 @@ def choose_in_parts(
         if not _can(name, had):
             continue
         reason = f"The edges of the dataset stay in parts: {name} counts them, with these parameters."
-        planned = _whole(name, generator.sharding.counted, reason, public, nodes)
+        planned = _whole(name, generator.sharding.counted, reason, public, nodes, in_parts=True)
         if isinstance(planned, Choice):
             return planned
         refusal = planned
@@ -480,7 +478,13 @@ def _can(name: str, had: Container[str] | None) -> bool:
 
 
 def _whole(
-    name: str, params: Mapping[str, Any], reason: str, public: PublicFacts, nodes: Mapping[str, int]
+    name: str,
+    params: Mapping[str, Any],
+    reason: str,
+    public: PublicFacts,
+    nodes: Mapping[str, int],
+    *,
+    in_parts: bool = False,
 ) -> Choice | errors.NotAccepted:
     """Plan the request by the method, or return why it does not take it."""
     generator = registry.generators().get(name) or registry.get(name)
@@ -490,7 +494,7 @@ def _whole(
     chosen = generator.Params.model_validate(dict(params))
     try:
         plan = generator.plan(chosen, public)
-        require_room(generator, chosen, plan, public.schema, nodes)
+        require_room(generator, chosen, plan, public.schema, nodes, in_parts=in_parts)
     except errors.NotAccepted as error:
         return error
     return Choice(name, reason, params, plan)

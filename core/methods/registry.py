@@ -20,6 +20,7 @@ from typing import Any
 import core.methods as package
 from core import errors
 from core.methods.base import GraphKinds, Method, Parameters, never, nothing_of
+from core.privacy.accounting.plan import DECLARED
 from core.privacy.units import Unit
 from core.version import NAME, entries
 
@@ -46,6 +47,8 @@ def refusals(candidate: Any) -> list[str]:
     ]
     if not found and not _NAME.match(candidate.name):
         found.append("name must be lower case, of letters, digits, '-' and '_'")
+    if candidate.name == DECLARED:
+        found.append("name is that of what reads nothing")
     if candidate.assurance not in _ASSURANCES:
         found.append(f"assurance must be one of {sorted(_ASSURANCES)}")
     params = candidate.Params
@@ -133,7 +136,16 @@ def generators() -> dict[str, Method]:
 
 
 def get(name: str) -> Method:
-    """Return the generator of that name; raises ``errors.UnknownMethod`` otherwise."""
+    """Return the generator of that name; raises ``errors.UnknownMethod`` otherwise.
+
+    NotAccepted for what is made from declarations: nothing fits, compares, audits or combines it.
+    """
+    if name == DECLARED:
+        raise errors.NotAccepted(
+            "declared reads nothing, so that there is nothing to plan, audit, stream or combine; ask for it "
+            "alone, as the method of a job, or by graphveil.declared.",
+            field="method",
+        )
     try:
         return _discovered()[name]
     except KeyError:

@@ -21,28 +21,37 @@ FEWER = "; declare fewer nodes, or choose a method that reads no value for each 
 
 
 def require_room(
-    method: Method, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    method: Method,
+    params: Any,
+    plan: PrivacyPlan,
+    schema: GraphSchema,
+    nodes: Mapping[str, int],
+    *,
+    in_parts: bool = False,
 ) -> None:
     """Raise NotAccepted where a read would be refused.
 
     A read of the plan is, by its size or sensitivity; the field to mend is named. ``nodes``: the sizes of the
-    universes. O(relations and what the plan lists).
+    universes; ``in_parts``: degrees come in blocks then. O(relations and what the plan lists).
     """
     if plan.kind is GuaranteeKind.NONE:
         return
     for read in method.planned_reads(params, plan, schema, nodes):
-        _require_read(read, schema, nodes)
+        _require_read(read, schema, nodes, in_parts)
     method.require_room(params, plan, schema, nodes)
 
 
-def require_nodes(schema: GraphSchema, relation: str, nodes: Mapping[str, int], each: int = 1) -> None:
+def require_nodes(
+    schema: GraphSchema, relation: str, nodes: Mapping[str, int], each: int = 1, *, in_parts: bool = False
+) -> None:
     """Raise NotAccepted where a side has too many values.
 
     ``each`` values for every node of it are more than a read may return.
     """
     declared = schema.edge_type(relation)
     most = max(nodes[declared.source], nodes[declared.target])
-    limits.check_values(most * each, f"a read of {relation!r}", field="schema.node_types", mend=FEWER)
+    what, field = f"a read of {relation!r}", "schema.node_types"
+    limits.check_values(most * each, what, field=field, mend=FEWER, counted=in_parts)
 
 
 def require_groups(relation: str, groups: int) -> None:
@@ -58,9 +67,9 @@ def require_groups(relation: str, groups: int) -> None:
     )
 
 
-def _require_read(read: PlannedRead, schema: GraphSchema, nodes: Mapping[str, int]) -> None:
+def _require_read(read: PlannedRead, schema: GraphSchema, nodes: Mapping[str, int], in_parts: bool) -> None:
     if read.query in OF_NODES and any(each.name == read.edge_type for each in schema.edge_types):
-        require_nodes(schema, read.edge_type, nodes)
+        require_nodes(schema, read.edge_type, nodes, in_parts=in_parts)
     if read.moved is not None:
         limits.check_sensitivity(
             read.moved,

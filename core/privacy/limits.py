@@ -13,6 +13,10 @@ from core.errors import NotAccepted
 MAX_VALUES = 2**26
 """Most values that one read may return; 512 MiB of int64."""
 
+MAX_COUNTED = 2**32
+"""Most values of a read of edges in parts, which is noised a block at a time; the memory of the nodes bounds
+it first."""
+
 MAX_SIGMA = 2**24
 """Largest standard deviation of Gaussian noise."""
 
@@ -20,10 +24,14 @@ MAX_SENSITIVITY = 2**20
 """Furthest that a unit may move a read with noise, in L1; in L2 the square of it."""
 
 
-def check_values(values: int, what: str = "a read", *, field: str = "values", mend: str = "") -> int:
-    """Return how many values ``what`` returns. NotAccepted where they are more than any read may."""
-    if values > MAX_VALUES:
-        raise NotAccepted(f"{what} would return {values} values, of at most {MAX_VALUES}{mend}", field=field)
+def check_values(
+    values: int, what: str = "a read", *, field: str = "values", mend: str = "", counted: bool = False
+) -> int:
+    """Return how many values ``what`` returns. NotAccepted where they are more than any read may, or any of
+    edges in parts (``counted``)."""
+    most = MAX_COUNTED if counted else MAX_VALUES
+    if values > most:
+        raise NotAccepted(f"{what} would return {values} values, of at most {most}{mend}", field=field)
     return values
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.counted.stored import CountedEdges
 from core.graphs.schema import EdgeType
 from core.privacy import limits
 
@@ -63,14 +64,21 @@ class Question:
     measure: Callable[[Edges], np.ndarray]
 
 
-def summed(count: Callable[[Cell, np.ndarray], None], size: int) -> Callable[[Edges], np.ndarray]:
+def summed(
+    count: Callable[[Cell, np.ndarray], None],
+    size: int,
+    told: Callable[[CountedEdges], np.ndarray] | None = None,
+) -> Callable[[Edges], np.ndarray]:
     """Make the measure that sums over each group. It adds up what ``count(cell, totals)`` adds to (size,)
     zeros for each group.
 
-    In whatever groups the edges come, the sum is the same: a sum over edges of what each one adds.
+    In whatever groups the edges come, the sum is the same: a sum over edges of what each one adds. ``told``:
+    the same sum of edges that stay elsewhere, where it was counted; no others are answered.
     """
 
     def measure(edges: Edges) -> np.ndarray:
+        if told is not None and isinstance(edges, CountedEdges):
+            return told(edges)
         totals = np.zeros(size, dtype=np.int64)
         for cell in edges.groups():
             count(cell, totals)
@@ -99,7 +107,7 @@ def ask(name: str, shape: Shape, arguments: Mapping[str, Any]) -> Question:
         question = query(shape, **arguments)
     except TypeError as error:
         raise InvalidInput(f"query {name!r} does not take these arguments", field="query") from error
-    limits.check_values(question.size, f"query {name!r}", field="query")
+    limits.check_values(question.size, f"query {name!r}", field="query", counted=name == "degrees")
     return question
 
 
@@ -112,7 +120,8 @@ def edge_count(shape: Shape) -> Question:
     def count(cell: Cell, totals: np.ndarray) -> None:
         totals += cell.count
 
-    return Question("edge_count", 1, 1, 1, summed(count, 1))
+    told = summed(count, 1, lambda edges: np.array([edges.count], dtype=np.int64))
+    return Question("edge_count", 1, 1, 1, told)
 
 
 def degrees(shape: Shape, *, side: str = "both") -> Question:
@@ -123,7 +132,8 @@ def degrees(shape: Shape, *, side: str = "both") -> Question:
 
     Sensitivity: both: L1 = 2, L2^2 = 2; one side: L1 = L2 = 1. Unit: one edge.
     Proof: canonical edges have no self-loops, so an edge adds 1 to each of two entries, or to one of one
-    side.
+    side. In whatever blocks entries are fetched or noised: the two may lie in two blocks, so the sensitivity
+    is that of all blocks together, one charge pays for them, and each entry's noise is its own.
     """
     if side == "both":
         if not shape.edge_type.homogeneous:
@@ -135,7 +145,8 @@ def degrees(shape: Shape, *, side: str = "both") -> Question:
             tally(totals, cell.source)
             tally(totals, cell.target)
 
-        return Question("degrees", shape.source_count, 2, 2, summed(both, shape.source_count))
+        counted = summed(both, shape.source_count, CountedEdges.degrees)
+        return Question("degrees", shape.source_count, 2, 2, counted)
     if side not in ("source", "target"):
         raise InvalidInput("side is 'both', 'source' or 'target'", field="side")
     if shape.undirected:
@@ -249,7 +260,8 @@ def group_matrix(
             low, high = np.minimum(a, b), np.maximum(a, b)
             tally(totals, low * k - low * (low - 1) // 2 + (high - low))
 
-        return Question("group_matrix", cells, 1, 1, summed(triangle, cells))
+        counted = summed(triangle, cells, lambda edges: edges.pairs(rows, k))
+        return Question("group_matrix", cells, 1, 1, counted)
     if target_labels is None:
         raise InvalidInput("a relation between two node types needs target labels", field="target_labels")
     columns, k2 = check_labels(target_labels, shape.target_count, target_groups, "target_labels")

@@ -92,7 +92,7 @@ def settle(
     plan = generator.plan(params, facts) if choice is None else choice.plan
     check_cost(plan, facts)
     if choice is None:  # else it was asked before it was chosen
-        require_room(generator, params, plan, facts.schema, nodes)
+        require_room(generator, params, plan, facts.schema, nodes, in_parts=in_parts)
     return Settled(choice, generator, params, wanted, plan, released)
 
 

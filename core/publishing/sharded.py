@@ -15,10 +15,10 @@ from typing import Any
 
 from core.errors import PrivacyViolation
 from core.evaluation.suite import degree_statistics
+from core.graphs.counted.stored import open_parts
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.schema.partable import Part, require_partable
-from core.graphs.stored.parted import read_parted
 from core.graphs.stored.whole import read_schema
 from core.methods import registry
 from core.methods.base import Progress
@@ -61,7 +61,7 @@ def run_fit(
     sharding.require(agreed.params)
     recorder.opening()
     progress("load", 0, 1)
-    graph = read_parted(graph_folder)
+    graph = open_parts(graph_folder)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
     model = sharding.fit_parts(PrivateParts(graph, meter), agreed.plan, agreed.params, progress)

@@ -7,7 +7,7 @@ is, and read as it is. What sets a snapshot or a further sample apart is told by
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -192,6 +192,20 @@ class Tick(_Release):
         return sum(amounts.values())
 
 
+class Declared(_Release):
+    """A graph from declared facts alone. Nothing of its dataset is opened, or given to its child.
+
+    ``nodes``: public sizes of the node types.
+    """
+
+    child = "declared"
+    reservation_expires = False
+
+    nano_epsilon: Literal[0] = 0
+    delta_atto: Literal[0] = 0
+    nodes: Annotated[dict[Name, Annotated[int, Field(ge=0, le=_MAX_INT)]], Field(max_length=MAX_TYPES)]
+
+
 class Sample(_Release):
     """A further sample of the model that another job fitted and paid for. It opens no graph."""
 
@@ -211,14 +225,16 @@ def _type_of(spec: Any) -> str:
     def said(name: str) -> Any:
         return spec.get(name) if isinstance(spec, dict) else getattr(spec, name, None)
 
-    return next((name for name in ("tick", "sample_of", "shard_edges") if said(name) is not None), "plain")
+    names = ("tick", "sample_of", "shard_edges", "nodes")
+    return next((name for name in names if said(name) is not None), "plain")
 
 
 ReleaseSpec = Annotated[
     Annotated[Plain, Tag("plain")]
     | Annotated[Tick, Tag("tick")]
     | Annotated[Sample, Tag("sample_of")]
-    | Annotated[InParts, Tag("shard_edges")],
+    | Annotated[InParts, Tag("shard_edges")]
+    | Annotated[Declared, Tag("nodes")],
     Discriminator(_type_of),
 ]
 

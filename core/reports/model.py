@@ -22,7 +22,7 @@ from graphveil.models.reports import Count, Precision, ReportModel
 
 SCHEMA_VERSION: Literal["3.0"] = "3.0"
 
-Kind = Literal["pure", "approximate", "none"]
+Kind = Literal["pure", "approximate", "none", "unread"]
 
 
 class Claim(ReportModel):
@@ -39,7 +39,10 @@ class Claim(ReportModel):
 class GuaranteePart(ReportModel):
     """The privacy guarantee, computed from the plan and its transcript."""
 
-    kind: Kind = Field(description="pure: (epsilon, 0); approximate: (epsilon, delta); none: no guarantee.")
+    kind: Kind = Field(
+        description="pure: (epsilon, 0); approximate: (epsilon, delta); none: no guarantee; unread: epsilon "
+        "0, as nothing of the data was read."
+    )
     epsilon: DecimalString | None = Field(description="Decimal string, rounded up; null for kind none.")
     delta: DecimalString | None = Field(description="Decimal string, rounded up; null for kind none.")
     unit: Unit = Field(description="What a neighbouring graph differs in.")

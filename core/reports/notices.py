@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from core.graphs.schema import Derived, EdgeType, GraphSchema, Presence
 from core.privacy.accounting.group_price import node_prices
-from core.privacy.accounting.guarantee import rounded_up
+from core.privacy.accounting.guarantee import MARK, rounded_up
 from core.privacy.units import Unit
 from core.reports.base import Notice
 from core.reports.comparison import Compared, Comparison, EdgeTypeComparison
@@ -46,6 +46,9 @@ def caveats(
     ``nodes`` is the size of the (public) universe; ``snapshot``: the release is one of a live stream's;
     ``sample_of``: the job whose model it was drawn from again.
     """
+    read_off = tuple(_DERIVED[part] for part in Derived if part in derived)
+    if guarantee.kind == "unread":
+        return (_FROM_DECLARATIONS, *read_off)
     notices = [_NODE_SET if guarantee.unit is Unit.NODE else _NO_NODES]
     if guarantee.kind == "none":
         notices.append(
@@ -74,7 +77,7 @@ def caveats(
                 "its figures say little about the original.",
             )
         )
-    notices.extend(_DERIVED[part] for part in Derived if part in derived)
+    notices.extend(read_off)
     public = [edge_type.name for edge_type in schema.edge_types if edge_type.public]
     notices.extend(
         Notice(
@@ -101,6 +104,12 @@ def caveats(
         )
     return tuple(notices)
 
+
+_FROM_DECLARATIONS = Notice(
+    code="from_declarations",
+    text=f"{MARK} Its sizes, degrees and mixing are what somebody said, not what the data are: use it to "
+    "write and try programs, and conclude nothing from it.",
+)
 
 _SNAPSHOT = Notice(
     code="one_snapshot_of_a_stream",

@@ -85,6 +85,11 @@ def budget(public: PublicPart) -> dict[str, str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def follows_data(public: PublicPart) -> bool:
+    """Tell whether the release follows from its dataset's data. Lineage names no original otherwise."""
+    return public.guarantee.kind != "unread"
+
+
 def original_name(public: PublicPart) -> str:
     """Return what the original is called."""
     return plain(public.provenance.dataset_name or public.provenance.dataset_id)

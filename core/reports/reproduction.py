@@ -15,7 +15,7 @@ def command(public: PublicPart) -> str:
     draws new noise and is charged again, which is why it says ``--repeat``. Where there was no guarantee,
     epsilon is left for the caller to say.
     A snapshot of a live stream is published once: its command shows the stream. A further sample's command
-    draws one more from the same model, which costs nothing.
+    draws one more from the same model, which costs nothing, as another graph from declarations does.
     """
     provenance, guarantee = public.provenance, public.guarantee
     if provenance.sample_of is not None:
@@ -23,7 +23,9 @@ def command(public: PublicPart) -> str:
     if provenance.stream_id is not None:
         return " ".join(("graphveil", "stream", "show", shlex.quote(provenance.stream_id)))
     words = ["graphveil", "submit", provenance.dataset_id]
-    words += ["--epsilon", guarantee.epsilon or "EPSILON"]
+    unread = guarantee.kind == "unread"
+    if not unread:
+        words += ["--epsilon", guarantee.epsilon or "EPSILON"]
     if guarantee.delta not in (None, "0"):
         words += ["--delta", str(guarantee.delta)]
     words += ["--method", provenance.method]
@@ -35,7 +37,8 @@ def command(public: PublicPart) -> str:
             words += ["--parameter", f"{name}={json.dumps(value, allow_nan=False)}"]
     if provenance.seed is not None:
         words += ["--seed", str(provenance.seed)]
-    words.append("--repeat")
+    if not unread:
+        words.append("--repeat")
     return " ".join(shlex.quote(word) for word in words)
 
 
@@ -45,6 +48,8 @@ def again(public: PublicPart) -> str:
         return (
             "That draws one more graph from the same model, under the same promise, and is charged nothing."
         )
+    if public.guarantee.kind == "unread":
+        return "That draws another graph from the same declarations, and is charged nothing."
     price = (
         "A second release draws new noise, and is charged again. `graphveil plan` with the same arguments "
         "shows the price and spends nothing."

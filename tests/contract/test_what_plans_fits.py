@@ -94,8 +94,8 @@ def test_no_method_is_chosen_whose_reads_would_be_refused() -> None:
     assert chosen is not None
     assert "values, of at most" in chosen.reason  # said of the method that comes first
     with pytest.raises(NotAccepted, match="values, of at most"):
-        settle("auto", {}, [], asked, {"node": limits.MAX_VALUES + 1}, in_parts=True)
-    assert settle("auto", {}, [], asked, {"node": limits.MAX_VALUES}, in_parts=True).plan
+        settle("auto", {}, [], asked, {"node": limits.MAX_COUNTED + 1}, in_parts=True)
+    assert settle("auto", {}, [], asked, {"node": limits.MAX_COUNTED}, in_parts=True).plan
 
 
 MOST_RECORDS = 4096

@@ -28,6 +28,7 @@ PARTS = {
     "static": reports.static(),
     "temporal": reports.temporal(),
     "unbounded": reports.unbounded(),
+    "unread": reports.unread(),
     "hostile": hostile(),
 }
 

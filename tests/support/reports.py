@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from core.privacy.accounting.guarantee import MARK
 from core.reports.base import Notice
 from core.reports.evidence import CuratorPart
 from core.reports.model import Charge, PublicPart
@@ -106,6 +107,17 @@ def unbounded() -> PublicPart:
     return _part([report_parts.relation("mail", None, 100)], promise=promise, caveats=caveats)
 
 
+def unread() -> PublicPart:
+    """Made from declarations: the plan had no read."""
+    promise = _guarantee() | {"kind": "unread", "epsilon": "0", "delta": "0", "statement": MARK}
+    return _part(
+        [report_parts.relation("mail", None, 100)],
+        promise=promise,
+        purposes=[],
+        caveats=[_caveat("from_declarations", f"{MARK} Conclude nothing from it.")],
+    )
+
+
 def hostile() -> PublicPart:
     """Every name that somebody chose is markup."""
     relation = report_parts.relation(HOSTILE, None, 100, source=HOSTILE, target=HOSTILE)
@@ -121,6 +133,7 @@ EVERY_PART: dict[str, Callable[[], PublicPart]] = {
     "static": static,
     "temporal": temporal,
     "none": unbounded,
+    "unread": unread,
 }
 
 

@@ -12,7 +12,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.methods import registry
 from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
-from core.publishing.spec import JobSpec, Place, Plain, ReleaseTask, Sample, Tick
+from core.publishing.spec import Declared, JobSpec, Place, Plain, ReleaseTask, Sample, Tick
 
 NANO = 10**9
 AMOUNTS = {"step/7": 250_000_000}
@@ -42,6 +42,7 @@ TICK = COMMON | {
     "derived": [],
     "tick": {"stream_id": "str_1", "step": 7},
 }
+DECLARED = PLAIN | {"method": "declared", "nano_epsilon": 0, "formats": [], "nodes": {"node": 9}}
 TYPES: dict[type, dict[str, Any]] = {Plain: PLAIN, Sample: SAMPLE, Tick: TICK}
 
 
@@ -87,6 +88,16 @@ def test_each_type_says_what_sets_it_apart():
     assert [each.charged_nano_epsilon for each in (plain, sample, tick)] == [NANO, 0, AMOUNTS["step/7"]]
     assert [each.release.reservation_expires for each in (plain, sample, tick)] == [True, False, False]
     assert [each.release.child for each in (plain, sample, tick)] == ["release", "sample", "release"]
+
+
+def test_what_is_made_from_declarations_costs_nothing_and_is_no_release_of_data():
+    spec = JobSpec.model_validate(stored(DECLARED, {}) | {"kind": "unread"})
+    assert type(spec.release) is Declared
+    assert (spec.nano_epsilon, spec.charged_nano_epsilon, spec.release.child) == (0, 0, "declared")
+    assert JobSpec.model_validate(spec.model_dump(mode="json")) == spec
+    for change in ({"nano_epsilon": 1}, {"delta_atto": 1}, {"sample_of": "job_0"}, {"nodes": {"node": -1}}):
+        with pytest.raises(ValidationError):
+            JobSpec.model_validate(stored(DECLARED | change, {}))
 
 
 def test_a_plan_of_a_snapshot_is_that_of_its_step():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from core.jobs.models import Stop
 from core.workflows.common.context import Services
 from core.workflows.datasets import ingest
 from core.workflows.datasets.ingest import IngestWork
+from worker.kinds import referenced
 from worker.kinds.base import Held, WorkKind, read_result
 from worker.supervisor import Ending
 
@@ -58,12 +60,21 @@ class IngestKind(WorkKind[IngestWork]):
                     "answered_later": file.answered_later,
                 }
                 for part, file in work.files.items()
+                if file is not work.reference
             },
             "schema": None if work.schema is None else work.schema.model_dump(mode="json"),
             "limits": asdict(work.limits),
             "fingerprint_key": work.fingerprint_key.hex(),
             "in_parts": work.in_parts,
+            "referenced": work.reference is not None,
         }
+
+    def run(self, held: Held[IngestWork]) -> None:
+        """Supervise the child. Edges that stay elsewhere are counted there, if the service has an engine."""
+        spec, child = self.spec(held), partial(self.supervised, held)
+        self.settle(
+            held, child(spec) if held.work.reference is None else referenced.counted(held, spec, child)
+        )
 
     def finish(self, held: Held[IngestWork]) -> None:
         services, work, result = held.services, held.work, read_result(held.folder)

@@ -25,12 +25,12 @@ from core.logging import get_logger
 from core.methods import registry
 from core.privacy.accounting.guarantee import Guarantee
 from core.privacy.accounting.meter import TranscriptEntry
-from core.publishing.spec import InParts, Plain, Sample, Tick
+from core.publishing.spec import Declared, InParts, Plain, Sample, Tick
 from core.tracing import spans
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import fetch_graph
 from core.workflows.datasets.link_checks import fetch_list
-from core.workflows.jobs import samples
+from core.workflows.jobs import declared, samples
 from core.workflows.releases import bundles, publish, sharded
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.releases.publish import JobWork
@@ -170,6 +170,9 @@ def _lay_out(held: Held[JobWork]) -> Ending | None:
         case Sample():
             samples.lay_out(services, work, held.folder / "source")
             return Ending.FINISHED
+        case Declared():
+            declared.lay_out(services, work, held.folder)
+            return Ending.FINISHED
         case InParts() if work.fitted_attempt is not None:
             return Ending.FINISHED if in_parts.lay_out(held) else None
         case InParts():
@@ -181,7 +184,8 @@ def _lay_out(held: Held[JobWork]) -> Ending | None:
 
 
 def _orders(held: Held[JobWork]) -> Orders:
-    """Choose what to do with a child's messages: a sample's, or one that joins, has no meter."""
+    """Choose what to do with a child's messages: a sample's, or one that joins, has no meter, nor has what
+    is made from declarations."""
 
     def progress(stage: str, done: int, total: int) -> None:
         publish.record_event(held.services, held.work, stage=stage, done=done, total=total)
@@ -194,7 +198,7 @@ def _orders(held: Held[JobWork]) -> Orders:
         publish.record_read(held.services, held.work, entry)
         reach("after_read")
 
-    if isinstance(held.work.spec.release, Sample) or held.work.fitted_attempt is not None:
+    if isinstance(held.work.spec.release, Sample | Declared) or held.work.fitted_attempt is not None:
         return Orders(record=no_reads, progress=progress, draining=held.draining)
     return Orders(record=record, progress=progress, draining=held.draining, opening=opening)
 
@@ -219,7 +223,8 @@ def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
     work = held.work
     guarantee, transcript = _supported(held.services, work)
     parts = None if work.fitted_attempt is None else in_parts.names(held)
-    files = bundles.checked_files(held.folder / "out", held.services.settings, parts)
+    required = bundles.DECLARED if isinstance(work.spec.release, Declared) else bundles.REQUIRED
+    files = bundles.checked_files(held.folder / "out", held.services.settings, parts, required)
     bundles.check_report(
         files,
         job_id=work.job_id,

@@ -149,7 +149,11 @@ def _audits(
 ) -> Response:
     content = {
         "audits": audit_queries.list_audits(services, principal, cursor),
-        "methods": ["laplace", "dp_sgd", *(each.name for each in jobs.methods() if "none" not in each.kinds)],
+        "methods": [
+            "laplace",
+            "dp_sgd",
+            *(each.name for each in jobs.methods() if {"none", "unread"}.isdisjoint(each.kinds)),
+        ],
         "filled": filled or Form([]),
         "problem": problem,
         "idempotency_key": secrets.token_hex(16),

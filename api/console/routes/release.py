@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
@@ -18,6 +18,8 @@ from api.deps import PortalDep, ServicesDep
 from core.errors import GraphveilError, InvalidInput
 from core.identity.service import Principal
 from core.methods.choice import AUTO
+from core.privacy.accounting.plan import DECLARED
+from core.publishing.declarations import REST, Relation
 from core.workflows.common.context import Services
 from core.workflows.datasets import queries as datasets
 from core.workflows.jobs import queries as jobs
@@ -68,8 +70,12 @@ def submit(request: Request, services: ServicesDep, principal: PortalDep, form: 
     try:
         job, _ = submit_job(services, principal, _asked(form), form.get("idempotency_key"))
     except GraphveilError as error:
+        method = form.get("method", AUTO)
         choice = Choice(
-            form.get("method", AUTO), form.get("epsilon", ""), form.get("delta") or "0", form.get("edges", "")
+            AUTO if method == DECLARED else method,
+            form.get("epsilon", ""),
+            form.get("delta") or "0",
+            form.get("edges", ""),
         )
         problem = pages.told(request, error)
         return _page(request, services, principal, dataset_id, choice, problem, form)
@@ -78,6 +84,8 @@ def submit(request: Request, services: ServicesDep, principal: PortalDep, form: 
 
 def _asked(form: Form) -> JobRequest:
     values: dict[str, Any] = form.given("dataset_id", "method", "epsilon", "delta", "label", "project")
+    if form.get("method") == DECLARED:
+        values["parameters"] = {"relations": {REST: _said(form)}}
     try:
         return JobRequest(
             **values,
@@ -87,6 +95,17 @@ def _asked(form: Form) -> JobRequest:
         )
     except ValidationError as error:
         raise mistaken(error) from None
+
+
+def _said(form: Form) -> dict[str, Any]:
+    """What the form says of every relation, for a graph from declarations."""
+    said: dict[str, Any] = form.given("degrees")
+    if mean := form.get("mean_degree", ""):
+        try:
+            said["mean_degree"] = float(mean)
+        except ValueError:
+            raise InvalidInput("this is no number of edges; name one, or none", field="mean_degree") from None
+    return said
 
 
 def _assumed(edges: str) -> Any:
@@ -130,6 +149,8 @@ def _page(
         "formats": FORMATS,
         "slides": _slides(budget.remaining.epsilon),
         "idempotency_key": secrets.token_hex(16),
+        "laws": get_args(Relation.model_fields["degrees"].annotation),
+        "offers_declared": dataset.policy.methods is None or DECLARED in dataset.policy.methods,
         "titles": {each.name: each.title for each in jobs.methods()},
     }
     return pages.page(request, "release.html", content, status=problem["status"] if problem else 200)

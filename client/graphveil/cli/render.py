@@ -249,6 +249,8 @@ def job(found: Job) -> None:
         out.print(f"step {found.step} of {found.stream_id}")
     if found.sample_of is not None:
         out.print(f"a further sample of {found.sample_of}, charged nothing")
+    if found.kind == "unread":
+        out.print("made from declarations, nothing read, charged nothing")
     if found.size is not None:
         out.print(f"drawn with {found.size.nodes} nodes; the original has {found.size.of}")
     if found.shards is not None:

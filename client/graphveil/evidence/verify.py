@@ -208,8 +208,15 @@ def _compose(
     recompute: Recompute | None,
 ) -> None:
     """The transcript lies within the plan, whose cost is what was charged and is reported."""
-    if not transcript or len(transcript) != report["transcript"]["operations"]:
+    unread = report["guarantee"]["kind"] == "unread"
+    if bool(transcript) == unread or len(transcript) != report["transcript"]["operations"]:
         raise EvidenceRefused(TRANSCRIPT, "it has another number of lines than the report")
+    if unread or not plan["allotments"]:
+        if not unread or plan["allotments"] or any(charge["amounts"].values()):
+            raise EvidenceRefused(PLAN, "only a plan without reads, at no charge, has read nothing")
+        _check_epsilon(charge, report, 0)
+        verdict.held.append("The plan has no reads, none was recorded, and nothing was charged.")
+        return
     if any(composition.unprotected(each["event"]) for each in plan["allotments"]):
         if any(charge["amounts"].values()) or report["guarantee"]["kind"] != "none":
             raise EvidenceRefused(CHARGE, "a plan without a guarantee has an epsilon")

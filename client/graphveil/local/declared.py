@@ -45,14 +45,16 @@ def declared(
     found = schema_of(schema)
     if found is None:
         raise InvalidInput("a schema is what the graph is made from", field="schema")
+    said = dict(parameters or {})
+    if nodes:
+        said["nodes"] = {**said.get("nodes", {}), **nodes}
     make = engine.part("publishing.declared").make_declared
     kept = tempfile.TemporaryDirectory(prefix="graphveil-release-")
     target = Path(kept.name) / "release"
     with shown(progress) as tell:
         make(
             found,
-            plain(nodes or {}),
-            plain(parameters or {}),
+            plain(said),
             target,
             tell,
             formats=list(formats),

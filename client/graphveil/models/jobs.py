@@ -83,7 +83,7 @@ class Job(Answer):
     delta: str = Field(examples=["0"])
     unit: str
     window: int | None
-    kind: str = Field(description="The guarantee of the plan: pure, approximate or none.")
+    kind: str = Field(description="The guarantee of the plan: pure, approximate, none, or unread: epsilon 0.")
     exposed: bool = Field(default=False, description=EXPOSED)
     plan_digest: str = Field(description="SHA-256 of the privacy plan that was reserved.")
     state: str = Field(description=STATES)

@@ -44,7 +44,7 @@ class Methods(Answer):
 class Cost(Answer):
     """What a plan costs: a function of the request and the public schema alone."""
 
-    kind: str = Field(description="pure, approximate or none.")
+    kind: str = Field(description="pure, approximate, none, or unread: nothing is read, at epsilon 0.")
     epsilon: str | None = Field(
         description="Rounded up to 1e-9; null where there is no guarantee. A job that fails after it has "
         "opened the graph spends it too."

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from core.errors import InvalidInput
 from core.graphs import formats
+from core.graphs.graph import Graph
 from core.graphs.ingest.assemble import Sources, read_nodes
 from core.graphs.ingest.relations import EdgeCollector, EdgeRows
 from core.graphs.ingest.universe import indices
@@ -21,6 +22,7 @@ from core.graphs.schema.partable import require_partable
 from core.graphs.stored.fingerprint import fingerprint_parts
 from core.graphs.stored.parted import PART_EDGES, write_parted
 from core.graphs.stored.parts import Ends
+from core.graphs.stored.whole import write_universe
 from core.graphs.uploads.batches import Batch, Part, RawGraph
 from core.graphs.uploads.files import IngestLimits, IngestReport, Progress, UploadedFile, place_of
 from core.graphs.uploads.findings import Findings, reject
@@ -107,6 +109,22 @@ def canonicalise_parts(
         bytes_read=sum(file.path.stat().st_size for file in files.values()),
         bytes_stored=sum(path.stat().st_size for path in out.iterdir()),
     )
+
+
+def write_listed(
+    files: Mapping[str, UploadedFile], schema: GraphSchema | None, out: Path, limits: IngestLimits
+) -> None:
+    """Store the universe of a graph whose edges stay elsewhere. ``files``: ``nodes``, where a list is sent.
+
+    Raises what :func:`canonicalise_parts` raises.
+    """
+    if schema is None:
+        raise InvalidInput("the schema of a graph in parts is declared, not proposed", field="graph_schema")
+    require_partable(schema)
+    sources = Sources(lambda: RawGraph(nodes=_nodes(files, schema, limits)), NODES)
+    nodes = read_nodes(schema, sources.open().nodes, sources, limits, lambda stage, done: None)
+    write_universe(Graph.build(schema, nodes, {}), out)
+    (out / "schema.json").write_text(schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 def _kind(part: str) -> Part:

@@ -66,6 +66,14 @@ def _begun(
     if not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
         raise ValueError(f"the fingerprint key must have {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes")
     names = _names(graph)
+    sorted_ids, ranks = ranked({name: names[name] for name in joined}, joined)
+    return begun(sorted_ids, key), ranks
+
+
+def ranked(
+    names: dict[str, pa.Array], joined: dict[str, np.ndarray]
+) -> tuple[pa.Array, dict[str, np.ndarray]]:
+    """Sort the ids of the ``joined`` nodes, each once; with them each node's place among them, uint64."""
     ids = {name: names[name].filter(pa.array(mask)) for name, mask in joined.items()}
     vocabulary = pl.concat([pl.Series(each, dtype=pl.String) for each in ids.values()]).unique().sort()
     sorted_ids = vocabulary.to_arrow().cast(pa.large_string())
@@ -73,12 +81,17 @@ def _begun(
     for name, mask in joined.items():
         ranks[name] = np.zeros(len(mask), dtype=np.uint64)
         ranks[name][mask] = pc.index_in(ids[name].cast(pa.large_string()), value_set=sorted_ids).to_numpy()
+    return sorted_ids, ranks
+
+
+def begun(sorted_ids: pa.Array, key: bytes) -> hashlib.blake2b:
+    """Begin the digest of a content. It has the sorted ids that occur in an edge; pairs of ranks follow."""
     digest = hashlib.blake2b(key=key, digest_size=32, person=b"graphveil-edges")
     digest.update(len(sorted_ids).to_bytes(8, "little"))
     digest.update(pc.binary_length(sorted_ids).to_numpy().astype("<i8").data)
     for start in range(0, len(sorted_ids), 1 << 20):
         digest.update("".join(sorted_ids[start : start + (1 << 20)].to_pylist()).encode())
-    return digest, ranks
+    return digest
 
 
 def _names(graph: Graph | PartedGraph) -> dict[str, pa.Array]:

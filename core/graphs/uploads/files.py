@@ -87,7 +87,8 @@ class IngestReport:
     ``edges`` holds for each edge type ``rows``, ``loops_dropped``, ``duplicates_merged`` and ``edges``;
     ``edges_per_step`` the edges of each step of the temporal types. ``fingerprint`` is None when no key was
     given. ``warnings`` and ``columns_ignored`` (of the edges) are empty unless the schema was proposed from
-    the data. ``readings`` say how each delimited file was understood.
+    the data. ``readings`` say how each delimited file was understood. ``pinned``: what a reference held when
+    it was counted.
     """
 
     schema: GraphSchema
@@ -103,6 +104,7 @@ class IngestReport:
     warnings: tuple[str, ...] = ()
     columns_ignored: tuple[str, ...] = ()
     readings: Mapping[str, Reading] = field(default_factory=dict)
+    pinned: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         schema = self.schema.model_dump(mode="json")

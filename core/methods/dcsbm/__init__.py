@@ -100,7 +100,8 @@ def draw_shard(law: Path, number: int, shards: int, folder: Path) -> Part:
 
 def paid(graph: CountedSession, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng) -> Columns:
     """Pay for the columns of one cell. Its labels are the public groups where they are named."""
-    from core.methods.dcsbm.fit import MOST_PUBLIC, fit
+    from core.methods.dcsbm.fit import fit
+    from core.privacy.reads.public_groups import MOST_PUBLIC
 
     kind, told = graph.schema.edge_type(key[0]).source, None
     if isinstance(params.groups, str):

@@ -39,8 +39,6 @@ BIN, BINS = 50, 40  # nodes in a stretch of the order, at least, and stretches, 
 LEAST_SHARE = 0.02
 LEAST_EVIDENCE = 2.5  # labels below which there is one only, at epsilon 1 and more
 
-MOST_PUBLIC = 64  # groups of a public attribute; those of fewest nodes are one group
-
 
 def fit(
     cell: CountedCell,

@@ -34,6 +34,9 @@ from core.privacy.rounding import LONGEST_CHAIN, MAX_RADIUS, MOST_CANCELLING, pl
 from core.privacy.units import Unit
 from graphveil.models.reports import ROWS
 
+MARK = "Made from declarations; nothing was read."
+"""What marks whatever was made so, wherever it is shown."""
+
 EXACT = (
     "Laplace, Gaussian, exponential-mechanism and randomised-response draws are exact on integers, from "
     "operating-system entropy "
@@ -114,8 +117,12 @@ def guarantee_of(
     stream, is what any window of the stream's steps may cost: then that is the guarantee, because the release
     follows from what the snapshots before it have put out too, which depends on their edges. Raises
     UnmeteredFit for an empty transcript, PlanExceeded when the transcript does not fit the plan or the plan
-    the stream, InvalidInput when it is out of sequence or holds an unknown event.
+    the stream, InvalidInput when it is out of sequence or holds an unknown event. Of a plan that reads
+    nothing the transcript must be empty, and epsilon is 0: the release has one law, whatever the data are.
     """
+    if plan.kind is GuaranteeKind.UNREAD:
+        replay(plan, transcript)  # any read is one too many
+        return Guarantee(GuaranteeKind.UNREAD, 0, 0, plan.unit, plan.window, _UNREAD, ())
     require_metered(transcript)
     replay(plan, transcript)
     events = [*(a.event for a in plan.allotments), *(e.event for e in transcript)]
@@ -207,6 +214,12 @@ _UNITS = {
     Unit.NODE: "all edges of any one node of the protected type, over all timestamps and edge types, and its "
     "row of protected attributes, which are replaced by any others",
 }
+
+
+_UNREAD = (
+    f"{MARK} Whatever the data are, this graph has one law: it costs epsilon 0, and says nothing of them. "
+    "The node set, node and edge types, directedness and the time grid are public."
+)
 
 
 def _of_rows(plan: PrivacyPlan) -> str:

@@ -37,6 +37,9 @@ from graphveil.models.reports import ROWS
 WHOLE_GRAPH = "*"
 """The cell name of an unprotected access, and of every read under unit NODE: all edge types, all steps."""
 
+DECLARED = "declared"
+"""The method of a plan that reads nothing: what it makes follows from declared facts alone."""
+
 MAX_ALLOTMENTS = 1_000_000
 MAX_STEPS = 100_000
 MAX_DELTA_ATTO = 10**17
@@ -54,11 +57,13 @@ def rows_of(node_type: str) -> str:
 
 
 class GuaranteeKind(StrEnum):
-    """PURE: epsilon. APPROXIMATE: epsilon and delta. NONE: no finite guarantee."""
+    """PURE: epsilon. APPROXIMATE: epsilon and delta. NONE: no finite guarantee. UNREAD: epsilon 0, as nothing
+    of the data is read."""
 
     PURE = "pure"
     APPROXIMATE = "approximate"
     NONE = "none"
+    UNREAD = "unread"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +136,8 @@ class PrivacyPlan:
     for pure. ``first_step`` is the account's number of the plan's step 0: a snapshot of a live stream is a
     graph of one step, which the account counts among the stream's. ``accountant`` says how an approximate
     plan is converted and metered; a plan without delta has nothing to convert, and keeps RENYI.
-    Raises InvalidInput when there is no allotment, or one lies outside the grid or does not fit the unit.
+    Raises InvalidInput when there is no allotment, or one lies outside the grid or does not fit the unit. Of
+    the method DECLARED there is none, and of no other.
     """
 
     method: str
@@ -158,7 +164,10 @@ class PrivacyPlan:
         if type(self.first_step) is not int or not 0 <= self.first_step <= MAX_STEPS - self.steps:
             raise InvalidInput(f"the plan's steps end before {MAX_STEPS}", field="first_step")
         self._check_window()
-        if not 1 <= len(self.allotments) <= MAX_ALLOTMENTS:
+        if self.method == DECLARED:
+            if self.allotments or self.delta_atto:
+                raise InvalidInput("what is made from declarations reads nothing", field="allotments")
+        elif not 1 <= len(self.allotments) <= MAX_ALLOTMENTS:
             raise InvalidInput(f"a plan has 1 to {MAX_ALLOTMENTS} allotments", field="allotments")
         for allotment in self.allotments:
             self._check_allotment(allotment)
@@ -220,7 +229,10 @@ class PrivacyPlan:
 
     @property
     def kind(self) -> GuaranteeKind:
-        """PURE when every allotment is, NONE when one is unprotected, else APPROXIMATE."""
+        """PURE when every allotment is, NONE when one is unprotected, UNREAD without any, else
+        APPROXIMATE."""
+        if not self.allotments:
+            return GuaranteeKind.UNREAD
         if any(unprotected_reasons(event) for event in self._events.values()):
             return GuaranteeKind.NONE
         pure = all(pure_nano_epsilon(event) is not None for event in self._events.values())
@@ -287,7 +299,7 @@ class PrivacyPlan:
         cost = self.cost()
         if cost.kind is GuaranteeKind.NONE:
             raise NotAccepted("an unprotected plan has no finite cost", field="method")
-        if self.unit is Unit.W_EVENT and (filter != "basic" or cost.kind is not GuaranteeKind.PURE):
+        if self.unit is Unit.W_EVENT and (filter != "basic" or cost.kind is GuaranteeKind.APPROXIMATE):
             raise NotAccepted("a w-event account takes pure plans under the basic filter only", field="unit")
         if filter == "renyi":
             if not orders:

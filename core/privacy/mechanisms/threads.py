@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Result = TypeVar("Result")
+MOST_PIECE = 2**26  # of a longer one, what is beside it in memory would be as long again
 PIECES_A_THREAD = 4  # so that threads end together though pieces differ
 
 
@@ -31,9 +32,10 @@ def job_threads() -> int:
 
 def cut(length: int, least: int) -> Sequence[tuple[int, int]]:
     """Cut 0..length into pieces. Returned is where they begin and end, none shorter than ``least`` but where
-    all are one."""
+    all are one, none longer than MOST_PIECE."""
     threads = job_threads()
     count = 1 if threads == 1 else max(1, min(threads * PIECES_A_THREAD, length // least))
+    count = max(count, -(-length // MOST_PIECE))
     return [(length * k // count, length * (k + 1) // count) for k in range(count)]
 
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from core.graphs.graph import NodeTable
 
 
+MOST_PUBLIC = 64
+"""Groups of a public attribute that a fit may ask for; those of fewest nodes are one group."""
+
+
 def group_attribute(kind: NodeType, name: str | None) -> str | None:
     """Choose the public categorical attribute that groups nodes. It is the one named, or the label where
     public.
@@ -55,6 +59,16 @@ def public_groups(kind: NodeType, table: NodeTable, name: str, most: int) -> np.
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
     groups: np.ndarray = np.minimum(rank, most - 1)[labels]
     return groups
+
+
+def labellings(kind: NodeType, table: NodeTable) -> list[tuple[np.ndarray, int]]:
+    """List the labels that a fit may ask for, and how many: those of every public attribute of categories."""
+    found = []
+    for each in kind.attributes:
+        if each.protection is Protection.PUBLIC and each.kind is AttributeKind.CATEGORY:
+            labels = public_groups(kind, table, each.name, MOST_PUBLIC)
+            found.append((labels, int(labels.max(initial=0)) + 1))
+    return found
 
 
 def _distinct(column: np.ndarray | pa.Array) -> tuple[list[Any], np.ndarray]:

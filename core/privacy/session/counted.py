@@ -16,6 +16,7 @@ import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.columns.tables import Edges
+from core.graphs.counted.stored import CountedGraph
 from core.graphs.graph import NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.stored.parted import PartedGraph
@@ -169,10 +170,11 @@ class PrivateParts(CountedSession):
     because the parts are canonical and no two share a pair, which every read checks as it goes
     (:func:`~core.graphs.stored.parts.canonical_part`): so it is the answer for the graph in memory, for this
     graph and for its neighbours alike. How many groups there are, and how long a read takes, depends on
-    the edges and is told to nobody.
+    the edges and is told to nobody. Of edges that stay elsewhere the answer is what was counted there, before
+    any of it was paid for: a function of the same canonical edges, so that the proof is the same.
     """
 
-    _graph: PartedGraph
+    _graph: PartedGraph | CountedGraph
 
     def cell(self, edge_type: str, step: int | None) -> CountedCell:
         """Open one cell for its queries. Free: which cells exist is public. Not under unit node."""

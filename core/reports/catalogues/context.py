@@ -108,7 +108,7 @@ def limits(public: PublicPart) -> list[str]:
 def keywords(public: PublicPart) -> list[str]:
     """List fixed words and what the graph is."""
     words = ["synthetic data", "graph"]
-    if public.guarantee.kind != "none":
+    if public.guarantee.kind not in ("none", "unread"):
         words.append("differential privacy")
     if public.statistics.steps is not None:
         words.append("temporal graph")

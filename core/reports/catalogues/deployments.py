@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from core.privacy.accounting.guarantee import MARK
 from core.privacy.units import Unit
 from core.reports.catalogues.context import Context, limits, shape, title
 from core.reports.model import PublicPart
@@ -53,7 +54,8 @@ MODEL = {
 
 
 def deployment(public: PublicPart, context: Context) -> dict[str, Any]:
-    """Write the entry. A release without guarantee has neither variant nor privacy loss, and says why."""
+    """Write the entry. A release without guarantee, or of nothing read, has neither variant nor privacy loss,
+    and says why."""
     given = context.publication
     bounded = public.guarantee.kind in VARIANTS
     entry: dict[str, Any] = {"basic": _basic(public, context)}
@@ -86,7 +88,7 @@ def deployment(public: PublicPart, context: Context) -> dict[str, Any]:
 def _basic(public: PublicPart, context: Context) -> dict[str, Any]:
     given = context.publication
     text = f"A synthetic graph made by {public.provenance.method_title}. {shape(public)}"
-    if public.guarantee.kind == "none":
+    if public.guarantee.kind not in VARIANTS:
         text += f" {public.guarantee.statement}"
     basic: dict[str, Any] = {
         "name": escape(title(public, context)),
@@ -158,6 +160,10 @@ def _implementation(public: PublicPart) -> dict[str, str]:
         "post_processing": "The synthetic graph is sampled from the fitted model, which holds noisy output "
         "only.",
     }
+    if public.guarantee.kind == "unread":
+        fields["preprocessing_and_hyperparameter_tuning"] = MARK
+        fields["composition"] = escape(public.guarantee.statement)
+        fields["post_processing"] = "There is none: the graph is drawn from what somebody declared."
     if public.guarantee.kind == "none":
         fields["preprocessing_and_hyperparameter_tuning"] = ingest
         fields["composition"] = "No guarantee: the method read the original outside the metered operations."

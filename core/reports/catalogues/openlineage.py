@@ -74,7 +74,9 @@ def openlineage(public: PublicPart, context: Context) -> dict[str, Any]:
                     )
                 },
             }
-        ],
+        ]
+        if public.guarantee.kind != "unread"
+        else [],
         "outputs": [_output(public, context, namespace, file) for file in provenance.artifacts],
     }
 

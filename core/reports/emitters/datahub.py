@@ -16,6 +16,7 @@ from core.reports.pushes import (
     Call,
     Calls,
     budget,
+    follows_data,
     guarantee_text,
     original_name,
     original_text,
@@ -30,19 +31,10 @@ def calls(public: PublicPart, context: Context) -> Calls:
     """Upsert both datasets and the edge between them. A day is the only time that is stated."""
     made = public.provenance
     original, release = _urn(f"datasets/{made.dataset_id}"), _urn(f"jobs/{made.job_id}")
+    upstreams = [_upstream(original, context)] if follows_data(public) else []
     released = f"{description(public)}\n\n{guarantee_text(public)}"
     proposals = [
-        _proposal(
-            original,
-            "datasetProperties",
-            {
-                "name": original_name(public),
-                "description": original_text(public),
-                "externalUrl": context.dataset_url(public),
-                "customProperties": budget(public),
-            },
-        ),
-        _proposal(original, "subTypes", {"typeNames": ["Sensitive graph"]}),
+        *_original(original, public, context),
         _proposal(
             release,
             "datasetProperties",
@@ -54,10 +46,23 @@ def calls(public: PublicPart, context: Context) -> Calls:
             },
         ),
         _proposal(release, "subTypes", {"typeNames": ["Synthetic graph"]}),
-        _proposal(release, "upstreamLineage", {"upstreams": [_upstream(original, context)]}),
+        _proposal(release, "upstreamLineage", {"upstreams": upstreams}),
     ]
     headers = {"X-RestLi-Protocol-Version": "2.0.0"}
     yield Call("POST", PATH, {"proposals": proposals, "async": "false"}, headers)
+
+
+def _original(urn: str, public: PublicPart, context: Context) -> list[dict[str, Any]]:
+    properties = {
+        "name": original_name(public),
+        "description": original_text(public),
+        "externalUrl": context.dataset_url(public),
+        "customProperties": budget(public),
+    }
+    return [
+        _proposal(urn, "datasetProperties", properties),
+        _proposal(urn, "subTypes", {"typeNames": ["Sensitive graph"]}),
+    ]
 
 
 def _urn(name: str) -> str:

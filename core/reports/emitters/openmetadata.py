@@ -13,7 +13,15 @@ from uuid import UUID
 
 from core.reports.catalogues.context import Context, description, title
 from core.reports.model import PublicPart
-from core.reports.pushes import Call, Calls, guarantee_text, original_name, original_text, promised
+from core.reports.pushes import (
+    Call,
+    Calls,
+    follows_data,
+    guarantee_text,
+    original_name,
+    original_text,
+    promised,
+)
 
 SERVICE = "graphveil"
 API = "/api/v1"
@@ -56,6 +64,8 @@ def calls(public: PublicPart, context: Context) -> Calls:
             )
         )
     )
+    if not follows_data(public):
+        return
     details = {"description": f"{made.method}, plan {made.plan_digest}", "source": "PipelineLineage"}
     edge = {"fromEntity": original, "toEntity": release, "lineageDetails": details}
     yield Call("PUT", f"{API}/lineage", {"edge": edge})

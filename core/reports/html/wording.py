@@ -142,6 +142,8 @@ def short_guarantee(guarantee: GuaranteePart) -> str:
     """Write the guarantee in a few signs. They are ``ε = 1 per event`` or ``none``."""
     if guarantee.kind == "none":
         return "none"
+    if guarantee.kind == "unread":
+        return "ε = 0, as nothing was read"
     delta = f", δ = {guarantee.delta}" if guarantee.delta not in (None, "0") else ""
     return f"ε = {guarantee.epsilon}{delta} per {unit_words(guarantee)[0].removeprefix('one ')}"
 

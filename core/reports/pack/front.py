@@ -41,7 +41,9 @@ def page_of(facts: PackFacts, holds: Mapping[str, str]) -> str:
         ],
         "reads": reads(public.transcript.by_purpose[:MOST_READS]),
         "more_reads": max(0, len(public.transcript.by_purpose) - MOST_READS),
-        "assurance": wording.ASSURANCE.get(public.guarantee.assurance, ""),
+        "assurance": ""
+        if public.guarantee.kind == "unread"
+        else wording.ASSURANCE.get(public.guarantee.assurance, ""),
         "exposed": EXPOSED,
         "holds": {name: said for name, said in holds.items() if name != "ledger.json" or facts.ledger},
     }
@@ -53,6 +55,8 @@ def _spent(facts: PackFacts) -> str:
     charge = facts.charge
     if facts.report.guarantee.kind == "none":
         return "No epsilon: there is no guarantee. The account is exposed since its graph was opened."
+    if facts.report.guarantee.kind == "unread":
+        return "Nothing was read and nothing was charged: the graph was made from declarations."
     if charge["sample_of"]:
         return f"Nothing: it is a further sample of the model that job {charge['sample_of']} has paid for."
     if charge["filter"] == "renyi":

@@ -104,10 +104,11 @@ def _graph(
     statistics = public.statistics
     means = "; figures are means over snapshots" if statistics.steps is not None else ""
     if comparison is None:
-        yield Paragraph(
-            "Described from the released files alone; anybody can compute the same. How close it is to the "
-            f"original is known to the dataset's curators only{means}."
-        )
+        compared = "How close it is to the original is known to the dataset's curators only"
+        if public.guarantee.kind == "unread":
+            compared = "It was compared with no original: that would have read it"
+        text = "Described from the released files alone; anybody can compute the same."
+        yield Paragraph(f"{text} {compared}{means}.")
     else:
         yield Paragraph(f"The synthetic graph beside the original{means}.")
     yield Pictures(partial(figures.drawing_figures, statistics, comparison), wide=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from core.privacy.accounting.guarantee import rounded_up
+from core.privacy.accounting.guarantee import MARK, rounded_up
 from core.reports import precision, risk
 from core.reports.base import EXPOSED, Notice
 from core.reports.blocks import (
@@ -43,7 +43,9 @@ def summary(public: PublicPart, curator: CuratorPart | None, metrics: dict[str, 
         named = [
             precision_table(public.precision[:GLANCED]),
             Paragraph(
-                "Of the figures that the release paid for, from their noise alone. How close the graph "
+                MARK
+                if public.guarantee.kind == "unread"
+                else "Of the figures that the release paid for, from their noise alone. How close the graph "
                 "itself is to the original cannot be told without the original.",
                 style="small",
             ),
@@ -196,7 +198,8 @@ def guarantee(public: PublicPart, metrics: dict[str, MetricInfo]) -> Section:
     severe = [each for each in public.caveats if each.code in wording.SEVERE]
     caveats = [*severe, *(each for each in public.caveats if each not in severe)]
     uncovered: list[Block] = [Group([notices(caveats, metrics)], title="What it does not cover")]
-    if bounds := wording.together(public.guarantee):
+    bounds = wording.together(public.guarantee)
+    if bounds and public.guarantee.kind != "unread":
         approximate = ("Delta",) * bool(bounds[0].delta)
         rows = [
             (
@@ -230,8 +233,9 @@ def _said(given: GuaranteePart) -> Iterator[Block]:
                 f"{claim.epsilon or 'none'}, delta {claim.delta or 'none'}. {claim.remark or ''}".rstrip()
             )
     else:
-        kind = "pure" if given.kind == "pure" else "approximate"
-        yield Paragraph(f"{wording.short_guarantee(given)}, {kind} differential privacy", style="big")
+        kinds = {"pure": ", pure differential privacy", "approximate": ", approximate differential privacy"}
+        yield Paragraph(f"{wording.short_guarantee(given)}{kinds.get(given.kind, '')}", style="big")
+    if bounds and given.kind != "unread":
         relied = wording.reliance(given)
         plainly = (
             f"What is protected is {name}: {meaning}. Suppose that somebody knows the whole original except "
@@ -247,7 +251,7 @@ def _said(given: GuaranteePart) -> Iterator[Block]:
     amounts = f"epsilon {given.epsilon or 'none'}, delta {given.delta or 'none'}"
     exact = f"Kind {given.kind}, {amounts}, unit {given.unit.value}{window}{hidden}; {given.assurance}."
     yield Paragraph(exact, style="small")
-    if bounds:
+    if bounds and given.kind != "unread":
         checked = wording.ASSURANCE.get(given.assurance, "")
         yield Paragraph(" ".join(filter(None, (checked, *given.noise))), style="small")
 

@@ -67,6 +67,9 @@ def reads(found: tuple[PurposeSummary, ...]) -> Table:
 
 
 def _transcript(found: TranscriptSummary) -> Iterator[Block]:
+    if not found.operations:
+        yield Paragraph("Nothing: no operation was planned, and none was recorded.")
+        return
     yield Paragraph(
         f"{plain(found.operations)} operations, each recorded before it was answered. Edges of different "
         "snapshots are different edges, so these rows do not add up to the guarantee."

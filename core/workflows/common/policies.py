@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -45,6 +45,9 @@ def _distinct(values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
 
 _NUMBER = {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "number"}], "examples": ["0.5"]}
 
+ReadingKind = Literal[GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE]
+"""What a release may promise that reads the data."""
+
 Limit = Annotated[str, BeforeValidator(_limit), WithJsonSchema(_NUMBER, mode="validation")]
 """An epsilon that bounds: rounded down to 1e-9, kept as an exact decimal."""
 
@@ -67,7 +70,7 @@ class Policy(BaseModel):
         AfterValidator(_distinct),
     ] = Field(default=None, description="Methods that a job may use; null allows every method.")
     kinds: Annotated[
-        tuple[GuaranteeKind, ...], Field(min_length=1, max_length=3), AfterValidator(_distinct)
+        tuple[ReadingKind, ...], Field(min_length=1, max_length=3), AfterValidator(_distinct)
     ] = Field(
         default=(GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE),
         description="Guarantees that a release may carry. A job of kind none exposes the account for good "
@@ -149,9 +152,12 @@ def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, 
 
 def check_release(dataset: Dataset, *, methods: Iterable[str], kind: GuaranteeKind) -> None:
     """Check that the policy allows releases of methods and kind. It is the dataset's. Raises as
-    check_request."""
+    check_request.
+
+    What reads nothing has no guarantee to be chosen: a policy that lists methods lists it, or refuses it.
+    """
     policy = policy_of(dataset)
-    if kind not in policy.kinds:
+    if kind is not GuaranteeKind.UNREAD and kind not in policy.kinds:
         allowed = [str(k) for k in policy.kinds]
         raise KindNotAllowed(
             f"This release would carry the guarantee {kind}; the dataset's policy allows "

@@ -9,9 +9,12 @@ from sqlalchemy.orm import Session
 
 from core.datasets.models import Dataset
 from core.identity.service import Principal
+from core.jobs import repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
 from core.methods.base import Accelerator
+from core.outbox import service as outbox
+from core.outbox.models import Topic
 from core.publishing.spec import JobSpec
 from core.tracing import spans
 
@@ -78,3 +81,15 @@ def reserve(
         project=job.project,
         once_locked=once_locked,
     )
+
+
+def queue_free(
+    session: Session, principal: Principal, job: Job, spec: JobSpec, *, key: str, digest: str
+) -> Job:
+    """Queue a job that reserves nothing: a further sample, or declarations. Raises what the ledger
+    refuses."""
+    job.idempotency_key, job.payload_hash = key, digest
+    job.reservation_id = reserve(session, job, spec, actor=principal.key_id)
+    repository.add(session, job)
+    outbox.ring(session, Topic.RUN, job.id)
+    return job

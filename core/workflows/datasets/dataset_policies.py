@@ -15,6 +15,7 @@ from core.identity.service import Principal, require
 from core.ledger import repository as accounts
 from core.logging import get_logger
 from core.methods import registry
+from core.privacy.accounting.plan import DECLARED
 from core.proposals import service as proposals
 from core.proposals.models import Proposal as ProposalRow
 from core.proposals.models import ProposalKind
@@ -145,7 +146,7 @@ def reads_comparisons(session: Session, principal: Principal, dataset_id: str) -
 
 def check_methods(policy: Policy) -> None:
     """Check that every method that the policy names is known. UnknownMethod otherwise."""
-    for name in policy.methods or ():
+    for name in set(policy.methods or ()) - {DECLARED}:
         registry.get(name)
 
 

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from core.datasets import repository
 from core.datasets.models import EDGES, NODES, Dataset, DatasetPart, DatasetVersion
 from core.graphs import formats
+from core.graphs.counted import reference
 from core.graphs.ingest.read_off import marks_of, still_read_off
 from core.graphs.schema import Derived, GraphSchema
 
@@ -39,7 +40,8 @@ def marked_universe(
 
     It may have been made of its edges. A declared count takes its place, and so does a list: ``nodes``.
     """
-    listed = nodes is not None or not formats.reader(edges.format).carries_nodes
+    elsewhere = edges.format == reference.FORMAT
+    listed = nodes is not None or elsewhere or not formats.reader(edges.format).carries_nodes
     if Derived.NODE_LIST in marks or schema.counted or listed:
         return list(marks)
     return [str(Derived.NODE_LIST), *marks]

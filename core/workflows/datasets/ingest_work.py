@@ -12,8 +12,9 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from core.datasets import objects, repository, vault
-from core.datasets.models import INGESTS, Dataset, DatasetPart, DatasetVersion
+from core.datasets.models import EDGES, INGESTS, Dataset, DatasetPart, DatasetVersion
 from core.errors import LeaseLost, NotFound
+from core.graphs.counted import reference
 from core.graphs.schema import GraphSchema
 from core.graphs.uploads.files import IngestLimits, UploadedFile
 from core.storage.sealed import seal, unseal
@@ -44,6 +45,12 @@ class IngestWork:
     limits: IngestLimits
     fingerprint_key: bytes = field(repr=False)
     in_parts: bool = False
+
+    @property
+    def reference(self) -> UploadedFile | None:
+        """The file that refers to edges, which stay where they are; None where edges were sent."""
+        edges = self.files.get(EDGES)
+        return edges if edges is not None and edges.format == reference.FORMAT else None
 
     @property
     def graph_folder(self) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Sequence
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from sqlalchemy.exc import IntegrityError
@@ -28,10 +28,9 @@ from core.ledger.models import BudgetAccount
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.units import Unit
 from core.workflows.common.context import Services
-from core.workflows.common.policies import Policy, looser_than_others, stored
+from core.workflows.common.policies import Policy, ReadingKind, looser_than_others, stored
 from core.workflows.common.schema_rules import check_partable, check_schema, check_terms
 from core.workflows.datasets.dataset_policies import check_methods, keep_version
 from core.workflows.datasets.derivations import still_derived
@@ -242,7 +241,7 @@ def _policy(new: NewDataset, others: Sequence[Dataset]) -> Policy:
     """
     if not new.public or "kinds" in new.policy.model_fields_set:
         return new.policy
-    every = new.policy.model_copy(update={"kinds": tuple(GuaranteeKind)})
+    every = new.policy.model_copy(update={"kinds": get_args(ReadingKind)})
     return new.policy if "kinds" in looser_than_others(every, others) else every
 
 

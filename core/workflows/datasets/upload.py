@@ -18,6 +18,7 @@ from core.datasets.models import EDGES, NODES, Dataset, DatasetPart, DatasetVers
 from core.datasets.service import Event
 from core.errors import InvalidInput, LeaseLost, PayloadTooLarge, StorageError
 from core.graphs import formats
+from core.graphs.counted import reference
 from core.graphs.uploads.files import MOST_EDGE_FILES, place_of
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -120,6 +121,9 @@ def receive_part(
     limit = services.settings.max_upload_bytes
     if length is not None and length > limit:
         raise too_large(limit)
+    if format == reference.FORMAT:
+        _require_reference(services, principal, dataset_id)
+        limit = min(limit, reference.MAX_BYTES)
     upload = begin(services, principal, dataset_id, services.settings.lease_seconds, part)
     try:
         counted = Counted(chunks, limit, hashlib.sha256())
@@ -196,6 +200,10 @@ def check_file(part: str, format: str, options: Mapping[str, Any]) -> None:
             f"{MOST_EDGE_FILES} files at most",
             field="part",
         )
+    if format == reference.FORMAT:
+        if part != EDGES or options:
+            raise InvalidInput("a reference is the part edges; name columns in it, no options", field="part")
+        return
     chosen = formats.reader(format)
     formats.require_part(chosen, NODES if part == NODES else EDGES, "format")
     try:
@@ -226,6 +234,16 @@ def begin(services: Services, principal: Principal, dataset_id: str, seconds: fl
         version.upload_expires_at = func.now() + timedelta(seconds=seconds)
         key = vault.content_key(session, dataset.id, settings.master_key)
         return Upload(principal.tenant, dataset.id, version.id, token, key)
+
+
+def _require_reference(services: Services, principal: Principal, dataset_id: str) -> None:
+    """Refuse a reference where none is counted. Such a dataset is in parts, and places are named."""
+    with services.db.transaction() as session:
+        in_parts = service.get(session, principal.tenant, dataset_id).in_parts
+    if not in_parts:
+        raise InvalidInput("only a dataset in_parts takes a reference; register one", field="format")
+    if not services.settings.engine_places:
+        raise InvalidInput("this service reads no other places; upload the edges", field="format")
 
 
 def _require_place(dataset: Dataset, received: Iterable[DatasetPart], part: str) -> None:

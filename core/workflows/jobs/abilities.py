@@ -37,7 +37,7 @@ ADD = "start a worker of the image graphveil-worker-papers"
 
 def here() -> frozenset[str]:
     """Name what this process could do."""
-    able = set(registry.runnable())
+    able = set(registry.runnable()) | abilities_repository.common()
     if not registry.missing(LEARNED_NEEDS):
         able.add(FULL_SUITE)
     if registry.installed("torch"):
@@ -47,7 +47,7 @@ def here() -> frozenset[str]:
 
 def beyond() -> frozenset[str]:
     """Name what this process could do that not every worker can."""
-    return here() - registry.common()
+    return here() - abilities_repository.common()
 
 
 def of_audit(method: str) -> str:
@@ -64,7 +64,7 @@ class OfWorkers:
         self._told: frozenset[str] | None = None
 
     def __contains__(self, ability: object) -> bool:
-        if ability in registry.common():
+        if ability in abilities_repository.common():
             return True
         if not self._asked:
             self._told, self._asked = workers.abilities(self._session), True
@@ -106,7 +106,7 @@ def give_up_methods(services: Services) -> int:
         told = workers.abilities(session)
         if told is None:
             return 0
-        able = told | registry.common()
+        able = told | abilities_repository.common()
         ids = repository.queued_but(session, able, services.settings.sweep_limit)
 
     def give_up(job_id: str) -> None:

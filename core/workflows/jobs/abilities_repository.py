@@ -13,6 +13,7 @@ from core.jobs.models import Job
 from core.methods import registry
 from core.outbox.models import Topic
 from core.privacy.accounting.audited import MECHANISMS
+from core.privacy.accounting.plan import DECLARED
 
 FULL_SUITE = f"suite:{Suite.FULL}"
 """Learned comparisons of a release with its original."""
@@ -21,10 +22,15 @@ AUDITED_TRAINING = f"audit:{TRAINED_AUDIT}"
 """The audit of the mechanism that trains."""
 
 
+def common() -> frozenset[str]:
+    """Name what every worker of this version has: common methods, and declarations."""
+    return registry.common() | {DECLARED}
+
+
 def of_job() -> ColumnElement[Any]:
     """State the ability that a job's run needs. It is a column about a job; NULL where every worker has
     it."""
-    return case((Job.method.in_(registry.common()), null()), else_=Job.method)
+    return case((Job.method.in_(common()), null()), else_=Job.method)
 
 
 def _of_audit() -> ColumnElement[Any]:

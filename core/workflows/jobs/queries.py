@@ -17,7 +17,10 @@ from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
 from core.methods import registry
-from core.privacy.accounting.plan import GuaranteeKind
+from core.methods.base import GraphKinds
+from core.privacy.accounting.plan import DECLARED, GuaranteeKind
+from core.privacy.units import Unit
+from core.publishing import declarations
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of
@@ -62,11 +65,11 @@ def get_job(services: Services, principal: Principal, job_id: str) -> views.Job:
 def new_job(services: Services, principal: Principal, job: Job) -> views.Job:
     """Show the new job as its maker may see it. Nothing but its making is known yet.
 
-    An exposed account takes no job but one without a guarantee: only of those it is looked up. So is until
-    when an approval is awaited.
+    An exposed account takes no job but one without a guarantee, or of nothing read: only of those it is
+    looked up. So is until when an approval is awaited.
     """
     view = _view(principal, job, None, exposed=False)
-    more = view.kind == GuaranteeKind.NONE or job.state == JobState.AWAITING_APPROVAL
+    more = view.kind in (GuaranteeKind.NONE, GuaranteeKind.UNREAD) or job.state == JobState.AWAITING_APPROVAL
     return get_job(services, principal, job.id) if more else view
 
 
@@ -114,21 +117,36 @@ def methods() -> list[Method]:
 @cache
 def _methods() -> tuple[Method, ...]:
     """What the registry holds, which never changes while a process lives: schemas of parameters cost most."""
-    return tuple(
-        Method(
-            name=generator.name,
-            title=generator.title,
-            summary=generator.summary,
-            assurance=generator.assurance,
-            units=tuple(sorted(str(unit) for unit in generator.units)),
-            kinds=tuple(sorted(str(kind) for kind in generator.kinds)),
-            accepts={name: bool(value) for name, value in vars(generator.accepts).items()},
-            parameters=generator.Params.model_json_schema(),
-            accelerator=generator.accelerator is not None,
-            reads=generator.Params.READS,
-        )
-        for generator in registry.generators().values()
+    return (
+        *(
+            Method(
+                name=generator.name,
+                title=generator.title,
+                summary=generator.summary,
+                assurance=generator.assurance,
+                units=tuple(sorted(str(unit) for unit in generator.units)),
+                kinds=tuple(sorted(str(kind) for kind in generator.kinds)),
+                accepts={name: bool(value) for name, value in vars(generator.accepts).items()},
+                parameters=generator.Params.model_json_schema(),
+                accelerator=generator.accelerator is not None,
+                reads=generator.Params.READS,
+            )
+            for generator in registry.generators().values()
+        ),
+        _DECLARED,
     )
+
+
+_DECLARED = Method(
+    name=DECLARED,
+    title=declarations.TITLE,
+    summary=declarations.SUMMARY,
+    assurance="proven",
+    units=tuple(sorted(map(str, Unit))),
+    kinds=(GuaranteeKind.UNREAD,),
+    accepts=dict.fromkeys(vars(GraphKinds()), True),
+    parameters=declarations.DeclaredParams.model_json_schema(),
+)
 
 
 def _views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[views.Job]:

@@ -71,11 +71,13 @@ class JobRequest(BaseModel):
         default=AUTO,
         description="A method's name; auto chooses a structure for each relation from public facts and says "
         "why. Or a map: by a relation's name a method, alone or with its parameters, or auto; `*` stands for "
-        "all other relations.",
+        "all other relations. declared makes a graph from declared facts alone: nothing is read, at "
+        "epsilon 0.",
     )
     epsilon: Amount | None = Field(
         default=None,
-        description="The epsilon of this release, from the dataset's budget; required without a `target`.",
+        description="The epsilon of this release, from the dataset's budget; required without a `target`, "
+        "and left out with the method declared.",
     )
     target: Target | None = Field(
         default=None,

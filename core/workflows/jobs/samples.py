@@ -28,14 +28,12 @@ from core.jobs.models import Artifact, Job
 from core.ledger import service as ledger
 from core.methods import registry
 from core.methods._shared.composition.params import methods_of
-from core.outbox import service as outbox
-from core.outbox.models import Topic
 from core.publishing.checks import ALWAYS_WRITTEN, check_size, checked_formats, released_schema
-from core.publishing.spec import InParts, JobSpec, Plain, Sample
+from core.publishing.spec import Declared, InParts, JobSpec, Plain, Sample
 from core.settings import Settings
 from core.workflows.common import policies
 from core.workflows.common.context import Services
-from core.workflows.common.specs import new_job, reserve, spec_of
+from core.workflows.common.specs import new_job, queue_free, spec_of
 from core.workflows.datasets.derivations import declared_schema
 from core.workflows.jobs import turns
 from core.workflows.jobs.abilities import OfWorkers
@@ -93,11 +91,8 @@ def submit_sample(
         source = asked if asked.sample_of is None else repository.existing(session, asked.sample_of)
         dataset, spec = _checked(session, services.settings, source, request)
         job = new_job(principal, dataset, spec, source.plan, source.plan_digest)
-        job.account_id, job.idempotency_key, job.payload_hash = source.account_id, key, digest
-        job.reservation_id = reserve(session, job, spec, actor=principal.key_id)
-        repository.add(session, job)
-        outbox.ring(session, Topic.RUN, job.id)
-        return job
+        job.account_id = source.account_id
+        return queue_free(session, principal, job, spec, key=key, digest=digest)
 
     return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
 
@@ -109,6 +104,12 @@ def _checked(
     paid = spec_of(source)
     if isinstance(paid.release, InParts):
         raise NotAccepted("A graph that is drawn in shards is drawn once.", field="job_id")
+    if isinstance(paid.release, Declared):
+        raise NotAccepted(
+            "A graph from declarations has no fitted model; submit another job of the method declared, at no "
+            "cost either.",
+            field="job_id",
+        )
     if not isinstance(paid.release, Plain):
         raise NotAccepted(
             "A snapshot of a live stream is published once: the snapshots after it follow from it.",

@@ -20,7 +20,7 @@ from core.outbox.models import Topic
 from core.privacy.accounting import group_price
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.guarantee import rounded_up
-from core.privacy.accounting.plan import ATTO, GuaranteeKind
+from core.privacy.accounting.plan import ATTO, DECLARED, GuaranteeKind
 from core.privacy.accounting.plan import Cost as PlanCost
 from core.privacy.units import Unit
 from core.publishing.notices import true_edge_notices, value_notices
@@ -33,7 +33,7 @@ from core.reports.notices import (
 from core.workflows.common.context import Services
 from core.workflows.common.policies import needs_approval, policy_of
 from core.workflows.common.specs import new_job, reserve
-from core.workflows.jobs import accelerators, identical, turns
+from core.workflows.jobs import accelerators, declared, identical, turns
 from core.workflows.jobs.expected import told
 from core.workflows.jobs.prepare import prepare
 from core.workflows.jobs.request import JobRequest
@@ -58,6 +58,8 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
+        if request.method == DECLARED:
+            return declared.plan(session, services.settings, principal, request)
         prepared = prepare(session, principal, request, services.settings)
         ground, spec, settled = prepared.ground, prepared.spec, prepared.settled
         dataset, schema, nodes = ground.dataset, ground.schema, ground.nodes
@@ -143,6 +145,8 @@ def submit_job(
 
     def make(session: Session) -> Job:
         turns.check_room(session, services.settings, principal)
+        if request.method == DECLARED:
+            return declared.queue(session, services.settings, principal, request, key=key, digest=digest)
         prepared = prepare(session, principal, request, services.settings)
         spec, plan = prepared.spec, prepared.settled.plan
         settings, dataset = services.settings, prepared.ground.dataset

@@ -20,7 +20,6 @@ from core.identity.service import Principal
 from core.jobs import repository, turns
 from core.jobs import shard_repository as shards
 from core.jobs.models import EvaluationState, Job, ShardState
-from core.methods import registry
 from core.outbox import repository as outbox
 from core.outbox.models import Topic
 from core.settings import Settings
@@ -123,7 +122,7 @@ def _not_by(gpu_only: bool, ability: str | None) -> ColumnElement[bool]:
     if gpu_only:
         return ~abilities.may_run()
     if ability is None:
-        return Job.method.not_in(registry.common())
+        return Job.method.not_in(abilities_repository.common())
     return Job.method != ability
 
 

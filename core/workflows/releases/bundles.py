@@ -18,6 +18,7 @@ from core.jobs.models import ArtifactRole
 from core.privacy.accounting.guarantee import Guarantee, guarantee_of
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.accounting.plan import PrivacyPlan
+from core.publishing.declarations import FILE as DECLARATIONS
 from core.reports.build import guarantee_part
 from core.reports.model import PublicPart
 from core.settings import Settings
@@ -25,6 +26,8 @@ from core.settings import Settings
 NAME = re.compile(r"(release|private)(/[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*)+")
 EDGES = "edges.parquet"
 REQUIRED = frozenset({"nodes.parquet", EDGES, "schema.json", "public.json", "private/alignment.parquet"})
+DECLARED = REQUIRED - {"private/alignment.parquet"} | {DECLARATIONS}
+"""What a graph from declarations has: no node of it stands for one of the original."""
 REPORT = "public.json"
 MAX_NAME_CHARACTERS = 128
 MAX_REPORT_BYTES = 64 * 2**20
@@ -58,11 +61,17 @@ class _Line(BaseModel):
 _MANIFEST = TypeAdapter(list[_Line])
 
 
-def checked_files(out: Path, settings: Settings, parts: Collection[str] | None = None) -> list[ReleaseFile]:
+def checked_files(
+    out: Path,
+    settings: Settings,
+    parts: Collection[str] | None = None,
+    required: frozenset[str] = REQUIRED,
+) -> list[ReleaseFile]:
     """List every file of the bundle. Size and digest are as its manifest says; InvalidInput for anything
     else.
 
-    ``parts``: the files that hold its edges, where those are in parts. Neither a link, nor a file the
+    ``parts``: the files that hold its edges, where those are in parts. ``required``:
+    what must be there. Neither a link, nor a file the
     manifest does not name, nor a name or role of the child's own invention.
     """
     manifest = out / "manifest.json"
@@ -79,7 +88,7 @@ def checked_files(out: Path, settings: Settings, parts: Collection[str] | None =
         raise InvalidInput("the bundle is larger than a release may be")
     files = [_checked_file(out, line) for line in lines]
     names = [file.name for file in files]
-    required = REQUIRED if parts is None else REQUIRED - {EDGES} | set(parts)
+    required = required if parts is None else required - {EDGES} | set(parts)
     if len(set(names)) != len(names) or not set(names) >= required:
         raise InvalidInput("the bundle is incomplete, or names a file twice")
     found = {

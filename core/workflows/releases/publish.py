@@ -38,8 +38,9 @@ from core.ledger import service as ledger
 from core.methods.base import Accelerator
 from core.outbox import service as outbox
 from core.outbox.models import Topic
+from core.privacy.accounting.guarantee import MARK
 from core.privacy.accounting.meter import TranscriptEntry
-from core.privacy.accounting.plan import GuaranteeKind
+from core.privacy.accounting.plan import DECLARED, GuaranteeKind
 from core.publishing.spec import JobSpec
 from core.storage.sealed import seal
 from core.work import leases
@@ -262,8 +263,14 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
         jobs.committed(job)
         source = spec_of(job).release.source_id
         with announcements.spending(session, services.settings, job):
+            unread = work.spec.kind is GuaranteeKind.UNREAD
             ledger.charge(
-                session, job.reservation_id, digests=digests, actor=work.worker, free=source is not None
+                session,
+                job.reservation_id,
+                digests=digests,
+                actor=work.worker,
+                free=source is not None or unread,
+                reason=MARK if unread else "",
             )
         if source is not None:
             ledger.derive(
@@ -324,8 +331,9 @@ def finish_release(services: Services, job_id: str) -> None:
 
 
 def is_compared(job: Job) -> bool:
-    """Tell whether the job's release is compared. It is with its original: not where edges stay in parts."""
-    return job.shards is None
+    """Tell whether the job's release is compared. It is with its original: not where edges stay in parts, and
+    not where nothing of the original was read."""
+    return job.shards is None and job.method != DECLARED
 
 
 def fail_job(services: Services, work: JobWork, reason: JobReason) -> None:

@@ -30,6 +30,7 @@ from core.reports.stored import curator_of, public_of
 from core.storage.sealed import unseal
 from core.workflows.common import unpaid
 from core.workflows.common.context import Services
+from core.workflows.common.polling import pause_seconds
 from core.workflows.common.specs import spec_of
 from core.workflows.datasets.dataset_policies import reads_comparisons
 from core.workflows.releases.bundles import MAX_REPORT_BYTES, REPORT
@@ -201,7 +202,9 @@ def published(session: Session, services: Services, principal: Principal, job_id
     job = jobs.get(session, tenant=principal.tenant, job_id=job_id)
     if JobState(job.state) not in states.TERMINAL:
         raise JobNotFinished(
-            f"The job is {job.state}.", state=job.state, retry_after=services.settings.poll_after_seconds
+            f"The job is {job.state}.",
+            state=job.state,
+            retry_after=pause_seconds(services.settings, job.created_at),
         )
     if job.state != JobState.PUBLISHED:
         outcome = budget_outcome(job)

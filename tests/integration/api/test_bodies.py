@@ -134,7 +134,7 @@ def test_every_route_asks_who_calls_first(app: FastAPI):
         {"/healthz", "/readyz"},
         {"/", "/handbook", "/docs", "/docs/start.js", "/docs/{name}", "/docs/generators/{method}"},
     )
-    assert open_to_all == health | pages | {"/problems", "/problems/{slug}", "/openapi.json"}
+    assert open_to_all == health | pages | {"/problems", "/problems/{slug}", "/openapi.json", "/postman.json"}
 
 
 def nested(depth: int) -> Any:

@@ -71,6 +71,23 @@ def test_a_graph_is_made_from_declarations_where_there_are_no_data_and_no_budget
         assert command("ledger", dataset["id"]).stdout == before
 
 
+def test_a_job_from_declarations_is_planned_submitted_and_reported(
+    house_command: Command, house: Tenant, ready_dataset: str
+):
+    mark = "Made from declarations; nothing was read."
+    asked = ("--method", "declared", "-p", RELATIONS)
+    assert mark in " ".join(house_command("plan", ready_dataset, *asked).stdout.split())
+    made = house_command.json("submit", ready_dataset, *asked, "--label", "before approval")
+    assert isinstance(made, dict)
+    assert made["kind"] == "unread"
+    house.work(Topic.RUN, made["id"])
+    assert "published" in house_command("wait", made["id"]).stdout
+    assert "made from declarations, nothing read" in house_command("job", made["id"]).stdout
+    entries = house_command.json("ledger", ready_dataset)
+    assert mark in [each["reason"] for each in entries if each["job_id"] == made["id"]]
+    assert mark in " ".join(house_command("report", made["id"]).stdout.split())
+
+
 def test_a_proposal_is_shown_accepted_and_waited_for(command: Command, tenant: Tenant, tmp_path: Path):
     edges = tmp_path / "edges.txt"
     edges.write_text("# FromNodeId ToNodeId\n0 1\n1 2\n2 2\n")

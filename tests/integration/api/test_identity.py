@@ -29,6 +29,7 @@ OPEN = {
     "/docs/start.js",
     "/handbook",
     "/openapi.json",
+    "/postman.json",
     *PAGES,
 }
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import text
 
 from core.db.session import Database
 from core.identity.models import Role
@@ -198,6 +199,19 @@ def test_a_poll_with_the_etag_is_answered_304(house: Tenant, ready_dataset: str)
     changed = house.call("GET", f"/jobs/{job_id}", headers=held)
     assert changed.status_code == 200
     assert "Retry-After" not in changed.headers
+
+
+def test_the_longer_a_job_takes_the_longer_is_the_pause(house: Tenant, ready_dataset: str):
+    job_id = house.submit(ready_dataset, "1").json()["id"]
+    polls = [(200, f"/jobs/{job_id}"), (202, f"/jobs/{job_id}/report"), (409, f"/jobs/{job_id}/artifacts")]
+    for age, pause in ((0, "1"), (62, "10"), (7_200, "30")):
+        with house.services.db.transaction() as session:
+            aged = text("UPDATE jobs SET created_at = now() - make_interval(secs => :age) WHERE id = :id")
+            session.execute(aged, {"age": age, "id": job_id})
+        for status, path in polls:
+            answer = house.call("GET", path)
+            assert (answer.status_code, answer.headers["Retry-After"]) == (status, pause)
+    house.call("POST", f"/jobs/{job_id}/cancel")
 
 
 def test_jobs_are_listed_by_state_and_page(house: Tenant, ready_dataset: str):

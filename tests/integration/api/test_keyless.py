@@ -47,6 +47,7 @@ KEYLESS = {
     "GET /docs/{name}": Cost("/docs/api", "pages"),
     "GET /handbook": Cost("/handbook", "pages"),
     "GET /openapi.json": Cost("/openapi.json", "pages"),
+    "GET /postman.json": Cost("/postman.json", "pages"),
     "GET /problems": Cost("/problems", "pages"),
     "GET /problems/{slug}": Cost("/problems/not-found", "pages"),
     "GET /healthz": Cost("/healthz", "nothing"),  # a constant

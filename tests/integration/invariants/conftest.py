@@ -88,6 +88,9 @@ def built(services: Services, principal: Principal) -> World:
     )
     jobs["sample"] = sample.id
     assert taken(services.settings, Topic.RUN, sample.id)
+    declared = queued_job(services, principal, dataset.id, "declared", method="declared", epsilon=None)
+    jobs["declared"] = declared.id
+    assert taken(services.settings, Topic.RUN, declared.id)
     cancel.cancel_job(services, principal, jobs["cancelled"])
     lost_after_opening(services, jobs["lost"])
     assert publish.begin_job(services, jobs["running"], "w2") is not None

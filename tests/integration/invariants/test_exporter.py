@@ -122,7 +122,7 @@ def test_the_fullest_accounts_come_first_and_all_are_counted(services: Services)
 
 def test_jobs_the_outbox_and_the_queue_are_told(world: World) -> None:
     text_ = scraped(lambda: read_gauges(world.services))
-    assert 'graphveil_jobs{state="published"} 3.0' in text_
+    assert 'graphveil_jobs{state="published"} 4.0' in text_
     assert 'graphveil_jobs{state="rejected"} 0.0' in text_
     assert re.search(r"graphveil_outbox_unsent [1-9]", text_)
     account = f'account="{world.account_id}",unit="edge"'

@@ -133,6 +133,28 @@ BREAKS = [
         "no entry derives exactly its files",
     ),
     Break(
+        "declarations_read_nothing",
+        (
+            SLEEP,
+            f"UPDATE ledger_entries SET amounts = '{{{{\"epsilon\": 1}}}}' "
+            f"WHERE job_id = {job('declared')} AND kind = 'charge'",
+        ),
+        "{declared}",
+        "entry ",
+    ),
+    Break(
+        "declarations_read_nothing",
+        (f"UPDATE jobs SET first_read_at = now() WHERE id = {job('declared')}",),
+        "{declared}",
+        "it has opened the graph, or recorded a read",
+    ),
+    Break(
+        "declarations_read_nothing",
+        (f"UPDATE jobs SET method = 'declared' WHERE id = {job('published')}",),
+        "{published}",
+        "",
+    ),
+    Break(
         "holds_have_jobs",
         (f"DELETE FROM budget_holds WHERE reservation_id = {held('queued')}",),
         "{queued}",

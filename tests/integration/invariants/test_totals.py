@@ -47,12 +47,13 @@ def test_ended_jobs_are_counted_by_how_they_ended(world: World, counts: Counts) 
     assert counts.finished == {
         (methods["published"], "published", ""): 2,
         (methods["step 0"], "published", ""): 1,
+        (methods["declared"], "published", ""): 1,
         (methods["failed"], "failed", "generator_failed"): 1,
         (methods["cancelled"], "cancelled", "cancelled_by_caller"): 1,
     }
-    assert sum(counts.durations.values()) == 4  # the cancelled one never began
-    # published, failed, the sample, the lost and the running one have begun; so has a snapshot, uncounted
-    assert sum(counts.waits.values()) == 5
+    assert sum(counts.durations.values()) == 5  # the cancelled one never began
+    # published, failed, sample, declared, lost and running have begun; so has a snapshot, uncounted
+    assert sum(counts.waits.values()) == 6
     assert counts.lost_attempts == 0
 
 

@@ -84,9 +84,9 @@ def sent(services: Services) -> list[str]:
 
 
 def test_this_environment_can_do_everything():
-    assert abilities.here() == registry.generators().keys() | {"suite:full", "audit:dp_sgd"}
+    assert abilities.here() == registry.generators().keys() | {"declared", "suite:full", "audit:dp_sgd"}
     assert {LEARNED, "hetesdg", "suite:full", "audit:dp_sgd"} <= abilities.beyond()
-    assert not {"dcsbm", "psgraph"} & abilities.beyond()
+    assert not {"dcsbm", "psgraph", "declared"} & abilities.beyond()
 
 
 def test_a_method_that_no_worker_has_is_refused_by_name(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import io
 import json
 import zipfile
@@ -18,7 +19,8 @@ from core.checks.evidence_keys import VALID_DAYS
 from graphveil.cli.app import app
 from graphveil.errors import EvidenceRefused
 from graphveil.evidence import archive
-from graphveil.evidence.signatures import MANIFEST, SIGNATURE
+from graphveil.evidence.composition import plan_digest
+from graphveil.evidence.signatures import MANIFEST, SIGNATURE, canonical
 from graphveil.evidence.verify import EVERY, Verdict, verify
 from tests.support.evidence import DAY, OTHER_SEED, SEED, contents, members, pack, public_key
 
@@ -263,3 +265,58 @@ def test_an_older_pack_is_not_taken_for_one_of_this_version():
     other = copy.deepcopy(manifest) | {"version": 2}
     raw = archive.packed(made | {MANIFEST: json.dumps(other).encode()})
     assert "another kind or version" in refused(verify(raw))
+
+
+def from_declarations(held: dict[str, Any]) -> None:
+    """What a pack holds of a job that has read nothing."""
+    held["plan.json"] |= {"method": "declared", "allotments": []}
+    digest = plan_digest(held["plan.json"])
+    held["transcript.json"].clear()
+    report = held["report.json"]
+    report["guarantee"] = {"kind": "unread", "epsilon": "0", "delta": "0"}
+    report["transcript"]["operations"] = 0
+    report["provenance"]["plan_digest"] = held["charge.json"]["plan_digest"] = digest
+    held["charge.json"]["amounts"] = {}
+    _charged_anew(held)
+
+
+def _charged_anew(held: dict[str, Any]) -> None:
+    files = {each["name"]: each["sha256"] for each in held["artifacts.json"]["items"]}
+    files["public.json"] = hashlib.sha256(canonical(held["report.json"])).hexdigest()
+    for each in held["artifacts.json"]["items"]:
+        each["sha256"] = files[each["name"]]
+    held["charge.json"]["digests"] = files
+
+
+def test_a_pack_of_what_read_nothing_holds():
+    found = verify(pack(from_declarations, edition="public"), trusted=KEYS)
+    assert found.holds, found.refused
+    assert any("nothing was charged" in each for each in found.held)
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda held: held["charge.json"]["amounts"].update(epsilon=1), "plan.json"),
+        (lambda held: held["report.json"]["guarantee"].update(epsilon="0.5"), "report.json"),
+        (lambda held: held["report.json"]["guarantee"].update(kind="pure"), "transcript.json"),
+        (lambda held: held["transcript.json"].append({"event": {"kind": "unprotected"}}), "transcript.json"),
+    ],
+)
+def test_a_pack_that_only_says_it_read_nothing_is_refused(change: Any, place: str):
+    def changed(held: dict[str, Any]) -> None:
+        from_declarations(held)
+        change(held)
+        _charged_anew(held)
+
+    assert place in refused(verify(pack(changed, edition="public"), trusted=KEYS))
+
+
+def test_a_plan_with_reads_that_is_told_as_unread_is_refused():
+    def changed(held: dict[str, Any]) -> None:
+        held["report.json"]["guarantee"]["kind"] = "unread"
+        held["report.json"]["transcript"]["operations"] = 0
+        held["transcript.json"].clear()
+        _charged_anew(held)
+
+    assert "only a plan without reads" in refused(verify(pack(changed, edition="public"), trusted=KEYS))

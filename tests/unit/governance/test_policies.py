@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -15,6 +15,7 @@ from core.privacy.accounting.plan import GuaranteeKind
 from core.workflows.common.policies import (
     LEAST_EPSILON,
     Policy,
+    ReadingKind,
     allows_more,
     check_least,
     check_quotas,
@@ -85,7 +86,7 @@ limits = st.none() | st.sampled_from(["0.5", "1", "2"])
 policies = st.builds(
     Policy,
     methods=st.none() | st.sets(st.sampled_from(["a", "b", "c"]), min_size=1).map(tuple),
-    kinds=st.sets(st.sampled_from(list(GuaranteeKind)), min_size=1).map(tuple),
+    kinds=st.sets(st.sampled_from(get_args(ReadingKind)), min_size=1).map(tuple),
     max_epsilon_per_job=limits,
     min_epsilon_per_job=limits,
     approval_above_epsilon=limits,

@@ -89,6 +89,7 @@ def test_it_is_marked_in_report_and_bundle_and_costs_nothing() -> None:
     release = made({"*": {"mean_degree": 2}}, formats=["csv"])
     part = PublicPart.model_validate(release.report)
     assert (part.guarantee.epsilon, part.transcript.operations, part.charge) == ("0", 0, None)
+    assert part.guarantee.kind == "unread"
     mark = "Made from declarations; nothing was read."
     said = json.loads((release.folder / "declarations.json").read_text())
     assert said["note"] == mark
@@ -132,8 +133,8 @@ def test_no_file_but_its_own_is_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "field"),
     [
-        ({"nodes": {}}, "nodes"),
-        ({"nodes": {"person": 5, "nobody": 5}}, "nodes"),
+        ({"nodes": {}}, "parameters.nodes"),
+        ({"nodes": {"person": 5, "nobody": 5}}, "parameters.nodes"),
         ({"parameters": {"relations": {"kin": {}}}}, "parameters.relations.kin"),
         ({"parameters": {"relations": {"knows": {"degrees": "bent"}}}}, "parameters.relations.knows.degrees"),
         (

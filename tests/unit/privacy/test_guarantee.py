@@ -7,9 +7,9 @@ import pytest
 
 from core.errors import InvalidInput, PlanExceeded, UnmeteredFit
 from core.privacy.accounting.events import NANO, GaussianEvent, Pure, Unprotected
-from core.privacy.accounting.guarantee import guarantee_of
+from core.privacy.accounting.guarantee import MARK, guarantee_of
 from core.privacy.accounting.meter import TranscriptEntry
-from core.privacy.accounting.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.accounting.plan import DECLARED, Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 
@@ -127,3 +127,26 @@ def test_no_guarantee_without_a_fitting_transcript():
         guarantee_of(plan, (), 0)
     with pytest.raises(PlanExceeded):
         guarantee_of(plan, [*transcript, TranscriptEntry(1, "e", None, Pure(1, "laplace"), "p")], 0)
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_what_plans_no_read_has_a_guarantee_of_its_own_and_takes_none(unit):
+    window = 2 if unit is Unit.W_EVENT else None
+    plan = PrivacyPlan(DECLARED, unit, window, 3, ())
+    assert PrivacyPlan.from_json(plan.to_json()) == plan
+    guarantee = guarantee_of(plan, (), 0)
+    assert (guarantee.kind, guarantee.nano_epsilon, guarantee.delta_atto) == (GuaranteeKind.UNREAD, 0, 0)
+    assert guarantee.statement.startswith(MARK)
+    assert not any(plan.spend("basic").values())
+    if unit is not Unit.W_EVENT:
+        assert plan.spend("renyi", (2, 8)) == {"rdp/2": 0, "rdp/8": 0}
+    for event in (Pure(1, "laplace"), Unprotected("why")):
+        with pytest.raises(PlanExceeded):
+            guarantee_of(plan, [TranscriptEntry(0, "e", None, event, "p")], 0)
+
+
+def test_no_method_but_declarations_plans_nothing_and_they_plan_nothing_else():
+    read = Allotment("e", None, Pure(1, "laplace"), "p")
+    for method, allotments, delta in (("dcsbm", (), 0), (DECLARED, (read,), 0), (DECLARED, (), 1)):
+        with pytest.raises(InvalidInput):
+            PrivacyPlan(method, Unit.EDGE, None, 1, allotments, delta)

@@ -32,7 +32,7 @@ def test_the_front_matter_is_what_a_hub_reads(name: str):
         {"config_name": "nodes", "data_files": "nodes.parquet"},
     ]
     assert "graphveil" in matter["tags"]
-    assert ("differential-privacy" in matter["tags"]) == (name != "none")
+    assert ("differential-privacy" in matter["tags"]) == (name not in ("none", "unread"))
     assert not {"license", "license_link"} & set(matter)
     assert body.startswith("\n# Synthetic graph job")
 

@@ -338,6 +338,10 @@ def test_a_deployment_is_an_entry_of_the_registry(part: PublicPart, said: Public
         assert entry["administrative"]["tier"] == 1
         assert "No privacy guarantee" in entry["basic"]["description"]
         assert "not proven here" in entry["implementation"]["additional_information"]
+    elif part.guarantee.kind == "unread":
+        assert not {"dp_variant", "privacy_loss"} & set(entry)
+        assert "nothing was read" in entry["basic"]["description"]
+        assert "metered" not in json.dumps(entry["implementation"])
     else:
         assert entry["privacy_loss"]["privacy_parameters"]["epsilon"] == 1.5
         approximate = part.guarantee.kind == "approximate"

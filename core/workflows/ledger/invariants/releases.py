@@ -71,3 +71,24 @@ class SamplesAreFree(SqlPromise):
             WHERE d.kind = 'derive' AND d.job_id = j.id AND d.account_id = j.account_id
         )
     """
+
+
+class DeclarationsReadNothing(SqlPromise):
+    """privacy.md 7.6: O(jobs from declarations and their entries)."""
+
+    name = "declarations_read_nothing"
+    promise = "A job from declarations opens no graph, records no read and moves no budget."
+    broken = """
+        SELECT j.tenant, j.id AS subject, 'entry ' || e.sequence || ' moves budget for it' AS detail
+        FROM jobs AS j JOIN ledger_entries AS e ON e.job_id = j.id
+        WHERE j.method = 'declared' AND e.amounts <> '{}'
+        UNION ALL
+        SELECT j.tenant, j.id, 'it has opened the graph, or recorded a read'
+        FROM jobs AS j
+        WHERE j.method = 'declared' AND (j.first_read_at IS NOT NULL
+            OR EXISTS (SELECT FROM metered_reads AS r WHERE r.job_id = j.id))
+        UNION ALL
+        SELECT j.tenant, j.id, 'its kind is not that of what reads nothing'
+        FROM jobs AS j
+        WHERE (j.method = 'declared') <> (j.spec ->> 'kind' = 'unread')
+    """

@@ -19,7 +19,11 @@ from core.workflows.ledger.invariants.exported import HeadsAreExported
 from core.workflows.ledger.invariants.guards import GuardsStand
 from core.workflows.ledger.invariants.keys import KeysMakeOne
 from core.workflows.ledger.invariants.ledger import ledger_promises
-from core.workflows.ledger.invariants.releases import ReleasesAreCharged, SamplesAreFree
+from core.workflows.ledger.invariants.releases import (
+    DeclarationsReadNothing,
+    ReleasesAreCharged,
+    SamplesAreFree,
+)
 from core.workflows.ledger.invariants.reservations import EndingsAgree, HoldsHaveJobs
 from core.workflows.ledger.invariants.restored import RestoredWhole
 from core.workflows.ledger.invariants.streams import StreamsKeepTheirWindows
@@ -48,6 +52,7 @@ def promises(services: Services) -> tuple[Promise, ...]:
         EndingsAgree(),
         ReleasesAreCharged(),
         SamplesAreFree(),
+        DeclarationsReadNothing(),
         CostsAreRecorded(),
         CostsArePlanned(),
         UnitsAgree(),

@@ -1,0 +1,107 @@
+"""Files at addresses, as tasks of an engine reach them: ``file://``, ``s3://``, all that PyArrow opens."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+
+from core.errors import InvalidInput
+
+CHUNK = 1 << 24
+
+
+def opened(address: str) -> tuple[pyarrow.fs.FileSystem, str]:
+    """Find the file system of an address, and the path there. A path without a scheme is this machine's."""
+    found: tuple[pyarrow.fs.FileSystem, str] = pyarrow.fs.FileSystem.from_uri(
+        address if "://" in address else Path(address).absolute().as_uri()
+    )
+    return found
+
+
+def below(place: str, name: str) -> str:
+    """Name what lies below a place."""
+    return f"{place.rstrip('/')}/{name}"
+
+
+def put(path: Path, address: str) -> None:
+    """Copy a file to an address. There it is whole, or as it was: a task that runs twice puts it twice."""
+    files, target = opened(address)
+    files.create_dir(target.rsplit("/", 1)[0], recursive=True)
+    unfinished = f"{target}.{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
+    with path.open("rb") as file, files.open_output_stream(unfinished) as out:
+        for chunk in iter(lambda: file.read(CHUNK), b""):
+            out.write(chunk)
+    files.move(unfinished, target)
+
+
+def put_table(columns: Mapping[str, Any], address: str) -> None:
+    """Write columns to a Parquet file at an address."""
+    files, target = opened(address)
+    files.create_dir(target.rsplit("/", 1)[0], recursive=True)
+    pq.write_table(pa.table(columns), target, filesystem=files)
+
+
+def chunks(address: str) -> Iterator[bytes]:
+    """Read a file, some MB at a time."""
+    files, path = opened(address)
+    with files.open_input_stream(path) as stream:
+        while chunk := stream.read(CHUNK):
+            yield chunk
+
+
+def exists(address: str) -> bool:
+    """Tell whether there is a file or folder at an address."""
+    files, path = opened(address)
+    return bool(files.get_file_info(path).type != pyarrow.fs.FileType.NotFound)
+
+
+def fetch(address: str, path: Path, most: int) -> int:
+    """Copy the file at an address to ``path``; its bytes. InvalidInput for more than ``most``."""
+    size = 0
+    with path.open("wb") as out:
+        for chunk in chunks(address):
+            size += len(chunk)
+            if size > most:
+                raise InvalidInput("the files are larger than this service takes; count them by an engine")
+            out.write(chunk)
+    return size
+
+
+def listed(place: str) -> list[str]:
+    """List the Parquet files below a place, in the order of their names."""
+    files, root = opened(place)
+    info = files.get_file_info(pyarrow.fs.FileSelector(root, recursive=True))
+    scheme = place.partition("://")[0] + "://" if "://" in place else ""
+    return sorted(scheme + each.path for each in info if each.is_file and _data(each.path[len(root) :]))
+
+
+def remove(place: str) -> None:
+    """Delete a place and all below it."""
+    if exists(place):
+        files, root = opened(place)
+        files.delete_dir(root)
+
+
+def digest(address: str) -> str:
+    """Compute the SHA-256 of a file."""
+    hashed = hashlib.sha256()
+    for chunk in chunks(address):
+        hashed.update(chunk)
+    return hashed.hexdigest()
+
+
+def joint(told: Iterable[Mapping[str, Any]]) -> str:
+    """Join the digests of files to one, whatever the files are called."""
+    digests = sorted(str(each["sha256"]) for each in told)
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def _data(relative: str) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in relative.split("/"))
+    return relative.endswith(".parquet") and not hidden

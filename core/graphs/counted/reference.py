@@ -1,0 +1,75 @@
+"""A reference to edges that stay where they are. It takes the place of an uploaded file. No NumPy here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from core.errors import InvalidInput
+
+FORMAT = "reference"
+"""The format under which a reference is sent: its bytes are JSON."""
+NO_COLUMN = "no column {!r} stands in the files; name the columns of the ends"
+MAX_BYTES = 16 * 2**10
+TABLE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,3}$"
+Column = Annotated[str, Field(pattern=r"^[^`{}\x00-\x1f]{1,128}$")]
+FOLDER = r"^[^{}\\\x00-\x1f]{1,1024}$"
+"""Without the alternatives of globs, in which a place could be left."""
+
+
+class Reference(BaseModel):
+    """Where rows of edges lie, and which of them.
+
+    ``folder``: Parquet files, partitioned or not; or ``table``: a table of the engine's catalogue, with the
+    ``snapshot`` that is read. ``source`` and ``target``: the columns of the ends.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    folder: Annotated[str, Field(pattern=FOLDER)] | None = None
+    table: Annotated[str, Field(pattern=TABLE)] | None = None
+    snapshot: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
+    source: Column = "source"
+    target: Column = "target"
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Reference:
+        if (self.folder is None) == (self.table is None):
+            raise ValueError("name a folder or a table")
+        if (self.table is None) != (self.snapshot is None):
+            raise ValueError("a table comes with the number of its snapshot, a folder without")
+        return self
+
+    @property
+    def place(self) -> str:
+        """Where it is, as :attr:`allowed` prefixes are compared with it."""
+        return self.folder or f"table:{self.table}"
+
+
+def read_reference(content: bytes, allowed: Iterable[str]) -> Reference:
+    """Read a reference, which must lie at or below one of the ``allowed`` places. InvalidInput otherwise."""
+    if len(content) > MAX_BYTES:
+        raise InvalidInput(f"a reference has at most {MAX_BYTES} bytes; name one folder or table")
+    try:
+        reference = Reference.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(each) for each in first["loc"])
+        raise InvalidInput(
+            f"the reference cannot be read: {where or 'it'}: {first['msg']}; send JSON as "
+            '{"folder": "s3://lake/edges"} or {"table": "lake.edges", "snapshot": 17}'
+        ) from None
+    below = reference.place.rstrip("/") + ("/" if reference.folder else "")
+    if ".." in below.split("/") or not any(below.startswith(_prefix(each)) for each in allowed):
+        raise InvalidInput(
+            "the reference names a place that this service does not read; ask its operator to add the place "
+            "to GRAPHVEIL_ENGINE_PLACES"
+        )
+    return reference
+
+
+def _prefix(place: str) -> str:
+    """A table's prefix is its name or a catalogue's with the dot, a folder's ends at a folder."""
+    return place if place.startswith("table:") else place.rstrip("/") + "/"

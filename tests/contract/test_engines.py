@@ -1,0 +1,224 @@
+"""Both engines answer alike: the same findings, counts, fingerprints, and the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.errors import InvalidInput
+from core.graphs.columns.tables import NodeTable
+from core.graphs.counted import places
+from core.graphs.counted.here import Here
+from core.graphs.counted.reference import Reference
+from core.graphs.counted.spark import Spark, connect
+from core.graphs.graph import EdgeTable, Graph
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema.partable import Part
+from core.graphs.stored.fingerprint import fingerprint
+from core.graphs.stored.parts import checked_part
+from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.shards.draw import write_shard
+from core.methods._shared.shards.law import load_law, strip_law
+from tests.support.sail import Sail
+
+NODES, KEY = 40, b"k" * 32
+
+
+@pytest.fixture(scope="module")
+def sail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sail]:
+    with Sail(tmp_path_factory.mktemp("sail")) as server:
+        yield server
+
+
+@pytest.fixture
+def spark(sail: Sail, tmp_path: Path) -> Iterator[Spark]:
+    engine = Spark(connect(sail.address), (tmp_path / "kept").as_uri(), 60)
+    yield engine
+    engine.stop()
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Here:
+    return Here(tmp_path / "here", 60)
+
+
+def ends(count: int = 250) -> np.ndarray:
+    """Pairs at random: with loops, and with repeats in both directions."""
+    return np.random.default_rng(3).integers(0, NODES, (count, 2))
+
+
+def stored(folder: Path, columns: list[pa.Array], files: int = 3) -> Reference:
+    folder.mkdir()
+    for number in range(files):
+        table = pa.table({"from": columns[0][number::files], "to": columns[1][number::files]})
+        pq.write_table(table, folder / f"rows-{number}.parquet")
+    return Reference(folder=str(folder), source="from", target="to")
+
+
+def integers(rows: np.ndarray) -> tuple[NodeTable, list[pa.Array]]:
+    return NodeTable(NODES), [pa.array(rows[:, 0]), pa.array(rows[:, 1].astype(np.int32))]
+
+
+def texts(rows: np.ndarray) -> tuple[NodeTable, list[pa.Array]]:
+    nodes, columns = integers(rows)
+    return nodes, [each.cast(pa.string()) for each in columns]
+
+
+def names(rows: np.ndarray) -> tuple[NodeTable, list[pa.Array]]:
+    """Ids that sort as texts otherwise than they are listed."""
+    ids = pa.array([f"n{(7 * i) % NODES}" for i in range(NODES)])
+    return NodeTable(NODES, ids), [ids.take(pa.array(rows[:, side])) for side in (0, 1)]
+
+
+WAYS = [integers, texts, names]
+
+
+def compared(one: Here, other: Spark, source: Reference, nodes: NodeTable) -> list[str]:
+    """Everything that both engines say, once it is the same."""
+    assert one.pinned(source) == other.pinned(source)
+    found = one.found(source, nodes)
+    assert other.found(source, nodes) == found
+    pair = [engine.canonical(source, nodes, found.rows) for engine in (one, other)]
+    parts = [list(each.parts) for each in pair]
+    assert parts[0] == parts[1]  # names, rows, ranges and digests of the bytes
+    degrees = [np.concatenate(list(each.degrees())) for each in pair]
+    assert np.array_equal(*degrees)
+    for groups in (1, 3):
+        labels = (np.arange(nodes.count) * 5) % 7 % groups
+        assert np.array_equal(*(each.pairs(labels, groups) for each in pair))
+    digests = [each.fingerprint(KEY) for each in pair]
+    assert digests[0] == digests[1]
+    return digests
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_counts_and_bytes_are_the_same(tmp_path, here, spark, way):
+    rows = ends()
+    nodes, columns = way(rows)
+    source = stored(tmp_path / "rows", columns)
+    told = compared(here, spark, source, nodes)
+    kept = np.unique(np.sort(rows[rows[:, 0] != rows[:, 1]], axis=1), axis=0)
+    whole = Graph.build(
+        GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(),)),
+        {"node": nodes},
+        {"edge": EdgeTable(kept[:, 0], kept[:, 1])},
+    )
+    assert told[0] == fingerprint(whole, KEY)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_that_end_outside_the_universe_are_counted_alike(tmp_path, here, spark, way):
+    nodes, columns = way(ends())
+    strange = [
+        pa.concat_arrays([each, pa.array(more, each.type)])
+        for each, more in zip(
+            columns,
+            (["77", None], ["1", "2"]) if pa.types.is_string(columns[0].type) else ([77, None], [1, 2]),
+            strict=True,
+        )
+    ]
+    source = stored(tmp_path / "rows", strange, 1)
+    found = here.found(source, nodes)
+    assert (found.strangers, found.stranger) == (252 - 250 if way is not names else 2, "77")
+    assert spark.found(source, nodes) == found
+
+
+@pytest.mark.parametrize(
+    "rows", [np.array([[3, 3], [5, 5]]), np.empty((0, 2), dtype=np.int64)], ids=["loops", "none"]
+)
+def test_a_graph_without_edges(tmp_path, here, spark, rows):
+    nodes, columns = integers(rows)
+    compared(here, spark, stored(tmp_path / "rows", columns, 1), nodes)
+
+
+def test_folders_in_partitions(tmp_path, here, spark):
+    nodes, columns = integers(ends())
+    for number in range(2):
+        folder = tmp_path / "rows" / f"year={2020 + number}"
+        folder.mkdir(parents=True)
+        table = pa.table({"source": columns[0][number::2], "target": columns[1][number::2]})
+        pq.write_table(table, folder / "rows.parquet")
+    compared(here, spark, Reference(folder=str(tmp_path / "rows")), nodes)
+
+
+def test_a_snapshot_of_a_table_is_what_it_was(tmp_path, here, spark):
+    nodes, columns = integers(ends())
+    source = stored(tmp_path / "rows", columns)
+    table = f"edges_{tmp_path.name.replace('-', '_')}"
+    rows = spark.session.read.parquet(source.folder)
+    rows.write.format("delta").option("path", str(tmp_path / "table")).saveAsTable(table)
+    rows.limit(50).selectExpr("to as `from`", "39 as to").write.format("delta").mode("append").save(
+        str(tmp_path / "table")
+    )
+    pinned = Reference(table=table, snapshot=0, source="from", target="to")
+    found = here.found(source, nodes)
+    assert spark.found(pinned, nodes) == found
+    assert spark.pinned(pinned) == f"{table}@0"
+    assert spark.found(pinned.model_copy(update={"snapshot": 1}), nodes).rows == found.rows + 50
+    fingerprints = {
+        engine.canonical(asked, nodes, found.rows).fingerprint(KEY)
+        for engine, asked in ((here, source), (spark, pinned))
+    }
+    assert len(fingerprints) == 1
+
+
+def test_a_column_that_lacks_is_named(tmp_path, here, spark):
+    nodes, columns = integers(ends())
+    source = stored(tmp_path / "rows", columns).model_copy(update={"target": "towards"})
+    for engine in (here, spark):
+        with pytest.raises(InvalidInput, match="no column 'towards'"):
+            engine.found(source, nodes)
+
+
+def test_a_task_that_runs_again_writes_the_same(tmp_path, spark):
+    nodes, columns = integers(ends())
+    source = stored(tmp_path / "rows", columns)
+    first = spark.canonical(source, nodes, 250)
+    again = replace(spark).canonical(source, nodes, 250)
+    assert list(first.parts) == list(again.parts)
+    assert {path.name for path in (tmp_path / "kept").glob("edges-*")} == {part.name for part in first.parts}
+
+
+def test_tasks_tell_what_they_did_in_the_order_of_their_numbers(here, spark):
+    for engine in (here, spark):
+        assert [each["square"] for each in engine.each(squared, 5)] == [0, 1, 4, 9, 16]
+        assert engine.each(squared, 0) == []
+
+
+def squared(number: int) -> dict[str, int]:
+    return {"square": number**2}
+
+
+def test_shards_are_drawn_and_verified_by_tasks_as_in_this_process(tmp_path, here, spark):
+    """A shard is a function of the law and its number: what tasks draw, and draw again, is the same."""
+    rng = np.random.default_rng(4)
+    blocks = Blocks(np.array([0]), np.array([0]), np.array([400]))
+    law = strip_law(rng.integers(1, 9, 80), np.zeros(80, dtype=np.int64), blocks, bytes(32), rng, 100)
+    law.save(tmp_path / "law")
+    shards = law.strips
+    assert shards > 2
+    for name, engine in (("here", here), ("spark", spark), ("again", spark)):
+        told = engine.each(partial(drawn, tmp_path / "law", tmp_path / name, shards), shards)
+        rows = engine.each(partial(verified, tmp_path / name, told), shards)
+        assert [each["rows"] for each in rows] == [each["rows"] for each in told]
+        assert told == engine.each(partial(drawn, tmp_path / "law", tmp_path / "here", shards), shards)
+
+
+def drawn(law: Path, place: Path, shards: int, number: int) -> dict[str, Any]:
+    with TemporaryDirectory() as scratch:
+        part = write_shard(load_law(law), number, shards, Path(scratch))
+        places.put(Path(scratch) / part.name, str(place / part.name))
+    return asdict(part)
+
+
+def verified(place: Path, told: list[dict[str, Any]], number: int) -> dict[str, int]:
+    return {"rows": sum(len(source) for source, _ in checked_part(place, Part(**told[number]), 80))}
