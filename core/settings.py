@@ -389,9 +389,7 @@ class Settings(BaseSettings):
         description="What a process that serves no HTTP touches time and again, for `python -m "
         "worker.heartbeat`; empty: nothing. The images set it.",
     )
-    poll_after_seconds: int = Field(
-        default=2, ge=1, description="Least Retry-After of a job that still runs."
-    )
+    poll_after_seconds: int = Field(default=2, ge=1, description="Least Retry-After of a running job.")
     api_processes: int = Field(
         default=1, ge=1, le=256, description="Processes that serve: as many as the api may use cores."
     )
