@@ -154,6 +154,20 @@ class PSGraphParams(PresetParameters, ValueParameters):
         default=True,
         description="Add or remove edges until the noisy number is met; for weighted pairs.",
     )
+    norm_sub: Literal["communities", "vector"] = Field(
+        default="communities",
+        description=(
+            "Over what NormSub keeps the sum of noisy degrees: each community, where every negative sum "
+            "becomes 0 and edges are too many, or the whole vector, as the paper may be read too."
+        ),
+    )
+    meet_count: bool = Field(
+        default=False,
+        description=(
+            "After post-processing, add or remove edges at random until the noisy number is met; else what "
+            "no gap between wanted and drawn degrees holds is left over."
+        ),
+    )
 
     @property
     def way(self) -> Way:
@@ -168,7 +182,12 @@ def idle(params: PSGraphParams, public: PublicFacts) -> Iterator[Idle]:
     """
     way = params.way
     if way.reconstruction == "matched":
-        yield Idle(("post_process",), "matched ends meet their degrees; preset=paper is post-processed")
+        names = ("post_process", "meet_count")
+        yield Idle(names, "matched ends meet their degrees; preset=paper is post-processed")
+    elif not params.post_process:
+        yield Idle(("meet_count",), "post_process=false adds and removes nothing")
+    if way.degrees != "norm_sub":
+        yield Idle(("norm_sub",), f"preset={params.preset} fits a law of degrees; preset=paper has NormSub")
     if way.degrees != "auto":
         yield Idle(("tail_share",), f"preset={params.preset} looks at no tails; preset=default does")
     if way.partition == "single":

@@ -24,6 +24,8 @@ def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
             from papers.psgraph.postprocess import post_process
 
             keys = post_process(keys, labels, d_in, d_out, model.edges, rng)
+            if params.meet_count:
+                keys = met(keys, len(labels), model.edges, rng)
     if params.way.totals == "noisy_count":
         keys = top_up(keys, len(labels), model.edges, rng)
     if model.triangles is not None:
@@ -32,6 +34,14 @@ def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
         proposals = proposals_for(len(keys), params.way.proposals)
         keys = rewired(keys, len(labels), labels, Targets(model.triangles), proposals, rng)
     return keys
+
+
+def met(keys: np.ndarray, nodes: int, edges: int, rng: Rng) -> np.ndarray:
+    """Add or remove edges at random until there are ``edges``, or all pairs if fewer; sorted keys."""
+    if len(keys) > edges:
+        kept: np.ndarray = np.sort(rng.choice(keys, max(edges, 0), replace=False, shuffle=False))
+        return kept
+    return top_up(keys, nodes, edges, rng)
 
 
 def _matched(labels: np.ndarray, d_in: np.ndarray, d_out: np.ndarray, blocks: Blocks, rng: Rng) -> np.ndarray:

@@ -104,7 +104,7 @@ def fit_step(
     if budget.triangles:
         triangles = cell.triangle_count(nano_epsilon=budget.triangles, purpose="triangles")
     whole = _whole_degrees(reading, tails, nodes, edges, budget, params, rng)
-    d_in, d_out = _parts(whole, reading, labels)
+    d_in, d_out = _parts(whole, reading, labels, params)
     model = StepModel(
         edges, labels, d_in.astype(np.float32), d_out.astype(np.float32), reading.between, triangles
     )
@@ -174,7 +174,7 @@ def _perturb(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, params: P
         nothing = Estimate(np.zeros(len(labels)), 0.0, 1.0)
         none = np.empty(0, dtype=np.int64)
         reading = Reading(_estimate(noisy, nano_epsilon, params), nothing, Blocks(none, none, np.empty(0)))
-        return _cleaned(reading, labels, count) if _cleans_first(params) else reading
+        return _cleaned(reading, labels, count, params) if _cleans_first(params) else reading
     outside_budget, between_budget = between_communities(params, nano_epsilon)
     with cell.parallel(nano_epsilon=nano_epsilon, labels=labels) as (within, across):
         d_in = within.laplace("degrees", nano_epsilon=nano_epsilon, purpose="degrees inside communities")
@@ -184,7 +184,7 @@ def _perturb(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, params: P
     reading = Reading(
         _estimate(d_in, nano_epsilon, params), _estimate(d_out, outside_budget, params), between
     )
-    return _cleaned(reading, labels, count) if _cleans_first(params) else reading
+    return _cleaned(reading, labels, count, params) if _cleans_first(params) else reading
 
 
 def _cleans_first(params: PSGraphParams) -> bool:
@@ -192,7 +192,9 @@ def _cleans_first(params: PSGraphParams) -> bool:
     return params.way.degrees == "norm_sub" and params.way.combination == "two_steps"
 
 
-def _cleaned(reading: Reading, labels: np.ndarray, count: int) -> Reading:
+def _cleaned(reading: Reading, labels: np.ndarray, count: int, params: PSGraphParams) -> Reading:
+    if params.norm_sub == "vector":  # one group of all nodes
+        labels, count = np.zeros_like(labels), 1
     inside, outside = (
         Estimate(norm_sub_groups(part.values, labels, count), part.variance, part.weight)
         for part in (reading.inside, reading.outside)
@@ -257,10 +259,12 @@ def _whole_degrees(
     return heavy_tailed(noisy, variance, edges, rng)
 
 
-def _parts(whole: np.ndarray | None, reading: Reading, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _parts(
+    whole: np.ndarray | None, reading: Reading, labels: np.ndarray, params: PSGraphParams
+) -> tuple[np.ndarray, np.ndarray]:
     """Divide degrees between the inside and the outside of the communities, float64 (n,) each."""
     count = int(labels.max(initial=0)) + 1
-    clean = _cleaned(reading, labels, count)
+    clean = _cleaned(reading, labels, count, params)
     if whole is None:
         return clean.inside.values, clean.outside.values
     part = _inside_part(whole, reading, clean, labels, count)

@@ -28,6 +28,7 @@ COMMANDS = {
     "audits": ("audit", "audits"),
     "compare": ("compare",),
     "assistant": ("mcp",),
+    "reproduce": ("reproduce",),
     "streams": ("stream",),
     "tables": ("tables",),
 }

@@ -6,6 +6,7 @@ from scipy import stats
 
 from core.methods._shared.blocks.reconstruct import Blocks, Layout, reconstruct, top_up
 from core.privacy.entropy import public_generator
+from papers.psgraph.draw import met
 from papers.psgraph.postprocess import post_process
 
 
@@ -156,3 +157,19 @@ def test_topping_up_is_uniform_over_the_pairs_not_drawn(rng):
     assert counts[1] == 3_000
     assert stats.chisquare(counts[free]).pvalue > 1e-4
     assert counts.sum() == 6_000
+
+
+@pytest.mark.parametrize(("edges", "found"), [(-3, 0), (0, 0), (7, 7), (20, 20), (33, 33), (1_000, 45)])
+def test_the_count_is_met_at_random(rng, edges, found):
+    pairs = np.stack(np.triu_indices(10, 1), axis=1)
+    keys = np.sort(rng.choice(pairs @ [10, 1], 20, replace=False))
+    again = met(keys, 10, edges, rng)
+    assert len(again) == found
+    assert (np.diff(again) > 0).all()
+    assert np.isin(*((again, keys) if edges < 20 else (keys, again))).all()
+
+
+def test_what_is_removed_to_meet_a_count_is_any_edge_alike(rng):
+    keys = np.arange(1, 10)
+    kept = np.bincount(np.concatenate([met(keys, 10, 3, rng) for _ in range(2_000)]), minlength=10)[1:]
+    assert stats.chisquare(kept).pvalue > 1e-6

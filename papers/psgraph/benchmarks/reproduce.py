@@ -1,0 +1,281 @@
+"""PSGraph's first experiment on any stream: its five metrics, six systems and our readings.
+
+    python -m papers.psgraph --quick --data edges.csv --schema schema.json --nodes nodes.csv
+    python -m papers.psgraph --stream as-days=as-733 --out FOLDER
+
+Each release is a line of FOLDER/psgraph.jsonl: the same command again makes only the runs that are missing.
+At its end FOLDER has psgraph.md, psgraph.csv and psgraph.svg (the five metrics at every step, as the
+paper's Figure 12). ``--data`` is a file that the service takes; a relation of its schema has a grid of time.
+Noise has no seed: spread is over runs, and node numbers are shuffled by seed 0. The paper prints pictures and
+no numbers for these metrics, but for two claims, which stand below each table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.line_plots import panels
+from benchmarks.results_file import Line, read
+from benchmarks.stream_data import FIGURES, LOADERS, figures_by_step, release
+from core.errors import GraphveilError
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.ingest.assembled_objects import store
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.stored.whole import read_graph
+
+METRICS = ("overlap", "assortativity_re", "degree_kl", "density_re", "transitivity_re")
+PAPER: dict[str, Any] = {"preset": "paper"}
+PUBLISHED = "PSGraph, as published"
+SIX: dict[str, tuple[str, dict[str, Any]]] = {
+    PUBLISHED: ("psgraph", PAPER),
+    "TmF": ("tmf", {}),
+    "DER": ("der", {}),
+    "PrivHRG": ("privhrg", {}),
+    "LDPGen": ("ldpgen", {}),
+    "PrivGraph": ("privgraph", {}),
+}
+OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "as published, NormSub of the whole vector": ("psgraph", {**PAPER, "norm_sub": "vector"}),
+    "as published, count met": ("psgraph", {**PAPER, "meet_count": True}),
+    "PSGraph, our default": ("psgraph", {}),
+}
+SYSTEMS = {**SIX, **OTHERS}
+EPSILONS = tuple(half / 2 for half in range(1, 9))
+CLAIMS = (
+    ("density error is close to zero", "density_re"),
+    ("top nodes overlap most of the six", "overlap"),
+)
+
+
+class Cell(NamedTuple):
+    """What is run several times. ``data`` tells one graph from another."""
+
+    data: str
+    system: str
+    window: int
+    epsilon: float
+
+
+def relation_of(graph: Graph, name: str | None) -> Graph:
+    """Return one relation as a stream of simple graphs. ValueError where none has a grid of time."""
+    fit = {
+        each.name: each for each in graph.schema.edge_types if each.temporal and each.source == each.target
+    }
+    if name is None and len(fit) == 1:
+        name = next(iter(fit))
+    if name not in fit:
+        found = ", ".join(fit) or "none of this schema"
+        raise ValueError(f"--relation names a relation with time between nodes of one type: {found}")
+    table, nodes, steps = graph.edges[name], graph.nodes[fit[name].source].count, graph.schema.steps
+    place = np.random.default_rng(0).permutation(nodes).astype(np.int32)
+    schema = GraphSchema(
+        node_types=(NodeType(count=nodes),),
+        edge_types=(EdgeType(temporal=True),),
+        time=TimeGrid(count=steps),
+    )
+    edges = EdgeTable(place[table.source], place[table.target], table.step)
+    return Graph.build(schema, {"node": NodeTable(nodes)}, {"edge": edges})
+
+
+def loaded(asked: argparse.Namespace) -> tuple[str, Graph]:
+    """Read the stream that was asked for, and a name that is its own. ValueError says what is to mend."""
+    if asked.stream:
+        name, _, path = asked.stream.partition("=")
+        if name not in LOADERS or not Path(path).exists():
+            raise ValueError(f"--stream is NAME=PATH, a path that exists and a name of {', '.join(LOADERS)}")
+        return name, LOADERS[name](Path(path))
+    if asked.data is None or asked.schema is None:
+        raise ValueError("give --data FILE with its --schema, or --stream NAME=PATH")
+    for path in filter(None, (asked.data, asked.schema, asked.nodes)):
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}")
+    schema = GraphSchema.model_validate_json(asked.schema.read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as folder:
+        store(asked.data, Path(folder), schema=schema, nodes=asked.nodes, public=True)
+        stream = relation_of(read_graph(Path(folder)), asked.relation)
+    edges = stream.edges["edge"]
+    digest = hashlib.sha256(repr(stream.schema).encode())
+    for column in (edges.source, edges.target, edges.step):
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return f"{asked.data.stem}-{digest.hexdigest()[:12]}", stream
+
+
+def run_missing(asked: argparse.Namespace, data: str, stream: Graph, kept: Path) -> None:
+    """Make the runs that the file lacks, a line each."""
+    done = Counter(cell_of(line) for line in read(kept))
+    for run in range(asked.runs):
+        for window, epsilon, system in product(asked.window, asked.epsilon, SYSTEMS):
+            cell = Cell(data, system, window, epsilon)
+            if done[cell] > run:
+                continue
+            method, parameters = SYSTEMS[system]
+            synthetic, seconds = release(method, stream, window, epsilon, parameters)
+            steps = list(figures_by_step(stream, synthetic))
+            line = {**cell._asdict(), "run": run, "cpu_seconds": seconds, "steps": steps}
+            with kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            print(f"run {run + 1} of {asked.runs}, w {window}, epsilon {epsilon:g}: {system}", flush=True)
+
+
+def cell_of(line: Line) -> Cell:
+    return Cell(*(line[name] for name in Cell._fields))
+
+
+def mean_of(line: Line, metric: str) -> float | None:
+    """A run's result: the mean over the steps that have the metric, as in the paper."""
+    values = [step[metric] for step in line["steps"] if metric in step]
+    return float(np.mean(values)) if values else None
+
+
+def place_among(own: float, others: Iterable[float], metric: str) -> int:
+    """Tell the place of a mean, from 1, as the metric is better."""
+    higher = FIGURES[metric][1] == "higher"
+    return 1 + sum(other > own if higher else other < own for other in others)
+
+
+def by_cell(lines: list[Line], data: str) -> dict[tuple[int, float], dict[str, list[Line]]]:
+    found: dict[tuple[int, float], dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
+    for line in lines:
+        if line["data"] == data:
+            found[line["window"], line["epsilon"]][line["system"]].append(line)
+    return dict(sorted(found.items()))
+
+
+def rows_of(systems: dict[str, list[Line]]) -> dict[str, dict[str, list[float]]]:
+    """Collect every system's results by metric, a number a run."""
+    return {
+        system: {
+            metric: [value for line in systems[system] if (value := mean_of(line, metric)) is not None]
+            for metric in METRICS
+        }
+        for system in SYSTEMS
+        if system in systems
+    }
+
+
+def markdown(lines: list[Line], data: str) -> Iterator[str]:
+    """A table for each window and epsilon: mean and spread over runs, the place among the paper's six."""
+    yield f"# PSGraph on {data}"
+    for (window, epsilon), systems in by_cell(lines, data).items():
+        rows = rows_of(systems)
+        yield f"\n## epsilon {epsilon:g} for any {window} steps\n"
+        yield "| system | runs | " + " | ".join(FIGURES[each][0] for each in METRICS) + " | CPU s |"
+        yield "|---" * (len(METRICS) + 3) + "|"
+        for system in rows:
+            cells = [text_of(rows, system, metric) for metric in METRICS]
+            seconds = np.mean([line["cpu_seconds"] for line in systems[system]])
+            yield f"| {system} | {len(systems[system])} | {' | '.join(cells)} | {seconds:.2f} |"
+        yield "\nIn brackets: the place among the paper's six, the row's form in PSGraph's stead.\n"
+        for claim, metric in CLAIMS:
+            named = [each for each in SYSTEMS if SYSTEMS[each][0] == "psgraph" and each in rows]
+            found = "; ".join(f"{each}: {text_of(rows, each, metric)}" for each in named)
+            yield f"- Printed: {claim}. Found: {found}."
+
+
+def text_of(rows: dict[str, dict[str, list[float]]], system: str, metric: str) -> str:
+    """Mean, spread and place; "undefined" where no step has the metric, as overlap below 500 nodes."""
+    values = rows[system][metric]
+    if not values:
+        return "undefined"
+    mean = float(np.mean(values))
+    stead = system if system in SIX else PUBLISHED
+    rivals = [rows[each][metric] for each in SIX if each in rows and each != stead]
+    others = [float(np.mean(each)) for each in rivals if each]
+    return f"{mean:.3f} ±{np.std(values):.3f} ({place_among(mean, others, metric)})"
+
+
+def write_csv(lines: list[Line], data: str, path: Path) -> None:
+    """Write one row a run and step."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*Cell._fields, "run", "cpu_seconds", "step", *METRICS])
+        for line in lines:
+            if line["data"] == data:
+                begun = [*cell_of(line), line["run"], line["cpu_seconds"]]
+                for step, found in enumerate(line["steps"]):
+                    writer.writerow([*begun, step, *(found.get(metric, "") for metric in METRICS)])
+
+
+def picture(lines: list[Line], data: str) -> str:
+    """Draw the metrics at every step, means over runs, at the first window and the last epsilon there are."""
+    cells = by_cell(lines, data)
+    window = min(window for window, _ in cells)
+    epsilon = max(epsilon for each, epsilon in cells if each == window)
+    charts = []
+    for metric in METRICS:
+        drawn: dict[str, list[tuple[float, float]]] = {}
+        for system, runs in cells[window, epsilon].items():
+            series: dict[int, list[float]] = defaultdict(list)
+            for line in runs:
+                for step, found in enumerate(line["steps"]):
+                    if metric in found:
+                        series[step].append(found[metric])
+            if series:
+                drawn[system] = [(float(step), float(np.mean(each))) for step, each in sorted(series.items())]
+        if drawn:
+            charts.append(
+                (f"{FIGURES[metric][0]}, by step", "step", FIGURES[metric][1] + " is better", drawn)
+            )
+    title = f"PSGraph on {data}, epsilon {epsilon:g} for any {window} steps"
+    return panels(title, title, charts, thick=(PUBLISHED,), order=tuple(SYSTEMS), columns=3)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="graphveil reproduce psgraph",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "--out",
+        type=Path,
+        default=Path("psgraph"),
+        metavar="FOLDER",
+        help="psgraph by default; runs that it holds stay",
+    )
+    made.add_argument("--data", type=Path, help="a file of edges that the service takes")
+    made.add_argument("--schema", type=Path, help="the schema of --data, JSON")
+    made.add_argument("--nodes", type=Path, help="the list of nodes of --data")
+    made.add_argument("--relation", help="the relation of --data, where several have a grid of time")
+    made.add_argument("--stream", metavar="NAME=PATH", help=f"a public stream: {', '.join(LOADERS)}")
+    made.add_argument("--epsilon", type=float, action="append", help="repeat; .5 to 4 by default")
+    made.add_argument("--window", type=int, action="append", help="repeat; 5 by default")
+    made.add_argument(
+        "--runs", type=int, choices=range(1, 101), metavar="1..100", help="10 by default, as in the paper"
+    )
+    made.add_argument("--quick", action="store_true", help="epsilon 1 and 2 runs, unless they are given")
+    return made
+
+
+def main(given: list[str] | None = None) -> None:
+    made = parser()
+    asked = made.parse_args(given)
+    asked.epsilon = asked.epsilon or ([1.0] if asked.quick else list(EPSILONS))
+    asked.window = asked.window or [5]
+    asked.runs = asked.runs or (2 if asked.quick else 10)
+    try:
+        data, stream = loaded(asked)
+    except (ValueError, GraphveilError) as error:
+        made.error(str(error))
+    asked.out.mkdir(parents=True, exist_ok=True)
+    kept = asked.out / "psgraph.jsonl"
+    run_missing(asked, data, stream, kept)
+    lines = read(kept)
+    (asked.out / "psgraph.md").write_text("\n".join(markdown(lines, data)) + "\n", encoding="utf-8")
+    write_csv(lines, data, asked.out / "psgraph.csv")
+    (asked.out / "psgraph.svg").write_text(picture(lines, data), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
