@@ -27,7 +27,7 @@ from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, de
 from core.privacy.entropy import Generator
 
 # How edges are chosen that x and y give up, see `moves.closing`: more are looked at than while triangles are
-# closed, as most edges are in some by now. On all graphs of `benchmarks.regret`; 8 and 12 are no better.
+# closed, as most edges are in some by now. Chosen at epsilon 1 on graphs of `benchmarks.regret`.
 LOOKS = 4, 6, False
 NEAR = 0.02  # both misses together: nearer is not sought
 STALLED = 0.98  # of the miss, after as many proposals as there are ends: what is left is out of reach
