@@ -2,4 +2,5 @@
 
 import runpy
 
-runpy.run_module("papers.psgraph.benchmarks.reproduce", run_name="__main__", alter_sys=True)
+if __name__ == "__main__":  # a worker loads every module before it forks
+    runpy.run_module("papers.psgraph.benchmarks.reproduce", run_name="__main__", alter_sys=True)

@@ -23,6 +23,7 @@ class MadeUp:
     planned_reads: Any = staticmethod(base.no_reads)
     require_room: Any = staticmethod(base.no_more)
     true_shares: Any = staticmethod(base.no_evidence)
+    cautions: Any = staticmethod(base.no_cautions)
     carries: Any = staticmethod(base.never)
     values_plan: Any = staticmethod(base.nothing_of)
     carries_nodes: Any = staticmethod(base.never)

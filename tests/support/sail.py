@@ -10,16 +10,14 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from deploy.local.servers import free_port
 from tests.support.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+# A process that runs tests beside others has no main file: the client would take it for its own doctests.
+vars(sys.modules["__main__"]).setdefault("__file__", __file__)
 
 
 class Sail:
