@@ -29,6 +29,7 @@ from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.reads.between_steps import BetweenSteps
 from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
 from papers.comparators import dp_dk
@@ -162,6 +163,16 @@ def decoy(monkeypatch) -> None:
 
     for name in OPERATIONS:
         monkeypatch.setattr(PrivateCell, name, blinded(name))
+    between = BetweenSteps._noisy
+
+    def answer_between(self, *given):
+        cell = answered[3].cell("edge", 0)
+        other = BetweenSteps(
+            self._shape, self._step, self._multiplicity, self._meter, self._aside, lambda: (cell, cell)
+        )
+        return between(other, *given)
+
+    monkeypatch.setattr(BetweenSteps, "_noisy", answer_between)
     repeat_chance(monkeypatch)
 
 
