@@ -16,8 +16,8 @@ MAX_BYTES = 16 * 2**10
 TABLE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,3}$"
 Column = Annotated[str, Field(pattern=r"^[^`{}\x00-\x1f]{1,128}$")]
 FOLDER = r"^[^{}\[\]\\?#%\x00-\x1f]{1,1024}$"
-"""Without what leaves a place: alternatives and sets of globs, escapes of an address (%2e%2e), and a query, which
-may send a file system, and its credentials, to another host."""
+"""Without what leaves a place: alternatives and sets of globs, escapes of an address (%2e%2e), and a query,
+which may send credentials to another host."""
 
 
 class Reference(BaseModel):
