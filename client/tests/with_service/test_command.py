@@ -77,7 +77,7 @@ def test_tables_go_to_the_service_and_come_back(command: Command, tmp_path: Path
     folder.mkdir()
     (folder / "tables.yaml").write_text(TABLES)
     (folder / "users.csv").write_text("id\n" + "".join(f"{place}\n" for place in range(60)))
-    rows = "".join(f"{a},{b},{a % 50}\n" for a, b in EDGES[9:] if a != b)  # other edges: a budget of their own
+    rows = "".join(f"{a},{b},{a % 50}\n" for a, b in EDGES[9:] if a != b)  # and so another budget
     (folder / "calls.csv").write_text(f"caller,callee,minutes\n{rows}")
     dataset = command.json("tables", "upload", str(folder), "--name", "shop", "--epsilon", "4")
     assert (dataset["state"], dataset["unit"]) == ("ready", "edge")
