@@ -12,8 +12,8 @@ from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import CellsModel, drawn_by_cell
 from core.methods.base import Progress
 from core.methods.keyframe.draw import draw
-from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
+from core.privacy.entropy import noise_generator
 
 if TYPE_CHECKING:
     from core.methods.keyframe.state import KeyframeState
@@ -43,7 +43,7 @@ def live(
     """
     from core.methods.keyframe.state import KeyframeState
 
-    rng = entropy.noise_generator()
+    rng = noise_generator()
     cells: dict[tuple[str, int | None], Columns] = {}
     for (name, step), columns in model.cells.items():
         keys = draw(columns, model.shape(name).source_count, model.params, rng, before.get(name))
