@@ -290,7 +290,8 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     assert [re.findall(r'class="num">([^<]+)<', row) for row in told[1:]] == [
         [at_most(share) for share in row.after] for row in rows([("", "1.5", "0"), ("", "3", "0")])
     ]
-    asking = menu.partition('id="declared"')[0]
+    assert "What you get for ε 1.5" in menu
+    asking = menu.partition('id="declared"')[0].partition('action="/console/jobs"')[2]
     sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', asking))
     answers = [steward.client.post("/console/jobs", data={**sent, "label": "spring"}) for _ in range(2)]
     assert len({answer.headers["Location"] for answer in answers}) == 1  # sent twice, made once
