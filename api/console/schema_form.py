@@ -10,15 +10,13 @@ import copy
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from core.errors import InvalidInput
+from core.graphs.schema.time_grid import shown_time, shown_width
 
 MOST_FIELDS = 150
 """A form takes 200; a schema with more to mend is mended as JSON."""
-FIRST_DATE = 10**8
-"""From this number on a time is taken to count seconds since 1970."""
 NUMERIC = ("integer", "number")
 AGGREGATES = ("", "sum", "mean", "min", "max", "first", "last", "count")
 TOLD_APART = {
@@ -72,6 +70,14 @@ def edited(sent: str, form: Mapping[str, str]) -> str:
     return json.dumps(changed)
 
 
+def times_of(grid: Mapping[str, Any]) -> dict[str, str]:
+    """Write start and width of a grid as they are read: dates and units, where times count seconds."""
+    start, width = grid.get("start", 0), grid.get("width", 1)
+    if not isinstance(start, int) or not isinstance(width, int):
+        return {"start": str(start), "width": str(width)}
+    return {"start": shown_time(start), "width": shown_width(width, start)}
+
+
 def _every(schema: Mapping[str, Any]) -> Iterator[Group]:
     for place, each in enumerate(schema.get("edge_types", ())):
         at = f"edge_types.{place}"
@@ -94,10 +100,7 @@ def _every(schema: Mapping[str, Any]) -> Iterator[Group]:
             fields += _bounded(at, held) if held.get("kind") == "number" else []
         yield Group("nodes", each.get("name", "node"), tuple(fields))
     if grid := schema.get("time"):
-        start = grid.get("start", 0)
-        dated = isinstance(start, int) and start >= FIRST_DATE
-        shown = datetime.fromtimestamp(start, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if dated else str(start)
-        asks = ("start", shown), ("width", _width(grid.get("width", 1), dated)), ("count", str(grid["count"]))
+        asks = (*times_of(grid).items(), ("count", str(grid["count"])))
         yield Group("time", "", tuple(Field(f"time.{name}", name, value) for name, value in asks))
 
 
@@ -127,14 +130,6 @@ def _flag(held: Mapping[str, Any], name: str) -> str:
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
-
-
-def _width(width: Any, dated: bool) -> str:
-    """Write a width of seconds in the largest unit that it is a multiple of."""
-    units = ((7 * 86_400, "w"), (86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-    if not dated or not isinstance(width, int):
-        return str(width)
-    return next(f"{width // seconds}{name}" for seconds, name in units if width % seconds == 0)
 
 
 def _put(schema: Any, field: Field, said: str) -> None:

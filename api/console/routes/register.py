@@ -192,6 +192,7 @@ def confirming(
         "drawn": pictures.type_graph(found) if found else None,
         "written": written,
         "groups": _groups(written),
+        "times": schema_form.times_of((found or {}).get("time") or {}),
         "problem": problem,
         "read_off": dataset.version.read_off if dataset.version and dataset.proposed_schema else (),
         "known": known,

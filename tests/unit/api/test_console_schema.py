@@ -59,6 +59,8 @@ def test_times_are_shown_as_dates_and_widths():
     assert (grid.start, grid.width, grid.count) == (1769990400, 86_400, 60)
     plain = SCHEMA | {"time": {"start": 3, "width": 7, "count": 2}}
     assert (fields(plain)["time.start"], fields(plain)["time.width"]) == ("3", "7")
+    milliseconds = SCHEMA | {"time": {"start": 1767571200000, "width": 7, "count": 2}}
+    assert (fields(milliseconds)["time.start"], fields(milliseconds)["time.width"]) == ("1767571200000", "7")
 
 
 def test_every_field_changes_what_it_names():
