@@ -174,7 +174,8 @@ def _welcome() -> str:
     return (
         f"<h1>Graphveil {html.escape(package_version())}</h1>"
         "<p>Graphveil turns a sensitive graph into a synthetic graph that you may publish, under "
-        "differential privacy. The guarantee is computed from what was read of the data, and charged to a budget.</p>"
+        "differential privacy. The guarantee is computed from what was read of the data, and charged to a "
+        "budget.</p>"
         "<p>Calls carry an API key, as <code>Authorization: Bearer gv_…</code>. Operators make keys. Without "
         "one you see these pages, and whether the service is well.</p>"
         f"<h2>Begin here</h2><ul>{_ways()}</ul><h2>Everything</h2><ul>{others}</ul>"
