@@ -106,8 +106,10 @@ class HeteMethod:
         return Accelerator.USEFUL if trains and sum(nodes.values()) >= USEFUL_NODES else Accelerator.NONE
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
-        """Return what the paper claims for its own form. None for ours, whose guarantee is computed."""
-        return paper.claim_of(self.name, params.claimed_epsilon) if params.variant == "paper" else None
+        """Return what the paper claims for its own form. None for ours, and for its ablations."""
+        if params.variant != "paper" or params.noise != "both":
+            return None
+        return paper.claim_of(self.name, params.claimed_epsilon)
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> HeteModel:
         """Fit the model, at the plan's cost at most."""

@@ -56,7 +56,7 @@ def sides_of(schema: GraphSchema, relation: EdgeType, rows: bool) -> Sides:
 
 
 def paths_of(
-    schema: GraphSchema, edge_types: tuple[str, ...], asked: tuple[tuple[str, str], ...], rows: bool
+    schema: GraphSchema, edge_types: tuple[str, ...], asked: tuple[tuple[str, ...], ...], rows: bool
 ) -> tuple[tuple[str, str], ...]:
     """List the meta-paths, each as two relations.
 
@@ -74,7 +74,7 @@ def paths_of(
             raise errors.NotAccepted(f"{first!r} and {last!r} do not meet in {meeting!r}", field="meta_paths")
     if len(set(asked)) != len(asked):
         raise errors.NotAccepted("a meta-path is named twice", field="meta_paths")
-    return asked
+    return tuple((first, last) for first, last in asked)
 
 
 def returning_side(schema: GraphSchema, path: tuple[str, str], rows: bool) -> str:
