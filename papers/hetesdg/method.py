@@ -28,6 +28,7 @@ from papers.hetesdg.budget import make_plan, require_room
 from papers.hetesdg.idle import idle
 from papers.hetesdg.params import HeteParams
 from papers.hetesdg.published import paper
+from papers.hetesdg.sides import require_closed
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
@@ -87,6 +88,7 @@ class HeteMethod:
         require_accepted(self.edges, public)
         require_heeded(params, idle(params, public))
         if params.variant == "paper":
+            require_closed(public.schema, public.edge_types, params.meta_paths)
             return unprotected_plan(self.name, public, paper.REASON)
         return make_plan(self.name, params, public)
 

@@ -26,22 +26,21 @@ STATED = {
     "just_walks": Stated(10, "A.5"),
     "just_length": Stated(100, "A.5"),
 }
-_COST = "a quarter of the cost"
-_SHORT = "learns in few batches"
+_COST, _SHORT = "cost", "few batches"
 REASONS = {
-    "batch": _SHORT,
+    "batch": _COST,
     "dimensions": _COST,
     "hidden": _COST,
     "width": _COST,
     "dropout": _SHORT,
     "generator_rate": _SHORT,
     "optimisers": _SHORT,
-    "losses": "no collapse",
-    "attention": "tells neighbours",
-    "utility_weight": "two voices balanced",
+    "losses": "with a gradient penalty",
+    "attention": "a term for neighbours",
+    "utility_weight": "a choice of ours",
     "generator_every": _SHORT,
-    "node_choice": "degrees come out",
-    "offered": "bounded cost",
+    "node_choice": "degrees to begin with",
+    "offered": _COST,
     "across_steps": "a pair has one step",
     "just_walks": _COST,
     "just_length": _COST,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from core import errors
 from core.graphs.schema import EdgeType, Protection
 from core.learning.devices import seeded
 from core.methods.base import Progress
@@ -25,6 +24,7 @@ from papers.hetesdg.published.algorithm1 import (
     steps_of,
     topology_stage,
 )
+from papers.hetesdg.sides import walked
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -60,7 +60,7 @@ def fit_paper(method: str, graph: PrivateGraph, params: HeteParams, progress: Pr
     if "embedding" in params.release:
         kept["embedding"] = {kind: rows.cpu().numpy() for kind, rows in noisy.items()}
     counts = {kind: table.count for kind, table in raw.nodes.items()}
-    note = f"Of epsilon {params.claimed_epsilon:g}, {feature:.3g} is for features and {topology:.3g} for topology."
+    note = f"Epsilon {params.claimed_epsilon:g}: {feature:.3g} for features, {topology:.3g} for topology."
     return HeteModel(method, raw.schema, counts, params, cells, kept, latents, curves, (note,))
 
 
@@ -118,15 +118,9 @@ def paths_from(
 ) -> list[tuple[Adjacency, ...]]:
     """Collect the meta-paths from a node type back to it (Eq. 6).
 
-    Those of ``asked`` that lead back; without any, there and back over each of its relations. Raises
-    NotAccepted where a path leads back to no type, or goes over a relation that is not requested.
+    Those of ``asked`` that lead back; without any, there and back over each of its relations.
     """
-    for path in asked:
-        if not set(path) <= set(links):
-            raise errors.NotAccepted("a meta-path goes over relations of the job", field="meta_paths")
-        if not any(_walked(raw, start, path, links) for start in raw.nodes):
-            raise errors.NotAccepted(f"{'-'.join(path)} leads back to no node type", field="meta_paths")
-    found = [steps for path in asked if (steps := _walked(raw, kind, path, links))]
+    found = [steps for path in asked if (steps := _steps(raw, kind, path, links))]
     if found:
         return found
     return [
@@ -139,20 +133,17 @@ def paths_from(
     ]
 
 
-def _walked(raw: Graph, kind: str, path: tuple[str, ...], links: Links) -> tuple[Adjacency, ...]:
-    """Follow the relations from ``kind``; nothing where they do not meet, or do not lead back to it."""
-    steps, at = [], kind
-    for name in path:
-        turns = _turns(raw, name, links[name], at)
-        if not turns:
-            return ()
-        here, there, following = turns[0]
+def _steps(raw: Graph, kind: str, path: tuple[str, ...], links: Links) -> tuple[Adjacency, ...]:
+    """Make the steps of a path from ``kind``; nothing where it does not lead back there."""
+    steps = []
+    for name, forward in zip(path, walked(raw.schema, kind, path) or (), strict=False):
         declared = raw.schema.edge_type(name)
+        here, there = links[name] if forward else links[name][::-1]
+        own = declared.source if forward else declared.target
         if declared.homogeneous and not declared.directed:
             here, there = torch.cat([here, there]), torch.cat([there, here])
-        steps.append(Adjacency(here, there, raw.nodes[at].count))
-        at = following
-    return tuple(steps) if at == kind else ()
+        steps.append(Adjacency(here, there, raw.nodes[own].count))
+    return tuple(steps)
 
 
 def _turns(
