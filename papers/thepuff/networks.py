@@ -137,11 +137,13 @@ class PublishedDiscriminator(nn.Module):
         each_place = self.out(found.transpose(-3, -2).flatten(-2))
         weight = valid.to(each_place.dtype).unsqueeze(-1)
         both = (each_place * weight).sum(-2) / weight.sum(-2).clamp(min=1)
-        return both[..., 0] - both[..., 1]
+        logits: torch.Tensor = both[..., 0] - both[..., 1]
+        return logits
 
     def _heads(self, values: torch.Tensor) -> torch.Tensor:
         """Split (..., l, width) into (..., HEADS, l, width / HEADS)."""
-        return values.unflatten(-1, (HEADS, self.width // HEADS)).transpose(-3, -2)
+        split: torch.Tensor = values.unflatten(-1, (HEADS, self.width // HEADS))
+        return split.transpose(-3, -2)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from core.graphs.stored.whole import read_graph
 from papers.hetesdg.benchmarks.data import DATASETS, load
 from papers.hetesdg.benchmarks.reported import LINKS, NODES, PAPER
 from papers.hetesdg.benchmarks.rows import ONE_HOP, Row, fitted
-from papers.hetesdg.inputs import WIDTH, matrix_of
+from papers.hetesdg.inputs import leading, matrix_of
 
 METRICS = {
     "leaky": "links, leaky",
@@ -181,7 +181,7 @@ def node_figures(subject: Subject, model: Any, published: bool, seed: int) -> di
     """Macro F1 in percent; a block of columns is brought to the features' length."""
     vectors = np.asarray(model.vectors()["embedding"][subject.kind], dtype=np.float64)
     if not published:
-        vectors = vectors[:, WIDTH:]
+        vectors = vectors[:, leading(subject.features).shape[1] :]
     blocks = {"vectors": vectors}
     own = []
     for name, both in model.latents.items():
