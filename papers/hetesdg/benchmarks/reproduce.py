@@ -264,9 +264,10 @@ def markdown(lines: list[Line], data: str, quick: bool) -> Iterator[str]:
 
 
 def text_of(runs: list[Line], metric: str) -> str:
-    """Mean and spread; nothing where a system, or the data, have no such figure."""
+    """Mean, and its spread over several seeds; nothing where there is no such figure."""
     values = [run["figures"][metric] for run in runs if metric in run["figures"]]
-    return f"{np.mean(values):.1f} ±{np.std(values):.1f}" if values else ""
+    spread = f" ±{np.std(values):.1f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.1f}{spread}" if values else ""
 
 
 def write_csv(lines: list[Line], data: str, path: Path) -> None:

@@ -189,9 +189,10 @@ def markdown(lines: list[Line], data: str, quick: bool) -> Iterator[str]:
 
 
 def text_of(values: list[float | None]) -> str:
-    """Mean and spread of what is defined."""
+    """Mean of what is defined, and its spread over several runs."""
     defined = [value for value in values if value is not None]
-    return f"{np.mean(defined):.4f} ±{np.std(defined):.4f}" if defined else "undefined"
+    spread = f" ±{np.std(defined):.4f}" if len(defined) > 1 else ""
+    return f"{np.mean(defined):.4f}{spread}" if defined else "undefined"
 
 
 def write_csv(lines: list[Line], data: str, path: Path) -> None:
