@@ -211,6 +211,8 @@ class HeteParams(PresetParameters, ValueParameters):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if self.preset == "paper" and self.variant != "paper":
+            raise ValueError("preset=paper is a form of variant=paper; leave one of them out")
         if len(set(self.release)) != len(self.release):
             raise ValueError("release names one thing twice")
         if "features" in self.release and (self.variant == "paper" or not self.rows):

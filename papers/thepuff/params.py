@@ -220,6 +220,8 @@ class ThepuffParams(PresetParameters, ValueParameters):
 
     @model_validator(mode="after")
     def _learns_from_something(self) -> ThepuffParams:
+        if self.preset == "paper" and self.variant != "paper":
+            raise ValueError("preset=paper is a form of variant=paper; leave one of them out")
         if not (self.trains_utility or self.privacy):
             raise ValueError("a generator needs a discriminator: utility, privacy or both")
         return self

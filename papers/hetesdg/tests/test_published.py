@@ -34,6 +34,8 @@ def test_the_preset_is_what_the_paper_states():
     assert not deviating(PAPER, STATED)
     assert PAPER.variant == "paper"
     assert steps_of(13_407, PAPER) == 100 * 7
+    with pytest.raises(ValueError, match="leave one of them out"):
+        HeteParams(preset="paper", variant="sound")
     theirs = HETEDP.Params(preset="paper")
     assert (theirs.variant, theirs.heads, theirs.split) == ("paper", 8, "equal")
 

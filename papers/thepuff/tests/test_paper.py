@@ -10,6 +10,7 @@ from papers.thepuff import schedule, training, utility
 from papers.thepuff.algorithm4 import assembled_as_published
 from papers.thepuff.embedding import across_steps, candidates, embed, timestamped
 from papers.thepuff.networks import HEADS, PublishedDiscriminator
+from papers.thepuff.params import ThepuffParams
 from papers.thepuff.state import optimisers_of
 from papers.thepuff.stated import PAPER, STATED
 from papers.thepuff.tests import toys as toys
@@ -39,6 +40,8 @@ SMALL = schedule.Settings(
 def test_the_preset_is_what_the_paper_states():
     assert not deviating(PAPER, STATED)
     assert PAPER.variant == "paper"
+    with pytest.raises(ValueError, match="leave one of them out"):
+        ThepuffParams(preset="paper", variant="sound")
 
 
 def test_a_discriminator_is_eq_6_to_9_and_algorithm_3():
