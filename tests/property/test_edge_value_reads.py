@@ -232,7 +232,7 @@ def test_numbers_that_count_once_and_sampled_records_move_tables_further(
 @pytest.mark.parametrize("unit", [Unit.PAIR, Unit.W_EVENT])
 def test_records_are_apart_under_no_other_unit(unit: Unit):
     world = APART["in time"]
-    reads, meter = world.reads(world.graph(((1,), (), (), ())), unit)
+    reads, _ = world.reads(world.graph(((1,), (), (), ())), unit)
     with pytest.raises(NotAccepted, match="are apart"):
         reads.histogram(nano_epsilon=NANO, purpose="test")
 
@@ -393,9 +393,10 @@ def test_noise_of_records_apart_is_discrete_laplace_of_one_record_and_two_number
     """As above: means and mean absolute values, off by six standard errors once in 10^8 runs."""
     world, scale = APART["undirected"], 2 if numbers else 1
     graph = world.graph(((1, 1), (), ()))
-    reads, _ = world.reads(graph, Unit.EDGE, nano_epsilon=2000 * NANO, numbers=numbers)
+    reads, _ = world.reads(graph, Unit.EDGE, nano_epsilon=1000 * NANO, numbers=numbers)
     truth = np.array([0, 1] if numbers else [2, 0, 0])
-    noise = np.concatenate([reads.histogram(nano_epsilon=NANO, purpose="test") - truth for _ in range(2000)])
+    paid = {"nano_epsilon": NANO, "purpose": "test"}
+    noise = np.concatenate([reads.histogram(**paid) - truth for _ in range(1000)])
     p = np.exp(-1 / scale)
     variance, absolute = 2 * p / (1 - p) ** 2, 2 * p / (1 - p * p)
     assert abs(noise.mean()) < 6 * np.sqrt(variance / len(noise))

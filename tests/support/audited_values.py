@@ -47,7 +47,7 @@ def carrying(rows: Sequence[Row], *, steps: int = 0, **declared: Any) -> Graph:
 
 
 def asked_of(reads: EdgeValueReads, steps: int = 1, last: int = 5) -> dict[str, Callable[[], np.ndarray]]:
-    """Every read of what edges carry, so that one edge moves it as far as it may; ``last``: the last score."""
+    """Every read of what edges carry, so that one edge moves it as far as it may."""
     labels, paid = np.arange(reads.bins.count), {"nano_epsilon": NANO, "purpose": "audit"}
     side, nobody = reads.sides[0], np.zeros(NODES, dtype=np.int64)
     scores = np.full(reads.bins.count, 5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from copy import deepcopy
 from datetime import date
 from pathlib import Path
@@ -91,16 +90,21 @@ def test_a_shop_of_four_tables_goes_round(tmp_path: Path):
 
 def test_a_row_more_of_a_pair_with_rows_is_covered_by_epsilon():
     shop = gv.read_tables(table_shop.frames(), table_shop.mapping())
-    made = shop.synthesize(2, budget=UNLIMITED, progress=False)
-    (text,) = [each["text"] for each in made.release.report["caveats"] if "edge_values" in each["code"]]
-    twice = re.search(r"covered at epsilon ([0-9.]+), twice", text)
-    assert twice is not None
-    assert float(twice[1]) <= 2
-    with pytest.raises(InvalidInput, match=r"at most 0\.5 where the unit is a row"):
-        shop.synthesize(2, budget=UNLIMITED, parameters={"attribute_share": 0.6})
-    inner = {"relations": [{"name": "flights", "parameters": {"attribute_share": 0.6}}]}
-    with pytest.raises(InvalidInput, match=r"at most 0\.5 where the unit is a row"):
-        shop.plan(2, method="composed", parameters=inner)
+    made = shop.synthesize(2, budget=UNLIMITED, progress=False, parameters={"attribute_share": 0.7})
+    assert "of flights, in any one record of one edge" in made.release.guarantee
+    told = {each["code"]: each["text"] for each in made.release.report["caveats"]}
+    assert "flights the guarantee covers one record" in told["unit_record"]
+    assert "one record of an edge" in told["edge_values_synthesised"]
+
+
+@pytest.mark.parametrize(("unit", "apart"), [("row", True), ("pair", False), ("person", False)])
+def test_records_are_apart_where_the_unit_is_a_row(unit: str, apart: bool):
+    asked = {**table_shop.mapping(), "unit": unit}
+    if unit == "person":
+        asked["person"] = "airports"
+    shop = gv.read_tables(table_shop.frames(), asked)
+    (flights,) = [each for each in shop.schema["edge_types"] if each["name"] == "flights"]
+    assert flights.get("records_apart", False) is apart
 
 
 def test_one_row_changes_one_edge_or_the_records_of_one():
