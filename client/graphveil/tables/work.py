@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,12 +52,19 @@ class Tables:
         """The unit of a dataset that these tables are uploaded to."""
         return self._layout.unit
 
+    @property
+    def promise(self) -> str:
+        """What one release hides, in words of tables."""
+        return promise(self._layout)
+
     def plan(self, epsilon: str | float, **asked: Any) -> Plan:
-        """Plan a release: its reads and cost, as :func:`graphveil.plan`; nothing is charged."""
+        """Plan a release: its reads and cost, as :func:`graphveil.plan`, and what it hides; nothing is
+        charged."""
         from graphveil.local.synthesis import plan
 
         edges, nodes = self._folder / "edges.parquet", self._folder / "nodes.parquet"
-        return plan(edges, epsilon, nodes=nodes, schema=self.schema, unit=self.unit, **asked)
+        made = plan(edges, epsilon, nodes=nodes, schema=self.schema, unit=self.unit, **asked)
+        return replace(made, protects=self.promise)
 
     def synthesize(self, epsilon: str | float, **asked: Any) -> SyntheticTables:
         """Release synthetic tables here. ``asked``: ``budget`` and whatever else :func:`graphveil.synthesize`

@@ -252,7 +252,7 @@ def _of_rows(plan: PrivacyPlan) -> str:
     )
 
 
-def _unit_of(plan: PrivacyPlan) -> str:
+def unit_of(plan: PrivacyPlan) -> str:
     """Say what two neighbours differ in; of relations whose records are apart, one record."""
     unit = _UNITS[plan.unit].format(window=plan.window)
     if not plan.apart:
@@ -267,7 +267,7 @@ def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int |
     """Put it in words; ``own``: the nano-epsilon of a live stream's snapshot alone, within its window's."""
     epsilon, delta = Decimal(nano_epsilon) / NANO, Decimal(delta_atto) / ATTO
     text = (
-        f"Take any two graphs that differ only in {_unit_of(plan)}, and let P "
+        f"Take any two graphs that differ only in {unit_of(plan)}, and let P "
         "and P' be the probabilities of what is released from the one and from the other: "
         f"{inequality(epsilon, delta)} for every set S of releases"
     )

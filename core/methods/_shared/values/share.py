@@ -33,8 +33,8 @@ class ValueParameters(Parameters):
         le=0.9,
         description=(
             "Share of epsilon for what edges carry, as the schema declares it; the attributes of a relation "
-            "divide it evenly, after a fifth for how many records an edge has where each is kept (half, where "
-            "records are apart). 0: edges are released without."
+            "divide it evenly, after a fifth for how many records an edge has where each is kept (half, "
+            "where records are apart). 0: edges are released without."
         ),
     )
 
