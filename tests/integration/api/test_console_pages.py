@@ -53,6 +53,7 @@ ALLOWED = {
     "POST /console/jobs/{job_id}/reject": {C},
     "GET /console/jobs/{job_id}/files/{name}": {C, R},
     "GET /console/jobs/{job_id}/report.json": {C, R},
+    "GET /console/jobs/{job_id}/release.zip": {C, R},
     "GET /console/jobs/{job_id}/evidence.zip": {C, R},
     "GET /console/approvals": {C, A},
     "POST /console/proposals/{proposal_id}/approve": {C},
