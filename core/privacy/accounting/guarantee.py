@@ -277,6 +277,8 @@ def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int |
     twice, grown = of_several(epsilon, delta, 2)
     two = inequality(twice, grown) if grown < 1 else "of which this says nothing"
     change = "Changes at two such nodes are" if plan.unit.replaced else "Moving an edge elsewhere is"
+    if plan.apart:
+        change = "Moving an edge elsewhere, or where records are apart one record, is"
     return (
         f"{text}. {change} two such changes: {two}. "
         "The node set, node and edge types, directedness and the time grid are public and not protected."
