@@ -55,8 +55,8 @@ def node_prices(schema: GraphSchema, unit: Unit, epsilon: Decimal, delta: Decima
     """Price every node type with a declared bound. Bounds are at most MOST_EDGES; none under units but EDGE
     and EVENT.
 
-    (epsilon, delta) is what one edge is promised. A type of which delta would say nothing is left out; so is one
-    whose edges are as many units as they have records.
+    (epsilon, delta) is what one edge is promised. A type of which delta would say nothing is left out; so is
+    one whose edges are as many units as they have records.
     """
     if unit not in (Unit.EDGE, Unit.EVENT):
         return ()

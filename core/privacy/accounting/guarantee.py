@@ -79,6 +79,7 @@ class Guarantee:
     statement: str
     assurance: tuple[str, ...]
     reasons: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
 
     @property
     def epsilon(self) -> float | None:
@@ -144,7 +145,16 @@ def guarantee_of(
         nano_epsilon, own = stream_nano_epsilon, nano_epsilon
     statement = _statement(plan, nano_epsilon, cost.delta_atto, own)
     assurance = _assurance(e.event for e in transcript)
-    return Guarantee(cost.kind, nano_epsilon, cost.delta_atto, plan.unit, plan.window, statement, assurance)
+    return Guarantee(
+        cost.kind,
+        nano_epsilon,
+        cost.delta_atto,
+        plan.unit,
+        plan.window,
+        statement,
+        assurance,
+        apart=plan.apart,
+    )
 
 
 def _assurance(events: Iterable[Event]) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ import pytest
 import sqlalchemy
 
 import graphveil as gv
+from core.reports.html.wording import unit_words
+from core.reports.model import GuaranteePart
 from graphveil.problems import InvalidInput
 from tests.unit.local import table_shop
 
@@ -92,6 +94,8 @@ def test_a_row_more_of_a_pair_with_rows_is_covered_by_epsilon():
     shop = gv.read_tables(table_shop.frames(), table_shop.mapping())
     made = shop.synthesize(2, budget=UNLIMITED, progress=False, parameters={"attribute_share": 0.7})
     assert "of flights, in any one record of one edge" in made.release.guarantee
+    part = GuaranteePart.model_validate(made.release.report["guarantee"])
+    assert unit_words(part)[1].startswith("one row of flights, with its edge")
     told = {each["code"]: each["text"] for each in made.release.report["caveats"]}
     assert "flights the guarantee covers one record" in told["unit_record"]
     assert "one record of an edge" in told["edge_values_synthesised"]
