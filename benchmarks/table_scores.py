@@ -377,6 +377,7 @@ def main() -> None:
         joint = ", delay and late together" if together else ""
         name = f"flights, {'weekly' if steps else 'untimed'}, cap {cap}{joint}"
         measured(name, *flights("row", together, cap, steps), flight_scores, asked)
+    measured("flights, pair, untimed, cap 60", *flights("pair", False, 60, None), flight_scores, asked)
     if asked.movielens:
         true, _ = movielens(asked.movielens, "row")
         show(

@@ -22,6 +22,7 @@ class Terms:
     filter: str
     public: bool
     grid: str | None = None
+    apart: bool = False
 
 
 def keyed_fingerprint(key: bytes, *, tenant: str, content: str) -> str:
@@ -55,6 +56,7 @@ def refusal(dataset: Terms, owner: Terms, *, settled: bool) -> str | None:
             ("filter", dataset.filter, owner.filter),
             ("public", dataset.public, owner.public),
             ("time grid", dataset.grid, owner.grid),
+            ("records apart", dataset.apart, owner.apart),
         )
         if ours != theirs
     ]

@@ -19,7 +19,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -251,9 +251,20 @@ class Held:
     def __init__(self, account: FileAccount, file: int) -> None:
         self._account, self._file = account, file
 
-    def reserve(self, amounts: Mapping[str, int], *, unit: str, window: int | None, job_id: str) -> str:
+    def reserve(
+        self,
+        amounts: Mapping[str, int],
+        *,
+        unit: str,
+        window: int | None,
+        job_id: str,
+        apart: Sequence[str] = (),
+    ) -> str:
         """Set the amounts aside, durably, and return the reservation's id. UnitMismatch, InvalidInput,
         BudgetExceeded.
+
+        ``apart``: relations of which one record is the unit. Whole edges may be added to what was spent on
+        records, but not records to what was spent on whole edges: it would no longer bound those.
         """
         reservation_id = ids.new_id(ids.RESERVATION)
 
@@ -269,9 +280,22 @@ class Held:
                     requested_unit=unit,
                     requested_window=window,
                 )
+            spent = [each for each in book.entries if each["kind"] == EntryKind.RESERVE]
+            if apart and spent and not any(each.get("apart") for each in spent):
+                raise UnitMismatch(
+                    "the budget counts edges with all of their records, the release protects records one by "
+                    "one: amounts of two units do not add up",
+                    account_id=terms.account_id,
+                    unit=terms.unit,
+                    window=terms.window,
+                    requested_unit=unit,
+                    requested_window=window,
+                )
             asked = checked_amounts(terms, amounts)
             admits(terms, book.balances, asked)
             told = {"reservation_id": reservation_id, "amounts": dict(asked), "job_id": job_id}
+            if apart:
+                told["apart"] = [*apart]
             return _entry(book, EntryKind.RESERVE, told)
 
         self._account._write(self._file, entry)

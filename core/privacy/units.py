@@ -72,6 +72,37 @@ def records_of_unit(unit: Unit, relation: EdgeType) -> int:
     """Return the most records of one unit. They are those that count where a relation's values are read.
 
     Of each of a unit's edges in a cell as many as the relation declares; under PAIR as many of all steps
-    together (:func:`core.graphs.views.records.counted`).
+    together (:func:`core.graphs.views.records.counted`). One where records are apart.
     """
+    if record_is_unit(unit, relation):
+        return 1
     return edges_of_unit(unit, relation) * (relation.records_per_slot or 1)
+
+
+def numbers_of_unit(unit: Unit, relation: EdgeType) -> int:
+    """Return the most numbers of records that one unit changes in one cell, a number that goes and one that
+    comes counted each.
+
+    Those of its edges; where records are apart two: of an edge that has others the number is another one.
+    """
+    return 2 if record_is_unit(unit, relation) else edges_of_unit(unit, relation)
+
+
+def record_is_unit(unit: Unit, relation: EdgeType) -> bool:
+    """Tell whether one record of the relation's edges is the unit.
+
+    NotAccepted where records are apart under a unit that holds several of one edge.
+    """
+    if not relation.records_apart:
+        return False
+    if unit not in RECORD_WISE:
+        raise NotAccepted(
+            f"records of {relation.name!r} are apart, which the units edge and event alone know; leave "
+            "records_apart out",
+            field="schema.edge_types",
+        )
+    return True
+
+
+RECORD_WISE = frozenset({Unit.EDGE, Unit.EVENT})
+"""The units that may be one record where a relation says so."""

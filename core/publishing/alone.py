@@ -201,7 +201,9 @@ def make_alone(
     terms = account.book().terms
     amounts = plan.spend(terms.filter, terms.orders)
     with account.held() as held:
-        reservation_id = held.reserve(amounts, unit=str(spec.unit), window=spec.window, job_id=spec.job_id)
+        reservation_id = held.reserve(
+            amounts, unit=str(spec.unit), window=spec.window, job_id=spec.job_id, apart=plan.apart
+        )
         recorder = _Recorder(held, reservation_id)
         try:
             _run(task, graph_folder, out, recorder, progress)

@@ -22,7 +22,7 @@ from core.methods.base import Method, Sharding
 from core.methods.shares import spread
 from core.privacy.accounting import persons
 from core.privacy.accounting.plan import Cost, GuaranteeKind
-from core.privacy.units import Unit
+from core.privacy.units import RECORD_WISE, Unit
 
 Params = TypeVar("Params", bound=BaseModel)
 
@@ -82,6 +82,13 @@ def check_protects(schema: GraphSchema, unit: Unit, window: int | None) -> None:
         raise InvalidInput(
             "every edge type is declared public: there is nothing to protect", field="graph_schema.edge_types"
         )
+    for each in schema.edge_types:
+        if each.records_apart and unit not in RECORD_WISE:
+            raise InvalidInput(
+                f"records of {each.name!r} are apart, which the unit {unit} does not know; leave "
+                "records_apart out, or use the unit edge or event",
+                field="graph_schema.edge_types",
+            )
     if (refused := persons.refusal(schema, unit)) is not None:
         raise InvalidInput(refused[0], field=f"graph_schema.{refused[1]}")
 

@@ -115,9 +115,10 @@ def _of_edges(
     else:
         steps = (plan.window or 1) if snapshot else 1
         twice = 2 * steps * Decimal(generator.values_plan(plan).cost().nano_epsilon or 0) / NANO
+        what = "one record of an edge, or an" if plan.apart else "an"
         covered = (
-            "an edge together with what it carries. Where only what the edges of one unit carry is another, "
-            f"both are covered at epsilon {twice.normalize():f}, twice what was spent on it. "
+            f"{what} edge together with what it carries. Where only what the edges of one unit carry is "
+            f"another, both are covered at epsilon {twice.normalize():f}, twice what was spent on it. "
         )
     return (
         Notice(

@@ -178,6 +178,7 @@ def guarantee_part(
         unit=guarantee.unit,
         window=guarantee.window,
         protected_type=hidden,
+        apart=guarantee.apart,
         statement=guarantee.statement + ("" if nano is None else sentence(derived)),
         assurance=assurance,
         noise=guarantee.assurance,

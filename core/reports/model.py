@@ -50,6 +50,10 @@ class GuaranteePart(ReportModel):
     protected_type: str | None = Field(
         default=None, description="The node type whose nodes are hidden under the unit node; null otherwise."
     )
+    apart: tuple[str, ...] = Field(
+        default=(),
+        description="Relations of which one record of an edge is the unit.",
+    )
     statement: str = Field(description="The guarantee in plain words.")
     assurance: str = Field(description="How the method was checked: proven, reviewed or experimental.")
     noise: tuple[str, ...] = Field(default=(), description="How far the draws are from the exact mechanism.")

@@ -214,6 +214,13 @@ def _node_prices(guarantee: GuaranteePart, schema: GraphSchema) -> Iterator[Noti
 
 
 def _unit_caveats(guarantee: GuaranteePart, schema: GraphSchema) -> Iterator[Notice]:
+    apart = sorted(each.name for each in schema.edge_types if each.records_apart)
+    if apart:
+        yield Notice(
+            code="unit_record",
+            text=f"Of {', '.join(apart)} the guarantee covers one record of one edge. An edge with k records "
+            "is covered at k times epsilon only, and all rows of somebody at as many times as they are.",
+        )
     if guarantee.unit is Unit.EDGE:
         yield Notice(
             code="unit_edge",

@@ -19,7 +19,7 @@ from core.privacy.accounting.events import Pure
 from core.privacy.accounting.measurements import LAPLACE, Measurement, deviation
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
-from core.privacy.units import Unit, edges_of_unit, records_of_unit
+from core.privacy.units import Unit, edges_of_unit, numbers_of_unit, records_of_unit
 from core.reports.base import NANO
 from core.reports.statistics import EdgeTypeStatistics, PublicStatistics
 from graphveil.models.reports import ROWS, Precision
@@ -29,6 +29,7 @@ PREFIX = "discrete_laplace/"
 ROW_MOVES, EDGE_MOVES = 2, 3
 """L1 of :mod:`core.privacy.reads.node_values`, which a test holds them to: a report loads no arrays."""
 VECTORS = "node_vectors"
+NUMBERS = frozenset({"record_histogram", "records_by_step", "records_by_classes"})
 MIXINGS = frozenset({"mixing", "directed_mixing", "two_sided_mixing"})
 MAX_PRECISIONS = 4096
 
@@ -243,6 +244,8 @@ def _noise(unit: Unit, schema: GraphSchema, name: str, query: str) -> Callable[[
     else:
         relation = relation_of(schema, name)
         of_unit = records_of_unit if quantity.records else edges_of_unit
+        if query in NUMBERS:
+            of_unit = numbers_of_unit
         moved = quantity.sensitivity(relation) * of_unit(unit, relation)
         if query in MIXINGS and unit is Unit.PAIR:  # its edges of all steps, at the cost of one cell
             moved *= len(schema.steps_of(name))

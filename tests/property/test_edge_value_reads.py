@@ -12,6 +12,7 @@ from core.errors import InvalidInput, NotAccepted, PlanExceeded
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.views.records import counted
 from core.privacy.accounting.audit import audit_epsilon
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
@@ -48,6 +49,7 @@ class World:
         sides: tuple[int, int] | None = None,
         steps: int = 0,
         states: Sequence[State] = (0, 1, 2, 3),
+        apart: bool = False,
     ):
         kinds = (NodeType(count=3),)
         ends, relation = (3, 3), {"directed": directed}
@@ -56,7 +58,7 @@ class World:
             relation = {"target": "item"}
         self.states, self.each = states, isinstance(states[0], tuple)
         if self.each:
-            relation |= {"multiplicity": "each", "records_per_slot": CAP}
+            relation |= {"multiplicity": "each", "records_per_slot": CAP, "records_apart": apart}
         carried = EACH if self.each else STARS
         declared = EdgeType(name="rates", temporal=steps > 0, attributes=(carried,), **relation)
         time = TimeGrid(count=steps) if steps else None
@@ -98,6 +100,11 @@ WORLDS = {
     "in time": World(sides=(1, 2), steps=2),
     "each": World(states=((), (1,), (2,), (3,), (1, 1), (1, 3), (2, 2))),
     "each in time": World(sides=(1, 2), steps=2, states=SEVERAL),
+}
+APART = {
+    "undirected": World(states=((), (1,), (3,), (1, 1), (1, 3), (3, 3)), apart=True),
+    "bipartite": World(sides=(2, 2), states=SEVERAL, apart=True),
+    "in time": World(sides=(1, 2), steps=2, states=SEVERAL, apart=True),
 }
 BOUNDS = {"histogram": 1, "by_step": 1, "by_classes": 1, "by_node": 1, "node_sums": 4}
 BOUNDS |= {f"{name} of numbers": bound for name, bound in BOUNDS.items()}
@@ -172,6 +179,62 @@ def test_one_edge_moves_no_table_by_more_than_is_claimed_and_some_by_as_much(nam
         bound = BOUNDS[key[0]] * (2 if key[1] == "both" else 1)
         of_values = world.each and not key[0].endswith("of numbers")
         assert worst[key] == claimed == bound * (CAP if of_values else 1), key
+
+
+def less(state: State) -> Iterator[tuple[int, ...]]:
+    """The same slot with one record less, whichever."""
+    held = records(state)
+    return (held[:place] + held[place + 1 :] for place in range(len(held)))
+
+
+def moved_by_records(world: World, claimed: list[int]) -> dict[tuple[str, str], tuple[int, int]]:
+    """By read: the most that one record more moves it in any graph, and what is claimed."""
+    unit = Unit.EVENT if world.schema.temporal else Unit.EDGE
+    known = {states: answers(world, states, unit, claimed) for states in world.every()}
+    worst = {key: (0, bound) for key, (_, bound, _) in next(iter(known.values())).items()}
+    for states, whole in known.items():
+        for place, state in enumerate(states):
+            for left in less(state):
+                before = known[(*states[:place], left, *states[place + 1 :])]
+                for key, (table, bound, _) in whole.items():
+                    moved = int(np.abs(table - before[key][0]).sum())
+                    worst[key] = max(worst[key], (moved, bound))
+    return worst
+
+
+@pytest.mark.parametrize("name", APART)
+def test_one_record_moves_no_table_by_more_than_is_claimed_whatever_the_cap(name: str, exact: list[int]):
+    for (read, side), (moved, claimed) in moved_by_records(APART[name], exact).items():
+        numbers = read.endswith("of numbers")
+        assert claimed == BOUNDS[read] * (2 if side == "both" else 1) * (2 if numbers else 1)
+        if numbers and read.startswith("node_sums"):
+            assert 0 < moved <= claimed  # no two of the scores lie 2 K apart
+        else:
+            assert moved == claimed, (read, side)
+
+
+@pytest.mark.parametrize("flaw", ["numbers", "sampled"])
+def test_numbers_that_count_once_and_sampled_records_move_tables_further(
+    flaw: str, exact: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    world = APART["bipartite"]
+    if flaw == "numbers":
+        monkeypatch.setattr("core.privacy.reads.edge_values.numbers_of_unit", edges_of_unit)
+    else:  # a sample of one of an edge's two records, which one more may change
+
+        def first(reads: EdgeValueReads, table: EdgeTable) -> EdgeTable:
+            return counted(table, 1, False)
+
+        monkeypatch.setattr(EdgeValueReads, "counted", first)
+    assert any(moved > claimed for moved, claimed in moved_by_records(world, exact).values())
+
+
+@pytest.mark.parametrize("unit", [Unit.PAIR, Unit.W_EVENT])
+def test_records_are_apart_under_no_other_unit(unit: Unit):
+    world = APART["in time"]
+    reads, _ = world.reads(world.graph(((1,), (), (), ())), unit)
+    with pytest.raises(NotAccepted, match="are apart"):
+        reads.histogram(nano_epsilon=NANO, purpose="test")
 
 
 def test_a_changed_value_alone_moves_tables_by_twice_as_much(exact: list[int]):
@@ -323,6 +386,22 @@ def audited_records(runs: int, confidence: float) -> float:
 
 def test_the_audited_epsilon_of_an_edge_of_several_records_holds():
     assert audited_records(2000, SOUND) <= 1.0
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_noise_of_records_apart_is_discrete_laplace_of_one_record_and_two_numbers(numbers: bool):
+    """As above: means and mean absolute values, off by six standard errors once in 10^8 runs."""
+    world, scale = APART["undirected"], 2 if numbers else 1
+    graph = world.graph(((1, 1), (), ()))
+    reads, _ = world.reads(graph, Unit.EDGE, nano_epsilon=1000 * NANO, numbers=numbers)
+    truth = np.array([0, 1] if numbers else [2, 0, 0])
+    paid = {"nano_epsilon": NANO, "purpose": "test"}
+    noise = np.concatenate([reads.histogram(**paid) - truth for _ in range(1000)])
+    p = np.exp(-1 / scale)
+    variance, absolute = 2 * p / (1 - p) ** 2, 2 * p / (1 - p * p)
+    assert abs(noise.mean()) < 6 * np.sqrt(variance / len(noise))
+    spread = np.sqrt(variance - absolute**2)
+    assert abs(np.abs(noise).mean() - absolute) < 6 * spread / np.sqrt(len(noise))
 
 
 def test_a_slot_whose_records_count_as_one_is_caught(monkeypatch: pytest.MonkeyPatch):

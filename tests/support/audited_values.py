@@ -46,11 +46,12 @@ def carrying(rows: Sequence[Row], *, steps: int = 0, **declared: Any) -> Graph:
     return Graph.build(schema, {}, {"edge": table})
 
 
-def asked_of(reads: EdgeValueReads, steps: int = 1) -> dict[str, Callable[[], np.ndarray]]:
+def asked_of(reads: EdgeValueReads, steps: int = 1, last: int = 5) -> dict[str, Callable[[], np.ndarray]]:
     """Every read of what edges carry, so that one edge moves it as far as it may."""
     labels, paid = np.arange(reads.bins.count), {"nano_epsilon": NANO, "purpose": "audit"}
     side, nobody = reads.sides[0], np.zeros(NODES, dtype=np.int64)
     scores = np.full(reads.bins.count, 5)
+    scores[-1] = last
     return {
         "histogram": lambda: reads.histogram(**paid),
         "by_step": lambda: reads.by_step(periods=np.zeros(steps, dtype=np.int64), labels=labels, **paid),
@@ -76,6 +77,12 @@ def edge_values() -> Iterator[ReadAudit]:
         for name in READS:
             ask = _edge_read(name, attribute)
             yield ReadAudit(f"edge {said} {name}", f"EdgeValueReads.{name} of {what}", PURE, graphs, ask)
+    alone = {**several, "records_apart": True}
+    more = carrying([CANARY, CANARY, OTHER], **alone), carrying([CANARY, OTHER], **alone)
+    for what, attribute, last in (("values", "sign", 5), ("numbers", None, -5)):
+        for name in READS:
+            ask = _edge_read(name, attribute, last)
+            yield ReadAudit(f"edge {what} apart {name}", f"EdgeValueReads.{name} of {what}", PURE, more, ask)
     pair = {"directed": True, "steps": 2}
     both_ways = [CANARY, (1, 0, 0, 1), (2, 3, 1, -1)]
     graphs = carrying(both_ways, **pair), carrying(both_ways[2:], **pair)
@@ -89,10 +96,10 @@ def edge_values() -> Iterator[ReadAudit]:
     yield ReadAudit(name, read, window, graphs, _edge_read("histogram", "sign"))
 
 
-def _edge_read(name: str, attribute: str | None) -> Ask:
+def _edge_read(name: str, attribute: str | None, last: int = 5) -> Ask:
     def ask(asked: PrivateGraph) -> np.ndarray:
         reads = asked.edge_records("edge") if attribute is None else asked.edge_values("edge", attribute)
-        return asked_of(reads, asked.schema.steps)[name]()
+        return asked_of(reads, asked.schema.steps, last)[name]()
 
     return ask
 

@@ -92,7 +92,7 @@ def upload(
         tables.upload(graphveil, dataset_id)
         dataset = graphveil.wait_ready(dataset_id)
     if not answered_in_json(context, dataset):
-        out.print(f"Dataset {dataset_id} is {dataset.state}; unit {tables.unit}.")
+        out.print(f"Dataset {dataset_id} is {dataset.state}; unit {tables.unit}. {tables.promise}")
 
 
 @app.command()
@@ -105,8 +105,9 @@ def back(
     """Write a release of the service as tables."""
     from graphveil.tables.work import back_to_tables
 
-    _asked(lambda: back_to_tables(release, mapping).write(to, format))
-    out.print(f"{to}: synthetic tables.")
+    made = _asked(lambda: back_to_tables(release, mapping))
+    _asked(lambda: made.write(to, format))
+    out.print(f"{to}: synthetic tables. {made.guarantee}")
 
 
 def _asked(call: Callable[[], Made]) -> Made:

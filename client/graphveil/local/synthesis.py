@@ -112,7 +112,8 @@ class Plan:
 
     ``reads``: a row for each metered read, with ``edge_type``, ``step`` and ``purpose``. ``precision``: how
     near each paid figure will be (``query``, ``quantity``, ``within``, ``confidence``); ``expected``: what
-    that means for common questions (``question``, ``value``, ``unit``, ``method``).
+    that means for common questions (``question``, ``value``, ``unit``, ``method``). ``protects``: what one
+    unit is, in words.
     """
 
     method: str
@@ -126,6 +127,7 @@ class Plan:
     precision: Sequence[Mapping[str, Any]]
     expected: Sequence[Mapping[str, Any]]
     digest: str
+    protects: str
 
 
 def plan(
@@ -181,6 +183,7 @@ def plan(
         precision=precision,
         expected=expected,
         digest=settled.plan.digest(),
+        protects=engine.part("privacy.accounting.guarantee").unit_of(settled.plan),
     )
 
 

@@ -229,6 +229,8 @@ def _fact_rows(layout: Layout, fact: Fact, table: Any, ids: dict[str, Any], sche
         relation["attributes"] = [{**each, "aggregate": "max"} for each in declared]
     elif declared:
         relation |= {"attributes": declared, "multiplicity": "each", "records_per_slot": said.repeats}
+        if layout.mapping.unit == "row":
+            relation["records_apart"] = True
     schema["edge_types"].append(relation)
     return pa.table(made)
 

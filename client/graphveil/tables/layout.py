@@ -279,8 +279,8 @@ def _check(mapping: TableMapping) -> None:
             _check_key(mapping, name, column, other)
         if table.rows == "private":
             _check_private(name, table)
-    _check_persons(mapping)
     _check_cycles(tables)
+    _check_persons(mapping)
 
 
 def _check_key(mapping: TableMapping, name: str, column: str, other: str) -> None:
@@ -328,6 +328,7 @@ def _check_persons(mapping: TableMapping) -> None:
     if mapping.unit == "person" and person == "none":
         raise InvalidInput("the unit is person, and person names no table; name it", field="person")
     if person == "none":
+        _check_nobody(tables)
         return
     if tables[person].rows == "private":
         raise InvalidInput(
@@ -345,6 +346,22 @@ def _check_persons(mapping: TableMapping) -> None:
                     "is not: "
                     f"how many there are would tell. Say rows: private of {name}, or is: public of {column}",
                     field=f"tables.{name}.rows",
+                )
+
+
+def _check_nobody(tables: dict[str, Table]) -> None:
+    """Refuse listed rows with a key that is not public where no table is said to be of persons.
+
+    Such a table may be made of what persons did (orders, visits), and how many rows it has would tell.
+    """
+    for name, table in tables.items():
+        for column, other in table.references.items():
+            if table.rows == "public" and other != name and table.columns[column].role != "public":
+                raise InvalidInput(
+                    f"the rows of {name} are said to be public, and each is of a row of {other} by a key "
+                    f"that is not: where {name} lists persons, say person: {name}; where a row is what "
+                    f"somebody did, say rows: private; else is: public of {column}",
+                    field="person",
                 )
 
 
@@ -373,15 +390,18 @@ def _check_cycles(tables: dict[str, Table]) -> None:
 def promise(layout: Layout) -> str:
     """Say in words of tables what one release hides."""
     mapping = layout.mapping
+    facts = " or ".join(layout.facts) or "a protected key"
+    reaching = [name for name, each in layout.facts.items() if _reaches(mapping, each.table)]
     told: Any = {
-        "row": "One private row more or less of any table changes what is released by a factor of "
-        "e^epsilon at "
+        "row": f"One row of {facts}, there or not, changes what is released by a factor of e^epsilon at "
         "most; a row that is changed counts as two, and what somebody has k rows of costs k epsilon.",
-        "pair": "All rows of one pair of ends, more or less, change what is released by a factor of "
-        "e^epsilon at "
-        "most.",
-        "person": f"A row of {mapping.person} and all rows that reach it over keys, replaced by any "
-        "others, change "
-        "what is released as the guarantee says.",
+        "pair": f"All rows of {facts} with one pair of ends, there or not, change what is released by a "
+        "factor of e^epsilon at most.",
+        "person": f"One row of {mapping.person} with all that reaches it over keys (rows of "
+        f"{', '.join(reaching)}), replaced by any others, changes what is released as the guarantee says.",
     }
     return f"{told[mapping.unit]} Which rows the public tables have is known to all, and never hidden."
+
+
+def _reaches(mapping: TableMapping, table: str) -> bool:
+    return mapping.person in mapping.tables[table].references.values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from graphveil.local.release import Release
     from graphveil.local.synthesis import Plan
     from graphveil.sdk.client import Graphveil
-
-MOST_SHARE = 0.5
 
 
 def read(source: Source, mapping: Mapped | None = None) -> Tables:
@@ -53,13 +52,19 @@ class Tables:
         """The unit of a dataset that these tables are uploaded to."""
         return self._layout.unit
 
+    @property
+    def promise(self) -> str:
+        """What one release hides, in words of tables."""
+        return promise(self._layout)
+
     def plan(self, epsilon: str | float, **asked: Any) -> Plan:
-        """Plan a release: its reads and cost, as :func:`graphveil.plan`; nothing is charged."""
+        """Plan a release: its reads and cost, as :func:`graphveil.plan`, and what it hides; nothing is
+        charged."""
         from graphveil.local.synthesis import plan
 
-        self._check(asked)
         edges, nodes = self._folder / "edges.parquet", self._folder / "nodes.parquet"
-        return plan(edges, epsilon, nodes=nodes, schema=self.schema, unit=self.unit, **asked)
+        made = plan(edges, epsilon, nodes=nodes, schema=self.schema, unit=self.unit, **asked)
+        return replace(made, protects=self.promise)
 
     def synthesize(self, epsilon: str | float, **asked: Any) -> SyntheticTables:
         """Release synthetic tables here. ``asked``: ``budget`` and whatever else :func:`graphveil.synthesize`
@@ -67,7 +72,6 @@ class Tables:
         """
         from graphveil.local.synthesis import synthesize
 
-        self._check(asked)
         edges, nodes = self._folder / "edges.parquet", self._folder / "nodes.parquet"
         release = synthesize(edges, epsilon, nodes=nodes, schema=self.schema, unit=self.unit, **asked)
         return SyntheticTables(release, self.mapping)
@@ -84,31 +88,6 @@ class Tables:
             name, unit=self.unit, epsilon=epsilon, graph_schema=self.schema, **declared
         )
         return made.id
-
-    def _check(self, asked: dict[str, Any]) -> None:
-        """Refuse what would break the promise of a row.
-
-        Proof. Let s + a be a release's epsilon, a of it for numbers of records and values. One row more on a
-        pair without rows is one edge more, with all that it carries: s + a. On a pair with rows, structure is
-        as it was, and what the edge carries is replaced: 2 a. While a <= s, the larger is s + a = epsilon.
-        """
-        largest = max(_shares([asked.get("parameters"), asked.get("method")]), default=0.0)
-        if self.mapping.unit == "row" and largest > MOST_SHARE:
-            raise InvalidInput(
-                f"attribute_share is at most {MOST_SHARE} where the unit is a row: a row more of a pair with "
-                "rows changes values twice; say less, or the unit pair",
-                field="parameters.attribute_share",
-            )
-
-
-def _shares(said: Any) -> list[float]:
-    """List every share for values that parameters name, those of relations too."""
-    if isinstance(said, (list, tuple)):
-        return [found for each in said for found in _shares(each)]
-    if not isinstance(said, Mapping):
-        return []
-    own = [float(each) for name, each in said.items() if name == "attribute_share" and each is not None]
-    return own + _shares(list(said.values()))
 
 
 class SyntheticTables:

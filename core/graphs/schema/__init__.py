@@ -128,8 +128,9 @@ class EdgeType(Frozen):
     ``attributes`` are what its edges carry. Several rows of one edge (in one snapshot) are merged into one
     value of each attribute by its ``aggregate``, or with ``multiplicity`` ``each`` kept beside one another,
     at most ``records_per_slot``; more are refused, unless ``overflow`` says which are kept. Either is decided
-    by the rows of that edge alone. All four are written only where attributes are declared, and ``shown``,
-    how files name the relation, only where that is no plain name.
+    by the rows of that edge alone. ``records_apart``: under the units ``edge`` and ``event`` one record of an
+    edge is protected, in place of the edge with all of its records. All five are written only where
+    attributes are declared, and ``shown``, how files name the relation, only where that is no plain name.
     """
 
     name: Name = "edge"
@@ -147,6 +148,7 @@ class EdgeType(Frozen):
     multiplicity: Multiplicity | None = None
     records_per_slot: Annotated[int, Field(ge=1, le=MAX_RECORDS)] | None = None
     overflow: Overflow = Overflow.REFUSE
+    records_apart: bool = False
 
     @property
     def in_files(self) -> str:
@@ -196,6 +198,11 @@ class EdgeType(Frozen):
         problem = merging_problem(
             self.attributes, self.multiplicity, self.records_per_slot, self.overflow, self.temporal
         )
+        if self.records_apart and (self.merged or self.overflow is not Overflow.REFUSE):
+            problem = problem or (
+                "records_apart needs multiplicity each and overflow refuse: a row more of a merged or full "
+                "edge would change what other rows say"
+            )
         if problem:
             raise ValueError(f"edge type {self.name!r}: {problem}")
         return self
@@ -213,7 +220,7 @@ class EdgeType(Frozen):
         return self
 
 
-_CARRIED = ("attributes", "multiplicity", "records_per_slot", "overflow")
+_CARRIED = ("attributes", "multiplicity", "records_per_slot", "overflow", "records_apart")
 
 
 class CollectionGraph(Frozen):

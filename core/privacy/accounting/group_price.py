@@ -55,13 +55,15 @@ def node_prices(schema: GraphSchema, unit: Unit, epsilon: Decimal, delta: Decima
     """Price every node type with a declared bound. Bounds are at most MOST_EDGES; none under units but EDGE
     and EVENT.
 
-    (epsilon, delta) is what one edge is promised. A type of which delta would say nothing is left out.
+    (epsilon, delta) is what one edge is promised. A type of which delta would say nothing is left out; so is
+    one whose edges are as many units as they have records.
     """
     if unit not in (Unit.EDGE, Unit.EVENT):
         return ()
     prices = []
+    apart = {end for each in schema.edge_types if each.records_apart for end in (each.source, each.target)}
     for kind in schema.node_types:
-        edges = edges_of_node(schema, kind.name)
+        edges = None if kind.name in apart else edges_of_node(schema, kind.name)
         if edges is not None and edges <= MOST_EDGES:
             total, grown = of_several(epsilon, delta, 2 * edges)
             if grown < 1:

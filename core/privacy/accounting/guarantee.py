@@ -79,6 +79,7 @@ class Guarantee:
     statement: str
     assurance: tuple[str, ...]
     reasons: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
 
     @property
     def epsilon(self) -> float | None:
@@ -144,7 +145,16 @@ def guarantee_of(
         nano_epsilon, own = stream_nano_epsilon, nano_epsilon
     statement = _statement(plan, nano_epsilon, cost.delta_atto, own)
     assurance = _assurance(e.event for e in transcript)
-    return Guarantee(cost.kind, nano_epsilon, cost.delta_atto, plan.unit, plan.window, statement, assurance)
+    return Guarantee(
+        cost.kind,
+        nano_epsilon,
+        cost.delta_atto,
+        plan.unit,
+        plan.window,
+        statement,
+        assurance,
+        apart=plan.apart,
+    )
 
 
 def _assurance(events: Iterable[Event]) -> tuple[str, ...]:
@@ -252,11 +262,22 @@ def _of_rows(plan: PrivacyPlan) -> str:
     )
 
 
+def unit_of(plan: PrivacyPlan) -> str:
+    """Say what two neighbours differ in; of relations whose records are apart, one record."""
+    unit = _UNITS[plan.unit].format(window=plan.window)
+    if not plan.apart:
+        return unit
+    return (
+        f"{unit}, or, of {', '.join(plan.apart)}, in any one record of one edge, with that edge where it "
+        "is the only one (an edge with k records counts as k such changes)"
+    )
+
+
 def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int | None = None) -> str:
     """Put it in words; ``own``: the nano-epsilon of a live stream's snapshot alone, within its window's."""
     epsilon, delta = Decimal(nano_epsilon) / NANO, Decimal(delta_atto) / ATTO
     text = (
-        f"Take any two graphs that differ only in {_UNITS[plan.unit].format(window=plan.window)}, and let P "
+        f"Take any two graphs that differ only in {unit_of(plan)}, and let P "
         "and P' be the probabilities of what is released from the one and from the other: "
         f"{inequality(epsilon, delta)} for every set S of releases"
     )
@@ -266,6 +287,8 @@ def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int |
     twice, grown = of_several(epsilon, delta, 2)
     two = inequality(twice, grown) if grown < 1 else "of which this says nothing"
     change = "Changes at two such nodes are" if plan.unit.replaced else "Moving an edge elsewhere is"
+    if plan.apart:
+        change = "Moving an edge elsewhere, or where records are apart one record, is"
     return (
         f"{text}. {change} two such changes: {two}. "
         "The node set, node and edge types, directedness and the time grid are public and not protected."

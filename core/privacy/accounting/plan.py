@@ -31,7 +31,7 @@ from core.privacy.accounting.events import (
     to_json,
     unprotected_reasons,
 )
-from core.privacy.units import Unit
+from core.privacy.units import RECORD_WISE, Unit
 from graphveil.models.reports import ROWS
 
 WHOLE_GRAPH = "*"
@@ -141,6 +141,7 @@ class PrivacyPlan:
     for pure. ``first_step`` is the account's number of the plan's step 0: a snapshot of a live stream is a
     graph of one step, which the account counts among the stream's. ``accountant`` says how an approximate
     plan is converted and metered; a plan without delta has nothing to convert, and keeps RENYI.
+    ``apart`` names the relations of which one record is the unit (``EdgeType.records_apart``), sorted.
     Raises InvalidInput when there is no allotment, or one lies outside the grid or does not fit the unit. Of
     the method DECLARED there is none, and of no other.
     """
@@ -153,6 +154,7 @@ class PrivacyPlan:
     delta_atto: int = field(default=0)
     first_step: int = field(default=0)
     accountant: Accountant = field(default=Accountant.RENYI)
+    apart: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -160,6 +162,12 @@ class PrivacyPlan:
         )
         object.__setattr__(self, "unit", Unit(self.unit))
         object.__setattr__(self, "allotments", tuple(self.allotments))
+        object.__setattr__(self, "apart", tuple(self.apart))
+        if self.apart and self.unit not in RECORD_WISE:
+            raise InvalidInput("only the units edge and event may be one record", field="apart")
+        named = all(isinstance(each, str) for each in self.apart)
+        if not named or list(self.apart) != sorted(set(self.apart)):
+            raise InvalidInput("relations whose records are apart are named once each, sorted", field="apart")
         if not isinstance(self.method, str) or not 1 <= len(self.method) <= MAX_TEXT:
             raise InvalidInput("a plan names its method", field="method")
         if type(self.steps) is not int or not 1 <= self.steps <= MAX_STEPS:
@@ -360,6 +368,7 @@ class PrivacyPlan:
         named = {} if self.accountant is Accountant.RENYI else {"accountant": str(self.accountant)}
         return {
             **named,
+            **({"apart": list(self.apart)} if self.apart else {}),
             "method": self.method,
             "unit": str(self.unit),
             "window": self.window,
@@ -382,14 +391,22 @@ class PrivacyPlan:
                 "first_step": first,
                 "allotments": [*rows],
                 **rest,
-            } if unit in set(Unit) and (
-                not rest or (rest == {"accountant": Accountant.PRIVACY_LOSS.value} and delta)
-            ):
+            } if unit in set(Unit) and _known(rest, delta):
                 known: dict[Event, Event] = {}
                 allotments = tuple(_allotment(row, known) for row in rows)
-                chosen = Accountant.PRIVACY_LOSS if rest else Accountant.RENYI
-                return cls(method, Unit(unit), window, steps, allotments, delta, first, chosen)
+                chosen, apart = value.get("accountant", Accountant.RENYI), value.get("apart", ())
+                return cls(method, Unit(unit), window, steps, allotments, delta, first, chosen, apart)
         raise InvalidInput("not a privacy plan", field="plan")
+
+
+def _known(rest: Any, delta: Any) -> bool:
+    """Tell whether a plan has no more than what is written only where it is not the default."""
+    chosen, apart = rest.get("accountant"), rest.get("apart")
+    return (
+        rest.keys() <= {"accountant", "apart"}
+        and ("accountant" not in rest or (chosen == Accountant.PRIVACY_LOSS.value and bool(delta)))
+        and ("apart" not in rest or (isinstance(apart, list) and bool(apart)))
+    )
 
 
 def _canonical(value: Any) -> str:

@@ -26,8 +26,19 @@ A value is a function of its own edge's rows (:mod:`core.graphs.columns.merging`
 edge adds or removes its own records and changes no other. An edge whose records alone change is one edge less
 and one more: 2 epsilon. A snapshot of a live stream is a graph of one step, which a unit under W_EVENT has
 one edge of: its reads see no other step, what they may be told of earlier ones was paid for there, and the
-sums of a window are those of its steps. Reads that follow from what was read before compose by sums, in each
-cell, with all other reads.
+sums of a window are those of its steps.
+
+Records apart (``EdgeType.records_apart``; EDGE and EVENT): the unit is one record, and neighbours differ in
+one of one edge, in one cell, which is charged. All records count, with no sample of as many as are declared:
+one more could change which ones it has. So sums over records move by S, whatever the cap. Of numbers of
+records: an edge that had none has one number more, S; an edge that has others has its number replaced, one
+vector of length S at most less and one more, 2 S. Both are within the noise of 2 S. The edge itself, which
+structure reads, is added in the first case alone, and in the second stays: so an edge's reads and these are
+charged s + c + v at most. (Noise of S would be enough for numbers where 2 c <= s + c, but only while epsilons
+are summed: of Renyi curves that of 2 c is above the sum of s and c.) A record that changes is one less and
+one more: 2 epsilon; an edge with k records costs k epsilon.
+
+Reads that follow from what was read before compose by sums, in each cell, with all other reads.
 """
 
 from __future__ import annotations
@@ -51,7 +62,7 @@ from core.privacy.accounting.events import NANO, Pure, check_nano_epsilon
 from core.privacy.accounting.meter import Meter
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms.value_kernels import by_group, by_pair
-from core.privacy.units import Unit, charged_together, edges_of_unit, records_of_unit
+from core.privacy.units import Unit, charged_together, numbers_of_unit, record_is_unit, records_of_unit
 
 MOST_SCORE = 1024
 SIDES = ("source", "target")
@@ -98,12 +109,14 @@ class EdgeValueReads:
     @property
     def multiplicity(self) -> int:
         """Records of a unit that count for what one cell is charged. Public."""
-        of_unit = edges_of_unit if self._numbers else records_of_unit
+        of_unit = numbers_of_unit if self._numbers else records_of_unit
         return of_unit(self._meter.plan.unit, self.relation)
 
     def counted(self, table: EdgeTable) -> EdgeTable:
         """Keep the records that count. They are those of any table, one row each, that would count if it were
         the relation's own."""
+        if record_is_unit(self._meter.plan.unit, self.relation):
+            return table
         single, by_pair = self._numbers or self.relation.merged, self._meter.plan.unit is Unit.PAIR
         if single and not by_pair:
             return table

@@ -104,6 +104,12 @@ def dataset_of(public: PublicPart) -> str:
 def unit_words(guarantee: GuaranteePart) -> tuple[str, str]:
     """Say what one unit is called, and what it is."""
     name, meaning = UNITS[guarantee.unit]
+    if guarantee.apart:
+        return (
+            "one row",
+            f"one row of {' or '.join(guarantee.apart)}, with its edge where it is the only one; elsewhere "
+            f"{meaning}",
+        )
     return name, meaning.format(window=guarantee.window, kind=guarantee.hidden_type)
 
 

@@ -11,6 +11,7 @@ from core.ledger import repository as accounts
 from core.ledger.models import BudgetAccount
 from core.workflows.common.policies import looser_than_others, policy_of
 from core.workflows.datasets.grids import Grid, grid_of, standing_grid
+from core.workflows.datasets.records import apart, standing_apart
 from graphveil.amounts import format_epsilon
 
 
@@ -36,8 +37,12 @@ def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
     schema = GraphSchema.model_validate(dataset.graph_schema)
     grid = grid_of(own, schema)
     standing = standing_grid(session, owner, but=dataset.id) or grid
+    own_apart = apart(schema)
+    apart_there = own_apart and standing_apart(session, owner, but=dataset.id) is not False
     refusal = lineage.refusal(
-        _terms(own, dataset.public, grid), _terms(owner, public, standing), settled=settled
+        _terms(own, dataset.public, grid, own_apart),
+        _terms(owner, public, standing, apart_there),
+        settled=settled,
     )
     moves = refusal is None and owner_id != own.id
     if moves and (looser := looser_than_others(policy_of(dataset), others)):
@@ -60,6 +65,6 @@ def joined(session: Session, dataset: Dataset) -> str:
     )
 
 
-def _terms(account: BudgetAccount, public: bool, grid: Grid | None) -> lineage.Terms:
+def _terms(account: BudgetAccount, public: bool, grid: Grid | None, apart: bool) -> lineage.Terms:
     terms = (account.id, account.domain, account.unit, account.window, account.filter)
-    return lineage.Terms(*terms, public, None if grid is None else str(grid))
+    return lineage.Terms(*terms, public, None if grid is None else str(grid), apart)

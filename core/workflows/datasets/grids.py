@@ -49,7 +49,7 @@ def standing_grid(session: Session, account: BudgetAccount, *, but: str | None =
         return None
     session.refresh(account, with_for_update=ROW_LOCK)
     for dataset in repository.of_account(session, account.id):
-        if dataset.id != but and dataset.graph_schema is not None and _counts(session, dataset):
+        if dataset.id != but and dataset.graph_schema is not None and counts(session, dataset):
             return grid_of(account, GraphSchema.model_validate(dataset.graph_schema))
     return None
 
@@ -71,7 +71,8 @@ def check_grid(
         )
 
 
-def _counts(session: Session, dataset: Dataset) -> bool:
+def counts(session: Session, dataset: Dataset) -> bool:
+    """Tell whether the dataset spends, or may: what was archived before it had a ready version did not."""
     if dataset.state != DatasetState.ARCHIVED:
         return True
     return any(version.graph_schema is not None for version in repository.versions(session, [dataset.id]))

@@ -36,6 +36,7 @@ from core.workflows.datasets.dataset_policies import check_methods, keep_version
 from core.workflows.datasets.derivations import still_derived
 from core.workflows.datasets.grids import check_grid
 from core.workflows.datasets.readings import require_answers
+from core.workflows.datasets.records import check_apart
 
 log = get_logger(__name__)
 
@@ -143,6 +144,7 @@ def confirm_schema(
             check_partable(schema)
         check_schema(schema, Unit(account.unit), account.window, services.settings)
         check_grid(session, account, schema, but=dataset.id)
+        check_apart(session, account, schema, but=dataset.id)
         waiting = _waiting(session, dataset)
         if waiting is not None:
             version = waiting
@@ -209,6 +211,7 @@ def _create(session: Session, principal: Principal, new: NewDataset, account: Bu
             field="policy",
         )
     check_grid(session, account, new.graph_schema)
+    check_apart(session, account, new.graph_schema)
     policy = _policy(new, others)
     if repository.named(session, principal.tenant, new.name) is not None:
         raise _name_taken()

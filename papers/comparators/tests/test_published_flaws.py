@@ -20,7 +20,9 @@ import pytest
 from pydantic import BaseModel
 
 from core.errors import NotAccepted
-from core.graphs.graph import Graph
+from core.graphs.graph import EdgeTable, EdgeValues, Graph
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods import edgerand, registry, tmf
 from core.methods._shared.degrees import counts
 from core.methods.base import PublicFacts, no_progress
@@ -30,6 +32,7 @@ from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.reads.between_steps import BetweenSteps
+from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
 from papers.comparators import dp_dk
@@ -302,6 +305,53 @@ def test_published_flaws_are_caught(flaw, decoy, monkeypatch, tmp_path):
     first = released(generator, graph_of(PRIVATE["random"], NODES), tmp_path / "first")
     second = released(generator, graph_of(PRIVATE["empty"], NODES), tmp_path / "second")
     assert first != second
+
+
+STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5))
+ROWS = EdgeType(name="edge", attributes=(STARS,), multiplicity="each", records_per_slot=4, records_apart=True)
+
+
+def with_records(pairs: np.ndarray, seed: int) -> Graph:
+    """Edges with one to four records each, of which one is the unit."""
+    rng = np.random.default_rng(seed)
+    edge = np.repeat(np.arange(len(pairs)), rng.integers(1, 5, len(pairs)))
+    values = EdgeValues({"stars": rng.integers(1, 6, len(edge)).astype(np.int32)}, edge)
+    schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(ROWS,))
+    return Graph.build(schema, {}, {"edge": EdgeTable(pairs[:, 0], pairs[:, 1], None, values)})
+
+
+@pytest.fixture
+def decoy_of_records(decoy, monkeypatch) -> None:
+    """Reads of what edges carry answer about one graph too."""
+    answered = with_records(random_pairs(NODES, 0.1, seed=11), 1)
+
+    def records(self: EdgeValueReads) -> Any:
+        attribute = None if self._numbers else self.bins.attribute.name
+        return EdgeValueReads(answered, self._meter, "edge", attribute)._read
+
+    monkeypatch.setattr(EdgeValueReads, "_records", records)
+
+
+def released_with_records(seed: int, pairs: str, folder: Path) -> tuple[Any, ...]:
+    return released(GENERATORS["dcsbm"], with_records(PRIVATE[pairs], seed), folder, attribute_share=0.5)
+
+
+def test_records_apart_show_by_what_was_paid_for_alone(decoy_of_records, tmp_path):
+    first = released_with_records(1, "random", tmp_path / "first")
+    for place, pairs in enumerate(("star", "complete", "one edge")):
+        assert released_with_records(2 + place, pairs, tmp_path / pairs) == first, pairs
+
+
+def test_a_number_of_rows_that_was_not_paid_for_is_caught(decoy_of_records, monkeypatch, tmp_path):
+    """Published relational synthesisers: a table has as many rows as the original."""
+    true = EdgeValueReads.histogram
+
+    def leaked(self: EdgeValueReads, **given: Any) -> np.ndarray:
+        return true(self, **given) + len(self._read[0])
+
+    monkeypatch.setattr(EdgeValueReads, "histogram", leaked)
+    first = released_with_records(1, "random", tmp_path / "first")
+    assert released_with_records(2, "star", tmp_path / "second") != first
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import threading
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -15,6 +16,7 @@ from sqlalchemy.orm import Session
 from core.datasets import repository
 from core.datasets.models import Dataset, DatasetKey
 from core.errors import Conflict, Forbidden, InvalidInput, NotFound
+from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.ledger import service as ledger
 from core.workflows.common.policies import policy_of
@@ -55,6 +57,26 @@ def test_datasets_of_one_domain_share_the_account(curator: Curator) -> None:
             curator.register(name="d", protection_domain="ward", **terms)
     with pytest.raises(Conflict, match="public"):
         curator.register(name="d", protection_domain="ward", public=True)
+
+
+def test_records_are_not_added_to_an_account_that_counts_whole_edges(curator: Curator) -> None:
+    stars = {"name": "stars", "kind": "integer", "bounds": [1, 5]}
+    each: dict[str, Any] = {"attributes": [stars], "multiplicity": "each", "records_per_slot": 3}
+    whole, apart = (
+        GraphSchema.model_validate(
+            {"node_types": [{"count": 9}], "edge_types": [{**each, "records_apart": on}]}
+        )
+        for on in (False, True)
+    )
+    curator.register(name="rows", protection_domain="rows", graph_schema=apart)
+    curator.register(name="more rows", protection_domain="rows", graph_schema=apart)
+    curator.register(name="edges", protection_domain="rows", graph_schema=whole)
+    curator.register(name="first", protection_domain="edges", graph_schema=whole)
+    with pytest.raises(Conflict, match="edges with all of their records; leave records_apart out"):
+        curator.register(name="second", protection_domain="edges", graph_schema=apart)
+    waiting = curator.register(name="third", protection_domain="edges", graph_schema=None)
+    with pytest.raises(Conflict, match="edges with all of their records"):
+        confirm_schema(curator.services, curator.principal, waiting.id, apart)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ def test_equal_terms_attach() -> None:
         ({"window": 3}, "window 3 instead of none"),
         ({"filter": "renyi"}, "filter renyi instead of basic"),
         ({"public": True}, "public true instead of false"),
+        ({"apart": True}, "records apart true instead of false"),
         ({"grid": "start 0, width 7"}, "time grid start 0, width 7 instead of none"),
     ],
 )

@@ -83,6 +83,22 @@ def test_more_than_the_total_is_refused_and_nothing_is_written(account: FileAcco
     assert balance(account) == (4 * NANO, 0)
 
 
+def test_records_are_not_added_to_what_was_spent_on_whole_edges(account: FileAccount) -> None:
+    asked = {"unit": "edge", "window": None, "job_id": "job"}
+    with account.held() as held:
+        held.reserve({"epsilon": 1, "delta": 0}, **asked, apart=("pays",))
+        held.reserve({"epsilon": 1, "delta": 0}, **asked)  # a whole edge covers each of its records
+        held.reserve({"epsilon": 1, "delta": 0}, **asked, apart=("pays",))
+
+
+def test_records_after_whole_edges_are_refused(account: FileAccount) -> None:
+    asked = {"unit": "edge", "window": None, "job_id": "job"}
+    with account.held() as held:
+        held.reserve({"epsilon": 1, "delta": 0}, **asked)
+        with pytest.raises(UnitMismatch, match="all of their records"):
+            held.reserve({"epsilon": 1, "delta": 0}, **asked, apart=("pays",))
+
+
 def test_another_unit_is_refused(account: FileAccount) -> None:
     with account.held() as held, pytest.raises(UnitMismatch):
         held.reserve({"epsilon": 1, "delta": 0}, unit="event", window=None, job_id="job")

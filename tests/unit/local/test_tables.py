@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from copy import deepcopy
 from datetime import date
 from pathlib import Path
@@ -16,6 +15,8 @@ import pytest
 import sqlalchemy
 
 import graphveil as gv
+from core.reports.html.wording import unit_words
+from core.reports.model import GuaranteePart
 from graphveil.problems import InvalidInput
 from tests.unit.local import table_shop
 
@@ -86,21 +87,18 @@ def test_a_shop_of_four_tables_goes_round(tmp_path: Path):
     with sqlalchemy.create_engine(f"sqlite:///{tmp_path}/synthetic.db").connect() as connection:
         assert connection.exec_driver_sql("PRAGMA foreign_key_check").all() == []
         assert connection.exec_driver_sql("SELECT count(*) FROM flights").scalar() == flights.height
-    assert "One private row more or less" in made.guarantee
+    assert "One row of flights, there or not" in made.guarantee
 
 
 def test_a_row_more_of_a_pair_with_rows_is_covered_by_epsilon():
     shop = gv.read_tables(table_shop.frames(), table_shop.mapping())
-    made = shop.synthesize(2, budget=UNLIMITED, progress=False)
-    (text,) = [each["text"] for each in made.release.report["caveats"] if "edge_values" in each["code"]]
-    twice = re.search(r"covered at epsilon ([0-9.]+), twice", text)
-    assert twice is not None
-    assert float(twice[1]) <= 2
-    with pytest.raises(InvalidInput, match=r"at most 0\.5 where the unit is a row"):
-        shop.synthesize(2, budget=UNLIMITED, parameters={"attribute_share": 0.6})
-    inner = {"relations": [{"name": "flights", "parameters": {"attribute_share": 0.6}}]}
-    with pytest.raises(InvalidInput, match=r"at most 0\.5 where the unit is a row"):
-        shop.plan(2, method="composed", parameters=inner)
+    made = shop.synthesize(2, budget=UNLIMITED, progress=False, parameters={"attribute_share": 0.7})
+    assert "of flights, in any one record of one edge" in made.release.guarantee
+    part = GuaranteePart.model_validate(made.release.report["guarantee"])
+    assert unit_words(part)[1].startswith("one row of flights, with its edge")
+    told = {each["code"]: each["text"] for each in made.release.report["caveats"]}
+    assert "flights the guarantee covers one record" in told["unit_record"]
+    assert "one record of an edge" in told["edge_values_synthesised"]
 
 
 def test_one_row_changes_one_edge_or_the_records_of_one():
@@ -255,7 +253,7 @@ def test_keys_of_listed_rows_are_one_a_row_filled_and_without_circles():
         "columns": {"id": KEY, "chief": to("staff", null=True), "team": to("teams")},
         "constraints": ["acyclic(chief)"],
     }
-    plan = said({"staff": staff, "teams": listed()})
+    plan = said({"staff": staff, "teams": listed()}, person="staff")
     made = gv.read_tables({"staff": people, "teams": pl.DataFrame({"id": [0, 1, 2, 3, 4]})}, plan).synthesize(
         4, budget=UNLIMITED, progress=False
     )
@@ -345,7 +343,7 @@ def test_a_person_is_hidden_with_all_that_reaches_them():
     assert shop.unit == "node"
     made = shop.synthesize(4, budget=UNLIMITED, delta="1e-6", progress=False)
     assert made.release.report["guarantee"]["protected_type"] == "users"
-    assert "A row of users and all rows that reach it" in made.guarantee
+    assert "One row of users with all that reaches it over keys (rows of visits)" in made.guarantee
     holds(made, "visits", "user", "users", "id")
 
 
@@ -358,7 +356,7 @@ def test_all_rows_of_a_pair_are_one_unit_where_that_is_asked():
         shop = gv.read_tables({"users": USERS, "items": ITEMS, "visits": rows}, plan)
         assert shop.unit == unit
         made = shop.synthesize(4, budget=UNLIMITED, progress=False)
-        assert "All rows of one pair of ends" in made.guarantee
+        assert "All rows of visits with one pair of ends" in made.guarantee
         assert made["visits"].num_rows > 0
 
 
@@ -395,6 +393,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "orders derived from private rows are no nodes": (
         said({"users": listed(), "items": listed(), "orders": ORDERS, "lines": LINES}, person="users"),
         r"rows of orders are said to be public.*Say rows: private of orders",
+    ),
+    "orders that are said to be public where nobody is a person": (
+        said({"users": listed(), "items": listed(), "orders": ORDERS, "lines": LINES}),
+        r"rows of orders are said to be public.*say rows: private; else is: public of",
     ),
     "private rows that others name": (
         said(

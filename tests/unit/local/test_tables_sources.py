@@ -212,7 +212,7 @@ def test_the_command_line_proposes_and_releases(tmp_path: Path):
     assert not (tmp_path / "budget.json").exists()
     code, said = run("tables", "synthesize", folder, *budget, "--total", "2", "--to", tmp_path / "out")
     assert code == 0, said
-    assert "One private row more or less" in said
+    assert "One row of flights, there or not" in said
     assert {each.name for each in (tmp_path / "out").iterdir()} == {
         *(f"{name}.csv" for name in table_shop.frames()),
         "tables.sql",
@@ -237,3 +237,18 @@ def test_a_release_goes_back_by_the_command_line(tmp_path: Path):
     )
     assert run(*words, "--format", "parquet")[0] == 0
     assert pl.read_parquet(tmp_path / "out" / "flights.parquet").equals(pl.from_arrow(made["flights"]))
+
+
+def test_a_plan_says_in_words_of_tables_what_it_protects():
+    shop = gv.read_tables(table_shop.frames(), table_shop.mapping())
+    assert "One row of flights, there or not" in shop.plan(2).protects
+
+
+@pytest.mark.parametrize(("unit", "apart"), [("row", True), ("pair", False), ("person", False)])
+def test_records_are_apart_where_the_unit_is_a_row(unit: str, apart: bool):
+    asked = {**table_shop.mapping(), "unit": unit}
+    if unit == "person":
+        asked["person"] = "airports"
+    shop = gv.read_tables(table_shop.frames(), asked)
+    (flights,) = [each for each in shop.schema["edge_types"] if each["name"] == "flights"]
+    assert flights.get("records_apart", False) is apart

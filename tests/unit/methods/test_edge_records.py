@@ -10,19 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.errors import InvalidInput, NotAccepted
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.graphs.views.records import each_alone, records_per_edge
 from core.methods import registry
+from core.methods._shared.frame.plan import plan_of
 from core.methods._shared.values import fit as fitting
 from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.events import Pure
+from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit, edges_of_unit
+from core.publishing.checks import check_protects
 from tests.support.fit_losses import Asked, Losses, loss
 
 NANO = 10**9
@@ -139,7 +143,7 @@ STATES = ((), (1,), (5,), (1, 1), (1, 5))
 PAIRS = list(itertools.combinations(range(3), 2))
 
 
-def tiny(states: tuple[tuple[int, ...], ...], steps: int) -> Graph:
+def tiny(states: tuple[tuple[int, ...], ...], steps: int, **declared: Any) -> Graph:
     slots = [(a, b, t) for t in range(max(steps, 1)) for a, b in PAIRS]
     rows = [slot for slot, held in zip(slots, states, strict=True) if held]
     source, target, step = np.array(rows, dtype=np.int64).reshape(-1, 3).T
@@ -147,7 +151,7 @@ def tiny(states: tuple[tuple[int, ...], ...], steps: int) -> Graph:
     edge = np.repeat(np.arange(len(held)), [len(each) for each in held])
     stars = np.array([star for each in held for star in each], dtype=np.int32)
     table = EdgeTable(source, target, step if steps else None, EdgeValues({"stars": stars}, edge))
-    return Graph.build(schema_of(3, steps, 2, STARS), {}, {"pays": table})
+    return Graph.build(schema_of(3, steps, 2, STARS, **declared), {}, {"pays": table})
 
 
 def asked_by(losses: Losses, unit: Unit, steps: int, states: tuple[tuple[int, ...], ...]) -> Asked:
@@ -189,3 +193,74 @@ def test_slots_that_are_not_capped_show_in_the_loss_of_whole_fits(
     else:  # a pair's records of all steps count
         monkeypatch.setattr("core.privacy.reads.edge_values.counted", lambda table, most, by_pair: table)
     assert worst(losses, unit, steps) > 1.2 * charged
+
+
+def worst_of_records(losses: Losses, unit: Unit, steps: int, share: float) -> Fraction:
+    """The largest loss between whole fits on graphs that differ in one record, under records apart."""
+    times = max(steps, 1)
+    few = [((1, 5),) * 3 * times, ((1,), (), (5, 5)) * times, ((), (1, 1), ()) * times]
+    found = Fraction(0)
+    for states in few:
+        here = losses.of(fitted, "dcsbm", tiny(states, steps, records_apart=True), 1, share, unit, None)
+        for place, held in enumerate(states):
+            for record in range(len(held)):
+                left = held[:record] + held[record + 1 :]
+                other = tiny((*states[:place], left, *states[place + 1 :]), steps, records_apart=True)
+                found = max(found, loss(here, losses.of(fitted, "dcsbm", other, 1, share, unit, None)))
+    return found
+
+
+@pytest.mark.parametrize(("unit", "steps"), [(Unit.EDGE, 0), (Unit.EVENT, 2)])
+@pytest.mark.parametrize("share", [0.25, 0.9])
+def test_no_whole_fit_tells_one_record_by_more_than_epsilon_whatever_the_share(
+    unit: Unit, steps: int, share: float, monkeypatch: pytest.MonkeyPatch
+):
+    assert 0.3 * NANO < worst_of_records(Losses(monkeypatch), unit, steps, share) <= NANO
+
+
+def test_values_whose_noise_is_for_half_a_record_show_in_the_loss_of_whole_fits(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    losses = Losses(monkeypatch)
+    answer = losses.answer
+
+    def bold(values: Any, l1_sensitivity: int, nano_epsilon: int) -> Any:
+        return answer(values, l1_sensitivity, 2 * nano_epsilon)
+
+    monkeypatch.setattr("core.privacy.mechanisms.noise.discrete_laplace", bold)
+    assert worst_of_records(losses, Unit.EDGE, 0, 0.9) > NANO
+
+
+def test_the_plan_the_reads_and_the_promise_know_that_one_record_is_the_unit():
+    of = tiny(((1, 5), (1,), ()), 0, records_apart=True)
+    _, meter, method = fitted("dcsbm", of, 4, 0.5, Unit.EDGE, None)
+    assert meter.plan.apart == ("pays",)
+    assert PrivacyPlan.from_json(meter.plan.to_json()) == meter.plan
+    plain = fitted("dcsbm", tiny(((1,), (), ()), 0), 4, 0.5, Unit.EDGE, None)[1].plan
+    assert meter.plan.allotments == plain.allotments
+    assert meter.plan.digest() != plain.digest()
+    promised = guarantee_of(meter.plan, meter.transcript, 0)
+    assert "of pays, in any one record of one edge" in promised.statement
+    facts = PublicFacts(of.schema, Unit.NODE, None, NANO, 0, ("pays",))
+    with pytest.raises(NotAccepted, match="are apart"):
+        plan_of("test", facts, meter.plan.allotments)
+    timed = schema_of(3, 2, 2, STARS, records_apart=True)
+    for unit in (Unit.PAIR, Unit.W_EVENT):
+        facts = PublicFacts(timed, unit, 1 if unit is Unit.W_EVENT else None, NANO, 0, ("pays",))
+        with pytest.raises(NotAccepted, match="are apart"):
+            method.plan(method.Params(), facts)
+        with pytest.raises(InvalidInput, match="are apart"):
+            check_protects(timed, unit, facts.window)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"attributes": (STARS.model_copy(update={"aggregate": "max"}),)},
+        {"attributes": (STARS,), "multiplicity": "each", "records_per_slot": 2, "overflow": "last"},
+    ],
+    ids=["merged", "overflow"],
+)
+def test_records_of_which_one_more_changes_others_are_not_apart(declared: dict[str, Any]):
+    with pytest.raises(ValueError, match="records_apart needs"):
+        EdgeType(temporal=True, records_apart=True, **declared)

@@ -8,6 +8,7 @@ from itertools import combinations, product
 import pytest
 
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.privacy.accounting.group_price import edges_of_node, node_prices
 from core.privacy.units import Unit
 
@@ -73,3 +74,11 @@ def test_no_replacement_under_the_bound_moves_more_edges(bound):
     kept = [g for g in graphs if all(sum(v in pair for pair in g) <= bound for v in range(4))]
     moved = [len(one ^ two) for one in kept for two in kept if all(0 in pair for pair in one ^ two)]
     assert 0 < max(moved) <= 2 * bound
+
+
+def test_a_node_whose_edges_are_several_units_each_has_no_price():
+    stars = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5))
+    each = {"attributes": (stars,), "multiplicity": "each", "records_per_slot": 3, "functional": True}
+    whole, apart = (schema(relation(**each, directed=True, records_apart=on)) for on in (False, True))
+    assert [price.node_type for price in node_prices(whole, Unit.EDGE, ONE, NONE)] == ["person"]
+    assert node_prices(apart, Unit.EDGE, ONE, NONE) == ()

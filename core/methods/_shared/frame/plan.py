@@ -8,7 +8,7 @@ from core import errors
 from core.methods.base import PublicFacts
 from core.privacy.accounting.events import Event, Pure, Unprotected
 from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
-from core.privacy.units import Unit
+from core.privacy.units import Unit, record_is_unit
 
 SMALLEST_STEP_NANO_EPSILON = 1_000  # below a millionth of epsilon per step every share rounds to nothing
 
@@ -100,7 +100,11 @@ def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) ->
 def plan_of(
     method: str, public: PublicFacts, allotments: Iterable[Allotment], delta_atto: int = 0
 ) -> PrivacyPlan:
-    """Make the method's plan of ``allotments``. Unit, window and steps are the public facts'."""
+    """Make the method's plan of ``allotments``. Unit, window and steps are the public facts'.
+
+    NotAccepted where the unit knows no records by themselves, and a relation declares them apart.
+    """
+    relations = [each for each in public.schema.edge_types if each.name in public.edge_types]
     return PrivacyPlan(
         method=method,
         unit=public.unit,
@@ -110,6 +114,7 @@ def plan_of(
         delta_atto=delta_atto,
         first_step=public.tick or 0,
         accountant=public.accountant,
+        apart=tuple(sorted(each.name for each in relations if record_is_unit(public.unit, each))),
     )
 
 
