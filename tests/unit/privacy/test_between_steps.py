@@ -162,9 +162,15 @@ def test_a_live_snapshot_is_read_with_the_one_before_it():
     assert private.between("edge", 0).kept_edges(nano_epsilon=HUGE, purpose="kept") == 1
     assert private.aside.left(-1) == {}
     assert session(graph_of([(0, 1)]), HUGE).between("edge", 0) is None
-    unpaid = session(graph_of([(0, 1)]), HUGE, Before(graph_of([(0, 1)]), {}))
+    few = session(graph_of([(0, 1)]), HUGE, Before(graph_of([(0, 1)]), {"edge": 1}))
     with pytest.raises(PlanExceeded):
-        unpaid.between("edge", 0).kept_edges(nano_epsilon=1, purpose="kept")
+        few.between("edge", 0).kept_edges(nano_epsilon=2, purpose="kept")
+
+
+def test_a_snapshot_that_set_nothing_aside_is_not_read_again():
+    """As one was published whose plan was of a version that did not look back: the next one goes on."""
+    unpaid = session(graph_of([(0, 1)]), HUGE, Before(graph_of([(0, 1)]), {}))
+    assert unpaid.between("edge", 0) is None
 
 
 def test_two_node_types_have_no_such_reads():
