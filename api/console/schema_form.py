@@ -159,10 +159,6 @@ def _number(said: str, path: str) -> int | float | None:
     if not text:
         return None
     try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
+        return int(text) if text.lstrip("+-").isdecimal() else float(text)
     except ValueError:
         raise InvalidInput(f"{text[:40]!r} is no number; write one such as 5 or 0.5", field=path) from None

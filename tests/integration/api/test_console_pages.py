@@ -267,6 +267,13 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     assert upload(EDGES).headers["Location"].endswith("?done=edges")
     work(tenant, dataset)
     assert "A schema was read off the upload" in steward.get(at).text
+    listed = {
+        state: dataset in steward.get(f"/console/datasets?state={state}").text
+        for state in ("", "proposed", "registered", "ready")
+    }
+    assert listed == {"": True, "proposed": True, "registered": False, "ready": False}
+    assert "/console/datasets?state=proposed" in steward.get("/console").text
+    assert steward.get("/console/datasets?state=lost").status_code == 422
     page = steward.get(f"{dataset}/schema").text
     written = re.search(r"<textarea[^>]*>(.*?)</textarea>", page, re.DOTALL)
     assert written is not None
