@@ -70,6 +70,10 @@ QUANTITIES: Mapping[str, _Quantity] = {
     "sorted_degrees": _Quantity("edges at the node of each rank", _ends, _mean_degree, False),
     "degree_histogram": _Quantity("nodes of each degree", lambda relation: 2, additive=False),
     "tail_counts": _Quantity("nodes with at least so many edges", lambda relation: 2, additive=False),
+    "kept_edges": _Quantity("edges that a step and the one before it have", _one, additive=False),
+    "kept_nodes": _Quantity(
+        "nodes with an edge in a step and in the one before it", lambda relation: 2, additive=False
+    ),
     "group_matrix": _Quantity("edges between two groups of nodes", lambda relation: 1),
     "group_degrees": _Quantity("edges of a node with a group", _ends),
     "pair_classes": _Quantity("edges in a class of pairs", lambda relation: 1),
@@ -112,8 +116,8 @@ QUANTITIES: Mapping[str, _Quantity] = {
         pooled=True,
     ),
 }
-"""Queries of :mod:`core.privacy.queries`, and the counts of :mod:`core.privacy.reads.edge_values`, under
-discrete Laplace noise. A mechanism whose error depends on the
+"""Queries of :mod:`core.privacy.queries`, and the counts of :mod:`core.privacy.reads.edge_values` and of
+:mod:`core.privacy.reads.between_steps`, under discrete Laplace noise. A mechanism whose error depends on the
 data, or whose flips are not recorded, has no line here."""
 
 

@@ -120,12 +120,17 @@ def fit_snapshot(
 def planned_reads(
     params: KeyframeParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> Sequence[PlannedRead]:
-    """Return every step's counters and its key frames' reads. See :class:`Method`."""
-    cells = Counter((name, tuple(granted.items())) for (name, _), granted in granted_to(plan).items())
+    """Return every step's counters, its key frames' reads and those of two steps. See :class:`Method`.
+
+    A plan's first step reads nothing together with the one before it, which a live stream may not have.
+    """
+    cells = Counter(
+        (name, step > 0, tuple(granted.items())) for (name, step), granted in granted_to(plan).items()
+    )
     return [
         PlannedRead(name, query, (nano_epsilon,), count)
-        for (name, granted), count in cells.items()
-        for query, nano_epsilon in divide(params, dict(granted)).reads().items()
+        for (name, follows, granted), count in cells.items()
+        for query, nano_epsilon in divide(params, dict(granted)).reads(follows=follows).items()
     ]
 
 

@@ -103,14 +103,16 @@ class StepBudget:
     kept_nodes: int = 0
     aside: int = 0
 
-    def reads(self) -> dict[str, int]:
-        """Return the step's cost by query, in nano-epsilon."""
+    def reads(self, *, follows: bool) -> dict[str, int]:
+        """Return the step's cost by query, in nano-epsilon; of two steps where it ``follows`` one."""
         named = {
             "edge_count": self.count,
             "tail_counts": self.tail,
             "degrees": self.degrees,
             "group_matrix": self.cells,
         }
+        if follows:
+            named |= {"kept_edges": self.kept_edges, "kept_nodes": self.kept_nodes}
         return {query: cost for query, cost in named.items() if cost}
 
 

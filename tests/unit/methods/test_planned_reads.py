@@ -14,6 +14,7 @@ from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.graphs.schema.value_bins import bins_of
 from core.methods import registry
 from core.methods.base import PublicFacts, no_reads
+from core.privacy.accounting.plan import SINCE_BEFORE
 from core.privacy.units import Unit
 from core.reports.precision import planned, precisions, within
 from core.reports.statistics import PublicStatistics
@@ -102,6 +103,52 @@ def test_every_fit_makes_the_reads_it_planned_and_pays_no_less(name: str, graph:
         assert sum(each >= least for each in paid[read.query].values()) >= read.cells, read
     margins = {"value_histogram", "values_by_step", "values_by_classes"}
     assert {read.query for read in reads} >= set(paid) & {"edge_count", "degrees", *margins}
+
+
+@pytest.mark.parametrize(
+    ("unit", "window"),
+    [
+        (Unit.W_EVENT, 1),
+        (Unit.W_EVENT, 2),
+        (Unit.W_EVENT, 3),
+        (Unit.W_EVENT, 9),
+        (Unit.EVENT, None),
+        (Unit.PAIR, None),
+    ],
+)
+@pytest.mark.parametrize("kept", [0.0, 0.07])
+@pytest.mark.parametrize("nodes", [NODES, 400])
+def test_a_stream_asks_what_its_plan_tells_and_nothing_else(
+    unit: Unit, window: int | None, kept: float, nodes: int
+) -> None:
+    of = graph_of(random_pairs(nodes, 4 / nodes), nodes, steps=7)
+    generator = registry.get("keyframe")
+    facts = PublicFacts(of.schema, unit, window, int(EPSILON * NANO), 0, ("edge",))
+    chosen = generator.Params.varied(kept_share=kept)
+    told: Counter[tuple[str, int]] = Counter()
+    for read in generator.planned_reads(chosen, generator.plan(chosen, facts), of.schema, {"node": nodes}):
+        told[read.query, read.nano_epsilon[0]] += read.cells
+    _, meter = fit(generator, of, EPSILON, unit=unit, window=window, kept_share=kept)
+    charged = [entry.event for entry in meter.transcript]
+    asked = Counter(
+        (each.mechanism.split("/")[1], each.nano_epsilon) for each in charged if "/" in each.mechanism
+    )
+    assert asked == told
+    kinds = {query for query, _ in told}
+    assert ("kept_edges" in kinds) == bool(kept)
+    assert "kept_nodes" not in kinds or nodes > NODES or unit is Unit.EVENT
+
+
+def test_the_first_step_of_a_plan_promises_nothing_of_the_one_before_it() -> None:
+    generator = registry.get("keyframe")
+    facts = PublicFacts(
+        graph_of([(0, 1)], 400, steps=1).schema, Unit.W_EVENT, 2, int(EPSILON * NANO), 0, ("edge",), tick=3
+    )
+    plan = generator.plan(generator.Params(), facts)
+    assert plan.first_step == 3
+    assert any(each.purpose == SINCE_BEFORE for each in plan.allotments)
+    queries = {each.query for each in generator.planned_reads(generator.Params(), plan, facts.schema, {})}
+    assert queries == {"edge_count", "tail_counts"}
 
 
 @pytest.mark.parametrize("name", ["dcsbm", "degree_triangle", "dgg", "psgraph", "anchored"])

@@ -16,7 +16,7 @@ from core.privacy.accounting.events import GaussianEvent, Pure
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.queries import QUERIES
-from core.privacy.reads import node_values
+from core.privacy.reads import between_steps, node_values
 from core.privacy.units import Unit
 from core.reports.precision import CONFIDENCE, EDGE_MOVES, QUANTITIES, ROW_MOVES, precisions, within
 from core.reports.statistics import PublicStatistics
@@ -131,7 +131,10 @@ def test_every_query_has_its_unit_and_no_more():
     values = {"value_histogram", "values_by_step", "values_by_node", "values_by_classes"}
     records = {"record_histogram", "records_by_step", "records_by_classes"}
     of_nodes = {"node_values", "node_vectors", "mixing", "directed_mixing", "two_sided_mixing"}
-    assert QUANTITIES.keys() == QUERIES.keys() | values | records | of_nodes
+    between = {"kept_edges": between_steps.EDGES, "kept_nodes": between_steps.NODES}
+    assert QUANTITIES.keys() == QUERIES.keys() | values | records | of_nodes | between.keys()
+    edge = EdgeType(name="edge")
+    assert {query: QUANTITIES[query].sensitivity(edge) for query in between} == between
 
 
 @pytest.mark.parametrize(("unit", "times"), [(Unit.EDGE, 1), (Unit.PAIR, 2)])
