@@ -64,8 +64,8 @@ def learn(
     (Eq. 7), or where there are ``traces`` what those tell of sensitive links, and ``alpha`` times the length
     of the change over that of the visible graph, or as in Eq. 8 its squared norm. What is cut to [0, 1]
     passes its gradient on, else a weight that a step has thrown over a bound would stay there for good. One
-    weight a pair keeps the matrix symmetric (Eq. 6): both halves would move alike. The surrogate starts from fresh
-    weights every ``interval`` steps. O(steps * (pairs + non-zeros of the features)).
+    weight a pair keeps the matrix symmetric (Eq. 6): both halves would move alike. The surrogate starts from
+    fresh weights every ``interval`` steps. O(steps * (pairs + non-zeros of the features)).
     """
     if not len(start):  # no pair to weigh; an empty list of sensitive links still takes every step
         tick(steps)
