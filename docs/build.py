@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import re
@@ -26,10 +27,15 @@ from core.methods.registry import generators
 from core.reports.measured import FAMILIES
 from core.reports.model import Report
 from core.settings import Settings
+from papers._shared import deviations
 
 DOCS = Path(__file__).resolve().parent
 PACK_TEXTS = {"promise.md": "PRIVACY_PROMISE.md", "standards.md": "docs/standards.md"}
 """What each evidence pack holds of the pages that are written by hand: wheels and images have no others."""
+
+PAPERS = DOCS.parent / "papers"
+DEVIATIONS = re.compile(r"(<!-- deviations -->\n).*?(<!-- /deviations -->)", re.DOTALL)
+"""Where a paper's page has the table of its published form's deviations."""
 
 TABLE = re.compile(r"^(<!-- table (\S+)/(\S+) -->\n\n)(?:\*\*.+\*\*\n\n)?(?:\|.*\n)*", re.MULTILINE)
 """A table of the results' page: the file and the name of its data in ``docs/results``, then what they say."""
@@ -40,6 +46,7 @@ def pages() -> dict[Path, str]:
     found = {DOCS / "generators" / f"{name}.md": _generator(g) for name, g in generators().items()}
     return {
         **found,
+        **{DOCS / "papers" / f"{name}.md": _paper(name) for name in stated()},
         DOCS / "metrics.md": _metrics(),
         DOCS / "settings.md": _settings(),
         DOCS / "results.md": _results(),
@@ -49,6 +56,19 @@ def pages() -> dict[Path, str]:
             for name, page in PACK_TEXTS.items()
         },
     }
+
+
+def stated() -> list[str]:
+    """Name the papers whose folder says what the paper states."""
+    return sorted(path.parent.name for path in PAPERS.glob("*/stated.py"))
+
+
+def _paper(name: str) -> str:
+    """A paper's page: its prose as it is, its deviations from the code."""
+    page = (DOCS / "papers" / f"{name}.md").read_text(encoding="utf-8")
+    said = importlib.import_module(f"papers.{name}.stated")
+    table = deviations.table(generators()[name].Params(), said.STATED, said.REASONS)
+    return DEVIATIONS.sub(lambda place: f"{place[1]}\n{table}\n{place[2]}", page)
 
 
 def _generator(generator: Method) -> str:

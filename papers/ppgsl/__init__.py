@@ -18,15 +18,15 @@ two sorts in degrees and in cosines of the surrogate's rows and of features spre
 Pushing too far costs as much as not far enough, and what public features say by themselves, which no change
 of links hides, is not paid for with links.
 
-Read from the paper where it leaves a choice: the norm of the change is not squared and the loss over
-sensitive links is a mean (squared, its range of alpha does nothing); it is divided by the length of the
-visible graph, so that alpha means the same in graphs of any size; what is cut to [0, 1] passes its gradient
-on, else most weights freeze after the first step; one weight a pair keeps the graph symmetric; weights start
-as the graph is. The surrogate's positives are all links, counted by weight, which is what drawing them by
-weight estimates; its negatives are every node with another by a fresh random order. A surrogate that is kept
-remembers links of the graph as it was, so that none is: it starts from fresh weights every time
-(``protocol="sitp"``). ``alternating`` keeps it, to compare. Only the graph's weights go on from one alpha to
-the next in a search.
+``preset="paper"`` has every number that the paper states, and its squared norm of the change (Eq. 8), with
+which its range of alpha did nothing here. By default the norm is not squared and is divided by the length
+of the visible graph, so that alpha means the same in graphs of any size. Read from the paper where it
+leaves a choice: what is cut to [0, 1] passes its gradient on, else most weights freeze after the first
+step; one weight a pair keeps the graph symmetric; weights start as the graph is. The surrogate's positives
+are all links, counted by weight, which is what drawing them by weight estimates; its negatives are every
+node with another by a fresh random order. A surrogate that is kept remembers links of the graph as it was,
+so that none is: it starts from fresh weights every time (``protocol="sitp"``). ``alternating`` keeps it, to
+compare. Only the graph's weights go on from one alpha to the next in a search.
 
 A directed relation is learned as the pairs that it joins in either direction: kept pairs keep their
 directions, added ones point either way by a coin, and a sensitive link hides both directions of its pair.

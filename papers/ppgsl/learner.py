@@ -62,10 +62,10 @@ def learn(
 
     ``tick(done)`` follows each. Loss: the surrogate's mean cross-entropy of calling sensitive links non-links
     (Eq. 7), or where there are ``traces`` what those tell of sensitive links, and ``alpha`` times the length
-    of the change over that of the visible graph: the norm of Eq. 8, not squared. What is cut to [0, 1] passes
-    its gradient on, else a weight that a step has thrown over a bound would stay there for good. One weight a
-    pair keeps the matrix symmetric (Eq. 6): both halves would move alike. The surrogate starts from fresh
-    weights every ``interval`` steps. O(steps * (pairs + non-zeros of the features)).
+    of the change over that of the visible graph, or as in Eq. 8 its squared norm. What is cut to [0, 1]
+    passes its gradient on, else a weight that a step has thrown over a bound would stay there for good. One
+    weight a pair keeps the matrix symmetric (Eq. 6): both halves would move alike. The surrogate starts from
+    fresh weights every ``interval`` steps. O(steps * (pairs + non-zeros of the features)).
     """
     if not len(start):  # no pair to weigh; an empty list of sensitive links still takes every step
         tick(steps)
@@ -92,11 +92,17 @@ def learn(
         else:
             scores = model.score(rows, *problem.sensitive)
             privacy = functional.softplus(scores).sum() / max(len(scores), 1)
-        change = torch.sum((weights - problem.original) ** 2) / links
-        utility = torch.sqrt(change + 1e-12)  # its gradient is 0 where nothing has changed
+        utility = _change(params, torch.sum((weights - problem.original) ** 2), links)
         # Adam adds a fixed epsilon to its denominator: gradients of large graphs are scaled to stay above it.
         ((privacy + alpha * utility) * len(raw)).backward()
         optimiser.step()
         losses[0, step], losses[1, step] = privacy.detach(), utility.detach()
         tick(step + 1)
     return Learned(raw.detach(), *losses.cpu().tolist())
+
+
+def _change(params: PpgslParams, squares: torch.Tensor, links: torch.Tensor) -> torch.Tensor:
+    """Compute the loss of utility from the pairs' squared changes."""
+    if params.change == "squared":
+        return 2 * squares  # a pair is two entries of the matrix
+    return torch.sqrt(squares / links + 1e-12)  # its gradient is 0 where nothing has changed

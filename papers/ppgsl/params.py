@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from core.errors import NotAccepted
 from core.methods._shared.frame.heeded import Idle
+from core.methods._shared.frame.presets import PresetParameters
 from core.methods.base import Parameters
 from papers._shared.defences.visible import DefenceParams
 
 MOST_STEPS = 10_000
 FULL_NODES = 3_000
 """Most nodes of a graph of which every pair is a parameter."""
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "paper": {
+        "against": "surrogate",
+        "change": "squared",
+        "alpha": 0.01,
+        "surrogate_steps": 500,
+        "rounding": "bernoulli",
+    },
+}
+"""What a preset sets apart from the parameters' own defaults. The paper states a range of alpha: its end."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A preset's choices that nobody sets singly: none."""
 
 
 def require_few(nodes: int) -> None:
@@ -46,21 +66,38 @@ class Target(Parameters):
         return self
 
 
-class PpgslParams(DefenceParams):
+class PpgslParams(PresetParameters, DefenceParams):
     """What a caller may set. All of it is public and enters the report."""
 
     RETIRED: ClassVar[Mapping[str, Any]] = {"rounds": 6}
     rounds: ClassVar[int] = RETIRED["rounds"]
     """With a target: how many values of alpha are tried."""
+    PRESETS = PRESETS
+    WAYS: ClassVar[Mapping[str, Way]] = dict.fromkeys(PRESETS, Way())
+
+    preset: Literal["default", "paper"] = Field(
+        default="default",
+        description=(
+            "Values for all that is not set: 'default' is what measures best, 'paper' what the paper states, "
+            "with alpha at the end of its range, 0 to 0.01."
+        ),
+    )
 
     alpha: float = Field(
         default=0.25,
         ge=0,
         le=100,
         description=(
-            "Weight of utility against privacy; not looked at where a target is given. Utility is lost by "
-            "the length of the change of weights over that of the visible graph: 0 unchanged, 1 emptied. So "
-            "alpha means the same in graphs of any size: the paper's times the root of twice the links."
+            "Weight of utility against privacy; not looked at where a target is given. Its scale is that of "
+            "`change`."
+        ),
+    )
+    change: Literal["relative", "squared"] = Field(
+        default="relative",
+        description=(
+            "How utility is lost by the change of weights. relative: by its length over that of the visible "
+            "graph, 0 unchanged, 1 emptied, so that alpha means the same in graphs of any size. squared: by "
+            "the squared Frobenius norm, as the paper's Eq. 8 says."
         ),
     )
     against: Literal["surrogate", "informed"] = Field(

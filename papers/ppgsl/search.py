@@ -16,7 +16,8 @@ from papers.ppgsl.learner import Learned, Problem, learn
 from papers.ppgsl.params import PpgslParams, Target
 from papers.ppgsl.surrogate import Surrogate, train
 
-LEAST_ALPHA, MOST_ALPHA = 0.01, 10.0
+ALPHAS = {"relative": (0.01, 10.0), "squared": (1e-4, 0.1)}
+"""Between which alphas a search goes, by what the change is measured in."""
 RESTART_SHARE = 0.4
 """Steps of a round that goes on from the last one, as a share of the first's."""
 
@@ -69,7 +70,7 @@ def search(problem: Problem, params: PpgslParams, want: Asked, tick: Callable[[i
     was high enough, else the largest. The weights of a round begin as the last round left them; the surrogate
     does not.
     """
-    low, high = math.log(LEAST_ALPHA), math.log(MOST_ALPHA)
+    low, high = map(math.log, ALPHAS[params.change])
     start, done = problem.original, 0
     tried: list[tuple[float, float, Learned]] = []
     for steps in steps_of(params):

@@ -270,7 +270,9 @@ TRIED: Mapping[str, Table] = {
         DEFENCE
         | {
             "alpha": (0.0, 50.0),
+            "preset": ("default", "paper"),
             "against": ("surrogate", "informed"),
+            "change": ("relative", "squared"),
             "additions": (0.0, 5.0),
             "full": (False, True),
             "encoder": ("gcn", "sage"),

@@ -95,6 +95,7 @@ ROWS = {
     ORIGINAL: Row(ORIGINAL, "", (0,)),
     "ppgsl": Row("ppgsl", "alpha", (0.15, 0.25, 0.4, 0.7), AS_PUBLISHED),
     "ppgsl, k = 0": Row("ppgsl", "alpha", (0.05, 0.25), AS_PUBLISHED | {"additions": 0.0}),
+    "ppgsl, preset paper": Row("ppgsl", "alpha", (0.001, 0.01), {"preset": "paper"}),
     "random_rewire": Row("random_rewire", "share", (0.3, 0.5, 0.7, 0.9)),
     "dice": Row("dice", "share", (0.1, 0.3, 0.5, 0.7)),
     "rwlp": Row("rwlp", "length", (1, 2, 5, 10)),

@@ -236,3 +236,13 @@ def test_adam_is_torchs():
     assert torch.allclose(ours, theirs, atol=1e-6)
     assert not torch.allclose(ours, start)
     assert ours.grad is None
+
+
+def test_the_squared_change_is_that_of_the_whole_matrix():
+    """Eq. 8 over a symmetric matrix, against the relative change of the same weights."""
+    given, steps = visible(), {"alpha": 0.01, "steps": 3, "against": "surrogate"}
+    links = len(given.links)
+    relative = learned(given, **steps, change="relative").training.curves["change of the graph"]
+    squared = learned(given, **steps, change="squared").training.curves["change of the graph"]
+    assert squared[0] == pytest.approx(0, abs=1e-9)
+    assert squared[1] == pytest.approx(2 * links * relative[1] ** 2, rel=1e-3)  # one step: Adam moves alike

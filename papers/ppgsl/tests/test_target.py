@@ -46,7 +46,8 @@ def test_the_alpha_that_meets_the_target_is_closed_in_on(monkeypatch, true):
     def auc(alpha):
         return 0.6 + 0.1 * float(np.log(alpha / true))
 
-    width = np.log(search.MOST_ALPHA / search.LEAST_ALPHA) / 2**ROUNDS
+    least, most = search.ALPHAS["relative"]
+    width = np.log(most / least) / 2**ROUNDS
     attack = searched(monkeypatch, Target(attack_auc=0.6), auc)
     assert attack.reached
     assert attack.alpha <= true
