@@ -4,7 +4,6 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from core.methods._shared.rewiring.balance import NEAR, balance
 from core.methods._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
 from core.methods._shared.rewiring.moves import close_triangles, open_triangles
 from core.methods._shared.rewiring.rows import Rows
@@ -169,15 +168,3 @@ def test_triangles_are_closed_in_circles():
     assert inside() == pytest.approx(1 / 8, abs=0.03)
     assert close(rows, now, 8_000)[0] >= now + 8_000
     assert inside() > 0.3
-
-
-def test_lacking_clustering_is_not_brought_by_nodes_of_few_edges_alone():
-    rows, now = rows_of(2_000, 8_000)
-    now, *_ = close(rows, now, 2 * now)
-    own, free = summed(rows), (0, 0, 0, False)
-    wanted, few = 1.3 * own, np.flatnonzero(np.isin(np.diff(rows.start), (2, 3)))
-    _, found, _ = balance(
-        rows.arrays(), weights(rows), (now, now), (own, wanted), free, 10**7, public_generator(4)
-    )
-    assert abs(found / wanted - 1) <= NEAR
-    assert np.mean([nx.clustering(graph_of(rows), node) for node in few]) < 0.21

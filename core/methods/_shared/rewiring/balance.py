@@ -47,16 +47,13 @@ def balance(
     """Bring triangles and clustering near their aims.
 
     Returned are both, and the proposals made. Where clustering is lacking triangles are closed at any node,
-    whose chance is what its triangles weigh at most, or ``usual``, the clustering aimed at: all nodes alike
-    would put most of them at nodes of few edges, which the damped sum hardly counts and the mean of local
-    clustering counts whole. Otherwise they are closed at an end of any edge.
+    as those of few edges weigh the most; otherwise at an end of any edge.
     """
-    start, others, closed = rows[0], rows[1], rows[5]
+    start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     x: Int
-    made = 0
+    nodes, made = start.size - 1, 0
     places = places_for(start)
-    usual = wanted / max(_whole_of(start, weight), TINY)
     pairs = np.empty((VISIT, 2), np.int32)
     miss = _miss(count, target, total, wanted)
     before, look = miss, others.size
@@ -66,10 +63,11 @@ def balance(
                 break
             before, look = miss, made + others.size
         lacking = total < wanted
+        if lacking:
+            x = np.int64(rng.random() * nodes)
+        else:
+            x = np.int64(others[back[int(rng.random() * others.size)]])
         made += 1
-        x, turn = _node(rows, weight, usual if lacking else 0.0, rng)
-        if not turn:
-            continue
         mark(start, others, places[0], x)
         visit = min(VISIT, degree_of(start, x))
         made += visit
@@ -113,33 +111,6 @@ def balance(
                     product, miss = product + shift, after
             clear(start, others, places[0], x)
     return count, total, made
-
-
-@kernel
-def _node(rows: Arrays, weight: np.ndarray, usual: float, rng: Generator) -> tuple[Int, bool]:
-    """Choose a node, and whether it has a turn. ``usual`` 0: an end of any edge, which always has."""
-    start, others, back = rows[:3]
-    if not usual:
-        return np.int64(others[back[int(rng.random() * others.size)]]), True
-    x = np.int64(rng.random() * (start.size - 1))
-    return x, rng.random() < max(usual, _whole(start, weight, x))
-
-
-@kernel(inline="always")
-def _whole(start: np.ndarray, weight: np.ndarray, v: Int) -> float:
-    """Weigh a node's triangles where all of its neighbours are linked: 1, or less of few edges."""
-    degree = degree_of(start, v)
-    whole: float = weight[v] * (degree * (degree - 1) / 2)
-    return whole
-
-
-@kernel
-def _whole_of(start: np.ndarray, weight: np.ndarray) -> float:
-    """Weigh the triangles of all nodes where all neighbours of each are linked."""
-    found = 0.0
-    for v in range(start.size - 1):
-        found += _whole(start, weight, v)
-    return found
 
 
 @kernel(inline="always")
