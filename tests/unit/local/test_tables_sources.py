@@ -14,10 +14,16 @@ from typer.testing import CliRunner
 
 import graphveil as gv
 from graphveil.cli.app import app
+from graphveil.errors import ClientError
 from graphveil.problems import InvalidInput
+from graphveil.sources.query import Query, write
+from graphveil.tables.mapping import mapping_of
+from graphveil.tables.reading import engine_of
 from tests.unit.local import table_shop
 
 pytestmark = pytest.mark.default
+TORN = "postgresql+psycopg://me:hidden@rest:s3cret@db/shop"
+"""An address whose password holds @ and :, unescaped, so that a part of it stands where a port does."""
 DDL = (
     "CREATE TABLE states (state TEXT PRIMARY KEY NOT NULL)",
     "CREATE TABLE airports (airport TEXT PRIMARY KEY NOT NULL,"
@@ -237,3 +243,19 @@ def test_a_release_goes_back_by_the_command_line(tmp_path: Path):
     )
     assert run(*words, "--format", "parquet")[0] == 0
     assert pl.read_parquet(tmp_path / "out" / "flights.parquet").equals(pl.from_arrow(made["flights"]))
+
+
+@pytest.mark.parametrize("open_", [engine_of, lambda url: write(Query(url, "SELECT 1"), Path("rows"))])
+def test_no_part_of_a_password_stands_in_a_message_or_its_cause(open_):
+    with pytest.raises(ClientError) as caught:
+        open_(TORN)
+    assert "s3cret" not in str(caught.value)
+    assert caught.value.__suppress_context__ and caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("name", ["../flights", "a/b", "a\\b", "a\x00b", ""])
+def test_a_table_whose_name_is_a_path_is_refused(name):
+    said = table_shop.mapping()
+    said["tables"][name] = said["tables"].pop("flights")
+    with pytest.raises(InvalidInput, match="tables"):
+        mapping_of(said)
