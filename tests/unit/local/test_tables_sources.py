@@ -250,7 +250,8 @@ def test_no_part_of_a_password_stands_in_a_message_or_its_cause(open_):
     with pytest.raises(ClientError) as caught:
         open_(TORN)
     assert "s3cret" not in str(caught.value)
-    assert caught.value.__suppress_context__ and caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize("name", ["../flights", "a/b", "a\\b", "a\x00b", ""])
