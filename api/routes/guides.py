@@ -19,8 +19,13 @@ from core.errors import NotFound, RateLimited
 from core.version import package_version
 
 JSON, HTML = "application/json", "text/html"
-FIRST = ("api", "datasets", "budget", "report", "streams")
-"""What a newcomer reads, in this order."""
+WAYS = {
+    "tutorial": "For a data steward: a release in ten minutes, with pictures",
+    "integrate": "For a portal engineer: nine calls, in curl and Python",
+    "python": "For a data scientist: in Python, without a service",
+    "operations": "For an operator: running it",
+}
+"""Where each reader begins."""
 
 router = APIRouter(tags=["service"], route_class=Open, responses=openapi.refusals(RateLimited))
 
@@ -107,9 +112,19 @@ def _index() -> HTMLResponse:
 
 @cache
 def _listed() -> str:
-    listed = [f for f in pages.addresses() if f.parent != pages.PROBLEMS]
-    items = "".join(_item(pages.addresses()[file], pages.title_of(file)) for file in listed)
-    return f"<h1>Documentation</h1><ul>{items}</ul>"
+    begun = {pages.DOCS / f"{name}.md" for name in WAYS}
+    listed = [f for f in pages.addresses() if f.parent != pages.PROBLEMS and f not in begun]
+    of_methods = [f for f in listed if f.parent != pages.DOCS]
+    others = "".join(_item(pages.addresses()[f], pages.title_of(f)) for f in listed if f not in of_methods)
+    methods = "".join(_item(pages.addresses()[f], pages.title_of(f)) for f in of_methods)
+    return (
+        f"<h1>Documentation</h1><h2>Begin here</h2><ul>{_ways()}</ul><h2>Every subject</h2><ul>{others}</ul>"
+        f"<details><summary>Every method</summary><ul>{methods}</ul></details>"
+    )
+
+
+def _ways() -> str:
+    return "".join(_item(pages.addresses()[pages.DOCS / f"{name}.md"], text) for name, text in WAYS.items())
 
 
 @router.get(
@@ -145,8 +160,6 @@ def _page(address: str) -> HTMLResponse:
 
 @cache
 def _welcome() -> str:
-    files = [pages.DOCS / f"{name}.md" for name in FIRST]
-    guides = "".join(_item(pages.addresses()[file], pages.title_of(file)) for file in files)
     others = "".join(
         (
             _item("/console", "The console: sign in with a key"),
@@ -160,13 +173,12 @@ def _welcome() -> str:
     )
     return (
         f"<h1>Graphveil {html.escape(package_version())}</h1>"
-        "<p>This is a REST service that publishes graphs which may not be shown: a sensitive graph goes in, "
-        "the dataset's privacy budget is charged, and a synthetic graph comes out with a report, under a "
-        "guarantee that is computed from the record of what was read.</p>"
-        "<p>It is spoken to with an API key, in the header <code>Authorization: Bearer gv_…</code>, by the "
-        "command <code>graphveil</code> or by any program. Operators make keys; nothing but these pages and "
-        "the service's health is shown without one.</p>"
-        f"<h2>Start here</h2><ul>{guides}</ul><h2>Everything</h2><ul>{others}</ul>"
+        "<p>Graphveil turns a sensitive graph into a synthetic graph that you may publish, under "
+        "differential privacy. The guarantee is computed from what was read of the data, and charged to a "
+        "budget.</p>"
+        "<p>Calls carry an API key, as <code>Authorization: Bearer gv_…</code>. Operators make keys. Without "
+        "one you see these pages, and whether the service is well.</p>"
+        f"<h2>Begin here</h2><ul>{_ways()}</ul><h2>Everything</h2><ul>{others}</ul>"
     )
 
 

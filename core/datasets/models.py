@@ -30,6 +30,18 @@ class DatasetState(StrEnum):
     ARCHIVED = "archived"
 
 
+class ShownState(StrEnum):
+    """The states of datasets as their callers see them."""
+
+    REGISTERED = "registered"
+    PROPOSED = "proposed"
+    UPLOADING = "uploading"
+    VALIDATING = "validating"
+    READY = "ready"
+    REJECTED = "rejected"
+    ARCHIVED = "archived"
+
+
 class VersionState(StrEnum):
     """UPLOADING -> QUEUED -> VALIDATING -> READY | REJECTED | PROPOSED; ERASED when its content is gone.
 
@@ -83,7 +95,7 @@ class Dataset(CreatedAt, Base):
     def shown_state(self) -> str:
         """The state as its callers see it. It is ``proposed`` while a schema waits for its curator's word."""
         waits = self.state == DatasetState.REGISTERED and self.proposed_schema is not None
-        return "proposed" if waits else self.state
+        return ShownState.PROPOSED if waits else self.state
 
     @property
     def retry_after_seconds(self) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Select, exists, func, select, update
+from sqlalchemy import ColumnElement, Select, exists, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -17,6 +17,7 @@ from core.datasets.models import (
     DatasetState,
     DatasetVersion,
     DirectUpload,
+    ShownState,
     VersionState,
 )
 from core.db.base import ROW_LOCK
@@ -72,15 +73,28 @@ def policy(session: Session, dataset_id: str, number: int) -> DatasetPolicy | No
 def to_mend(session: Session, tenant: str, limit: int) -> Sequence[Dataset]:
     """List datasets that wait for a curator, newest first. Their schema is proposed, or their upload
     rejected."""
-    proposed = (Dataset.state == DatasetState.REGISTERED) & Dataset.proposed_schema.is_not(None)
-    waits = proposed | (Dataset.state == DatasetState.REJECTED)
+    waits = _shown_as(ShownState.PROPOSED) | _shown_as(ShownState.REJECTED)
     query = select(Dataset).where(Dataset.tenant == tenant, waits).order_by(Dataset.id.desc()).limit(limit)
     return session.scalars(query).all()
 
 
-def page(session: Session, tenant: str, *, before: str | None, limit: int) -> Sequence[Dataset]:
-    """List datasets of a tenant, newest first. They are older than the id ``before``."""
+def _shown_as(state: str) -> ColumnElement[bool]:
+    """Select what callers see in that state; see :attr:`Dataset.shown_state`."""
+    registered = Dataset.state == DatasetState.REGISTERED
+    if state == ShownState.PROPOSED:
+        return registered & Dataset.proposed_schema.is_not(None)
+    if state == ShownState.REGISTERED:
+        return registered & Dataset.proposed_schema.is_(None)
+    return Dataset.state == state
+
+
+def page(
+    session: Session, tenant: str, *, before: str | None, limit: int, state: str | None = None
+) -> Sequence[Dataset]:
+    """List datasets of a tenant, newest first. They are older than the id ``before``, and in the state."""
     query = select(Dataset).where(Dataset.tenant == tenant).order_by(Dataset.id.desc()).limit(limit)
+    if state is not None:
+        query = query.where(_shown_as(state))
     if before is not None:
         query = query.where(Dataset.id < before)
     return session.scalars(query).all()

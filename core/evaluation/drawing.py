@@ -1,4 +1,4 @@
-"""The layout of a small graph's nodes, for reports."""
+"""The layout of a graph's nodes, for reports: of a small one's, or of some of a large one's."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import Graph
 
-# Forces act between all pairs of nodes: up to this size a layout takes half a second at most.
-MAX_NODES = 256
-MAX_EDGES = 1024
+MAX_NODES, MAX_EDGES = 256, 1024
+PART_NODES, PART_EDGES = 128, 400
+"""Of a graph that nobody could read as a whole: so many of its nodes, and of the edges between them."""
 ROUNDS = 200
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 
@@ -19,14 +19,15 @@ _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 def draw(graph: Graph) -> dict[str, Any] | None:
     """Lay out all steps and relations as one graph.
 
-    Returned are the fields of ``core.reports.statistics.Drawing``. None above 256 nodes or 1024 different
-    pairs: nobody could read the picture. Nodes stand type after type, without ids. Reads only ``graph`` and
-    uses no randomness: equal graphs give equal drawings. O(rounds * n^2) with n at most 256.
+    Returned are the fields of ``core.reports.statistics.Drawing``; None where there is no node. Above
+    ``MAX_NODES`` nodes or ``MAX_EDGES`` different pairs it is the part of the nodes with most edges. Nodes
+    stand type after type, without ids. Reads only ``graph`` and uses no randomness: equal graphs give equal
+    drawings. O(edges + rounds * n^2) with n nodes drawn.
     """
     names = [name for name, table in graph.nodes.items() if table.count]
     counts = [graph.nodes[name].count for name in names]
     total = sum(counts)
-    if total == 0 or total > MAX_NODES:
+    if total == 0:
         return None
     starts = dict(zip(names, np.cumsum([0, *counts[:-1]]), strict=True))
     relations = [t for t in graph.schema.edge_types if graph.edges[t.name].count]
@@ -35,17 +36,30 @@ def draw(graph: Graph) -> dict[str, Any] | None:
         np.concatenate([graph.edges[t.name].target + starts[t.target] for t in relations] or [[]]),
     ]
     view = UndirectedView.of_pairs(total, ends[0].astype(np.int64), ends[1].astype(np.int64))
-    if view.edge_count > MAX_EDGES:
-        return None
-    places = layout(total, view.u, view.v)
-    kinds = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
+    u, v, shown = view.u, view.v, np.arange(total)
+    if large := total > MAX_NODES or view.edge_count > MAX_EDGES:
+        shown, u, v = _part(total, u, v)
+    places = layout(len(shown), u, v)
+    kinds = np.repeat(np.arange(len(names)), counts)[shown]
     return {
         "nodes": [
-            {"type": kind, "x": x, "y": y}
+            {"type": names[kind], "x": x, "y": y}
             for kind, (x, y) in zip(kinds, places.round(4).tolist(), strict=True)
         ],
-        "edges": np.stack([view.u, view.v], axis=1).tolist(),
+        "edges": np.stack([u, v], axis=1).tolist(),
+        "part_of": total if large else None,
     }
+
+
+def _part(nodes: int, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Choose the nodes with most edges, and edges between them that lie evenly in the list."""
+    degrees = np.bincount(u, minlength=nodes) + np.bincount(v, minlength=nodes)
+    shown = np.sort(np.argsort(-degrees, kind="stable")[:PART_NODES])
+    number = np.full(nodes, -1)
+    number[shown] = np.arange(len(shown))
+    inside = np.flatnonzero((number[u] >= 0) & (number[v] >= 0))
+    kept = inside[np.linspace(0, len(inside) - 1, min(len(inside), PART_EDGES)).astype(np.int64)]
+    return shown, number[u[kept]], number[v[kept]]
 
 
 def layout(nodes: int, u: np.ndarray, v: np.ndarray) -> np.ndarray:

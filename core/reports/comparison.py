@@ -138,7 +138,7 @@ class Comparison(ReportModel):
     edge_types: Annotated[tuple[EdgeTypeComparison, ...], Field(max_length=MAX_TYPES)]
     overall: ComparedRow | None = Field(description="Mean over relations; null when none was synthesised.")
     whole: WholeComparison | None = Field(default=None, description="Null for one relation without time.")
-    drawing: Drawing | None = Field(default=None, description="The original, where it is small.")
+    drawing: Drawing | None = Field(default=None, description="The original; null as for the release.")
     scaled: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
         description="Of a release with so many times the original's nodes: the original's counts were "

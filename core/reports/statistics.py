@@ -37,11 +37,16 @@ class DrawnNode(ReportModel):
 
 
 class Drawing(ReportModel):
-    """A small graph laid out for the eye: all its steps and relations together."""
+    """A graph laid out for the eye: all its steps and relations together, or the part with most edges."""
 
     nodes: Annotated[tuple[DrawnNode, ...], Field(max_length=1024)]
     edges: Annotated[tuple[tuple[Count, Count], ...], Field(max_length=8192)] = Field(
         description="Pairs of positions in ``nodes``."
+    )
+    part_of: Count | None = Field(
+        default=None,
+        description="How many nodes the graph has, where only those with most edges and some of their edges "
+        "are drawn.",
     )
 
 
@@ -97,4 +102,6 @@ class PublicStatistics(ReportModel):
     over_steps: StatisticsOverTime | None = Field(
         default=None, description="Null without protected relations with time, or in one step."
     )
-    drawing: Drawing | None = Field(default=None, description="Where the graph is small enough to draw.")
+    drawing: Drawing | None = Field(
+        default=None, description="Null where there is no node, and for graphs in parts."
+    )

@@ -15,6 +15,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
             "docs/choosing_epsilon.md",
             "docs/cost_of_privacy.md",
             "docs/compare.md",
+            "docs/methods.md",
             "docs/console.md",
             "docs/client.md",
             "docs/r.md",

@@ -28,12 +28,13 @@ to learn.
 
 Other than in the paper: a graph's links come from the tables; with ``links="predictor"`` they change
 partners, at paid degrees, until the odds of the predictor hold. Attention has no weights that links teach.
-Meta-paths have two relations. No node has noise of its own: a scale that follows attention follows links, and
-one that only adds to what is needed serves nobody. An edge and a row cost all of epsilon each, for they are
-two units.
+Meta-paths have two relations; variant ``paper`` walks longer ones too. No node has noise of its own: a scale
+that follows attention follows links, and one that only adds to what is needed serves nobody. An edge and a
+row cost all of epsilon each, for they are two units.
 
 Variant ``paper`` is Algorithm 1 on the raw graph. Guarantee ``none``; the claim is printed, and beside it the
-epsilon of the noise after its factor of .01: 96 for a claim of 1. Filled in: see
+epsilon of the noise after its factor of .01: 96 for a claim of 1. ``preset="paper"`` has every number that
+the paper states, and its bi-level split; ``noise`` has its ablations. Filled in: see
 :mod:`papers.hetesdg.published.algorithm1`. Its graph has the original's exact number of links.
 
 Pairs are scored by the posterior of whole rows: a thin row's entries together, under a prior that the noisy

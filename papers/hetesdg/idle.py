@@ -9,8 +9,16 @@ from core.methods.base import PublicFacts
 from papers.hetesdg.budget import follows_back, protected_types
 from papers.hetesdg.params import HeteParams
 
+OF_PAPER = (
+    *("claimed_epsilon", "noise", "feature_width", "feature_rate", "feature_epochs", "dropout"),
+    *("weight_decay", "topology_width", "topology_rate", "link_epochs", "batch", "negatives_per_link"),
+)
+"""What variant paper alone looks at."""
 PUBLISHED = frozenset(
-    {"variant", "claimed_epsilon", "release", "steps", "clip", "divergence", "semantic", "debias"}
+    {
+        *("preset", "variant", "release", "steps", "clip", "divergence", "semantic", "debias", "heads"),
+        *("meta_paths", "split", *OF_PAPER),
+    }
 )
 """What variant paper looks at."""
 TRAINING = ("sgd_share", "steps", "rate", "clip", "negatives", "divergence", "semantic")
@@ -22,8 +30,10 @@ def idle(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
     if params.variant == "paper":
         names = tuple(name for name in type(params).model_fields if name not in PUBLISHED)
         yield Idle(names, "variant=paper goes by the published algorithm; variant=sound looks at it")
+        if params.link_epochs is not None:
+            yield Idle(("steps",), "link_epochs says how many; without it steps counts")
         return
-    yield Idle(("claimed_epsilon",), "it is of variant=paper; the request's epsilon counts here")
+    yield Idle(OF_PAPER, "it is of variant=paper; the request's epsilon counts here")
     if params.learn == "off":
         yield Idle(TRAINING, "nothing is trained; learn=link-sgd trains a predictor")
     if params.mechanism == "gaussian-sums":

@@ -28,6 +28,7 @@ from papers.hetesdg.budget import make_plan, require_room
 from papers.hetesdg.idle import idle
 from papers.hetesdg.params import HeteParams
 from papers.hetesdg.published import paper
+from papers.hetesdg.sides import require_closed
 
 if TYPE_CHECKING:
     from core.graphs.schema import GraphSchema
@@ -87,6 +88,7 @@ class HeteMethod:
         require_accepted(self.edges, public)
         require_heeded(params, idle(params, public))
         if params.variant == "paper":
+            require_closed(public.schema, public.edge_types, params.meta_paths)
             return unprotected_plan(self.name, public, paper.REASON)
         return make_plan(self.name, params, public)
 
@@ -106,8 +108,10 @@ class HeteMethod:
         return Accelerator.USEFUL if trains and sum(nodes.values()) >= USEFUL_NODES else Accelerator.NONE
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
-        """Return what the paper claims for its own form. None for ours, whose guarantee is computed."""
-        return paper.claim_of(self.name, params.claimed_epsilon) if params.variant == "paper" else None
+        """Return what the paper claims for its own form. None for ours, and for its ablations."""
+        if params.variant != "paper" or params.noise != "both":
+            return None
+        return paper.claim_of(self.name, params.claimed_epsilon)
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> HeteModel:
         """Fit the model, at the plan's cost at most."""

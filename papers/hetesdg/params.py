@@ -3,32 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from core.graphs.schema.names import Name
+from core.methods._shared.frame.presets import PresetParameters
 from core.methods._shared.values.share import ValueParameters
 
-MAX_PATHS = 32
+MAX_PATHS, LONGEST_PATH = 32, 8
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "paper": {
+        "variant": "paper",
+        "heads": 8,
+        "feature_width": 64,
+        "feature_rate": 0.005,
+        "feature_epochs": 100,
+        "dropout": 0.8,
+        "weight_decay": 0.001,
+        "topology_width": 32,
+        "topology_rate": 0.001,
+        "link_epochs": 100,
+        "batch": 2048,
+        "negatives_per_link": 5,
+    },
+}
+OF_HETESDG: Mapping[str, Any] = {"split": "bilevel"}
+"""What the preset ``paper`` sets of the parameters that ``hetedp`` has not."""
 
 Output = Literal["graph", "features", "embedding"]
 
 
-class HeteParams(ValueParameters):
+@dataclass(frozen=True)
+class Way:
+    """What a preset fixes that nobody sets by itself: nothing."""
+
+
+class HeteParams(PresetParameters, ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        **PRESETS,
+        "paper": {**PRESETS["paper"], **OF_HETESDG},
+    }
+    WAYS: ClassVar[Mapping[str, Way]] = {"default": Way(), "paper": Way()}
     RETIRED: ClassVar[Mapping[str, Any]] = {"count_share": 0.02}
     count_share: ClassVar[float] = RETIRED["count_share"]
     """Share of epsilon for a relation's number of edges, which bounds its degrees and which bilevel
     divides by; of a graph or bilevel alone."""
 
+    preset: Literal["default", "paper"] = Field(
+        default="default",
+        description=(
+            "Values for all that is not set: 'default' is ours, 'paper' is variant=paper with every number "
+            "that the paper states, as its page lists them."
+        ),
+    )
     variant: Literal["sound", "paper"] = Field(
         default="sound",
         description=(
             "sound: noisy tables, within epsilon. paper: the published algorithm, whose attention and noise "
-            "follow the raw graph; guarantee none. Of the other parameters it looks at release, steps, clip, "
-            "divergence, semantic and debias."
+            "follow the raw graph; guarantee none. Of the parameters of sound it looks at release, steps, "
+            "clip, divergence, semantic, debias, heads, meta_paths and split."
         ),
     )
     claimed_epsilon: float = Field(
@@ -60,7 +98,8 @@ class HeteParams(ValueParameters):
         default="measured",
         description=(
             "How a relation divides epsilon between its histogram and the rest. measured: what was closest "
-            "on public graphs; equal: halves; bilevel: optimised in turn for both on a noisy number of edges."
+            "on public graphs; equal: halves; bilevel: optimised in turn for both on a noisy number of "
+            "edges. Variant paper: between its two stages, bilevel by Eq. 24 and 25 on the data, else halves."
         ),
     )
     second_hop: Literal["auto", "on", "off"] = Field(
@@ -70,11 +109,15 @@ class HeteParams(ValueParameters):
             "share of epsilon. auto: from epsilon 2 on; below, all of it is noise."
         ),
     )
-    meta_paths: Annotated[tuple[tuple[Name, Name], ...], Field(max_length=MAX_PATHS)] = Field(
+    meta_paths: Annotated[
+        tuple[Annotated[tuple[Name, ...], Field(min_length=2, max_length=LONGEST_PATH)], ...],
+        Field(max_length=MAX_PATHS),
+    ] = Field(
         default=(),
         description=(
             "Meta-paths, each as two relations that meet in the type whose neighbours the first one counts; "
-            "without any, there and back over every relation of the job."
+            "without any, there and back over every relation of the job. Variant paper: relations one after "
+            "the other, for each node type that they lead back to."
         ),
     )
     heads: int = Field(default=4, ge=1, le=16, description="Heads of the neighbour attention.")
@@ -113,6 +156,48 @@ class HeteParams(ValueParameters):
     semantic: float = Field(
         default=0.01, ge=0, le=1000, description="Weight of the semantic regulariser of link-sgd (eta)."
     )
+    noise: Literal["both", "features", "topology", "none"] = Field(
+        default="both",
+        description=(
+            "Variant paper, its ablations: features is without TopoGDP's noise, topology without FeatADP's, "
+            "none has neither."
+        ),
+    )
+    feature_width: int = Field(
+        default=32,
+        ge=1,
+        le=512,
+        description="Width of FeatADP's layer, its heads side by side, a multiple of heads. Variant paper.",
+    )
+    feature_rate: float = Field(
+        default=0.01, gt=0, le=1, description="Learning rate of FeatADP. Variant paper."
+    )
+    feature_epochs: int = Field(default=60, ge=1, le=10_000, description="Epochs of FeatADP. Variant paper.")
+    dropout: float = Field(
+        default=0.0, ge=0, lt=1, description="Dropout of FeatADP, in training. Variant paper."
+    )
+    weight_decay: float = Field(
+        default=0.0, ge=0, le=1, description="Weight decay of FeatADP. Variant paper."
+    )
+    topology_width: int = Field(
+        default=16,
+        ge=2,
+        le=512,
+        description="Width of TopoGDP's layer; latents have half of it. Variant paper.",
+    )
+    topology_rate: float = Field(
+        default=0.01, gt=0, le=1, description="Learning rate of TopoGDP. Variant paper."
+    )
+    link_epochs: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000,
+        description="Epochs of TopoGDP, batches of all links of a relation; by default steps. Variant paper.",
+    )
+    batch: int = Field(default=256, ge=1, le=65_536, description="Links of a step of TopoGDP. Variant paper.")
+    negatives_per_link: int = Field(
+        default=2, ge=1, le=100, description="Absent pairs for each link of TopoGDP (k). Variant paper."
+    )
     rows: bool = Field(
         default=False,
         description=(
@@ -126,12 +211,20 @@ class HeteParams(ValueParameters):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if self.preset == "paper" and self.variant != "paper":
+            raise ValueError("preset=paper is a form of variant=paper; leave one of them out")
         if len(set(self.release)) != len(self.release):
             raise ValueError("release names one thing twice")
         if "features" in self.release and (self.variant == "paper" or not self.rows):
             raise ValueError("noisy features are those of protected rows: rows must be true")
         if self.links == "predictor" and (self.learn == "off" or "graph" not in self.release):
             raise ValueError("links from the predictor need learn=link-sgd and a graph in release")
+        if self.variant == "sound" and any(len(path) != 2 for path in self.meta_paths):
+            raise ValueError(
+                "meta-paths of variant sound have two relations; variant=paper walks longer ones"
+            )
+        if self.variant == "paper" and self.feature_width % self.heads:
+            raise ValueError("feature_width is a multiple of heads")
         if self.mechanism == "gaussian-sums" and ("graph" in self.release or self.learn != "off"):
             raise ValueError("graphs and link predictors are made from histograms, not from gaussian-sums")
         return self
@@ -140,6 +233,7 @@ class HeteParams(ValueParameters):
 class PlainParams(HeteParams):
     """As :class:`HeteParams`, without the semantic parts: who wants those takes ``hetesdg``."""
 
+    PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     RETIRED: ClassVar[Mapping[str, Any]] = {
         **HeteParams.RETIRED,
         "split": "equal",

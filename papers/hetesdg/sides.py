@@ -56,7 +56,7 @@ def sides_of(schema: GraphSchema, relation: EdgeType, rows: bool) -> Sides:
 
 
 def paths_of(
-    schema: GraphSchema, edge_types: tuple[str, ...], asked: tuple[tuple[str, str], ...], rows: bool
+    schema: GraphSchema, edge_types: tuple[str, ...], asked: tuple[tuple[str, ...], ...], rows: bool
 ) -> tuple[tuple[str, str], ...]:
     """List the meta-paths, each as two relations.
 
@@ -74,7 +74,7 @@ def paths_of(
             raise errors.NotAccepted(f"{first!r} and {last!r} do not meet in {meeting!r}", field="meta_paths")
     if len(set(asked)) != len(asked):
         raise errors.NotAccepted("a meta-path is named twice", field="meta_paths")
-    return asked
+    return tuple((first, last) for first, last in asked)
 
 
 def returning_side(schema: GraphSchema, path: tuple[str, str], rows: bool) -> str:
@@ -92,3 +92,30 @@ def end_type(schema: GraphSchema, path: tuple[str, str], rows: bool) -> str:
     """Return the node type at which a path ends."""
     relation = schema.edge_type(path[1])
     return relation.target if returning_side(schema, path, rows) == "target" else relation.source
+
+
+def walked(schema: GraphSchema, start: str, path: tuple[str, ...]) -> tuple[bool, ...] | None:
+    """Follow a path's relations from a node type: True where one is walked from its source.
+
+    None where two of them do not meet, or they do not lead back to ``start``.
+    """
+    forward, at = [], start
+    for name in path:
+        relation = schema.edge_type(name)
+        if at not in (relation.source, relation.target):
+            return None
+        forward.append(at == relation.source)
+        at = relation.target if forward[-1] else relation.source
+    return tuple(forward) if at == start else None
+
+
+def require_closed(
+    schema: GraphSchema, edge_types: tuple[str, ...], asked: tuple[tuple[str, ...], ...]
+) -> None:
+    """Raise NotAccepted for a meta-path of variant paper that leads back to no node type."""
+    for path in asked:
+        if not set(path) <= set(edge_types):
+            raise errors.NotAccepted("a meta-path goes over relations of the job", field="meta_paths")
+        if all(walked(schema, kind.name, path) is None for kind in schema.node_types):
+            told = f"{'-'.join(path)} leads back to no node type; a path of variant=paper does"
+            raise errors.NotAccepted(told, field="meta_paths")

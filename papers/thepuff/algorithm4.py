@@ -1,8 +1,9 @@
 """The assembler as published.
 
 Meta-path instances are sampled over the counts of generated pairs. Algorithm 4 of He et al. (ICLR 2025) for
-variant paper. A node is a node at a step. Where a meta-path has no next node, the instance ends there; the
-published program goes on with an old node instead.
+variant paper. A node is a node at a step; an edge between nodes of two steps is added at both (lines 6 and
+7). Where a meta-path has no next node, the instance ends there; the published program goes on with an old
+node instead.
 """
 
 from __future__ import annotations
@@ -26,36 +27,45 @@ def assembled_as_published(
 
     There are ``wanted`` edges in all, fewer where the walks have too few pairs.
 
-    ``steps`` (w,) and ``nodes`` (w, length): the generated walks, -1 for nobody. How many edges a cell gets
-    is up to the walks, as published. O(walks * length log + instances * length * log degree).
+    ``steps`` (w,) or (w, length) and ``nodes`` (w, length): the generated walks, -1 for nobody. How many
+    edges a cell gets is up to the walks, as published. O(walks * length log + instances * length * log
+    degree).
     """
-    step = np.repeat(steps, nodes.shape[1] - 1)
+    step = np.broadcast_to(steps if steps.ndim == 2 else steps[:, None], nodes.shape)
+    before, after = step[:, :-1].ravel(), step[:, 1:].ravel()
     left, right = nodes[:, :-1].ravel(), nodes[:, 1:].ravel()
     kinds = layout.type_of(np.maximum(nodes, 0))
     valid = (left >= 0) & (right >= 0) & (left != right)
     valid[valid] = layout.allowed[layout.type_of(left[valid]), layout.type_of(right[valid])]
     scores = Scores(layout, layout.relations)
     if valid.any() and wanted > 0:
-        rows = _Rows(layout, step[valid], left[valid], right[valid])
+        rows = _Rows(layout, before[valid], left[valid], after[valid], right[valid])
         scores.add(*rows.instances(kinds[(nodes >= 0).all(axis=1)], wanted, rng))
     return {cell: scores.of(cell)[0] for cell, _ in layout.cells()}
 
 
 class _Rows:
-    """The matrix S, symmetric, by rows of nodes at steps; and which edge each of its entries stands for."""
+    """The matrix S, symmetric, by rows of nodes at steps; and which two edges each entry stands for.
 
-    def __init__(self, layout: Layout, step: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
-        n = np.int64(layout.nodes)
-        names, place = np.unique(np.concatenate([step * n + left, step * n + right]), return_inverse=True)
+    They are one where both nodes are at one step, or the edge has no step.
+    """
+
+    def __init__(
+        self, layout: Layout, before: np.ndarray, left: np.ndarray, after: np.ndarray, right: np.ndarray
+    ) -> None:
+        # Numbered node by node, so that what stands in a row is in the order of its types.
+        t = np.int64(layout.steps)
+        names, place = np.unique(np.concatenate([left * t + before, right * t + after]), return_inverse=True)
         one, two = np.split(place, 2)
         size = np.int64(len(names))
         key, count = np.unique(np.concatenate([one * size + two, two * size + one]), return_counts=True)
         row, self.column = np.divmod(key, size)
         self.start = np.searchsorted(row, np.arange(size + 1))
         self.mass = np.concatenate([[0], np.cumsum(count)])
-        self.types, self.kinds = len(layout.types), layout.type_of(names % n)
-        self.steps, self.left = np.divmod(names[row], n)
-        self.right = names[self.column] % n
+        self.types, self.kinds = len(layout.types), layout.type_of(names // t)
+        self.left, here = np.divmod(names[row], t)
+        self.right, there = np.divmod(names[self.column], t)
+        self.steps = np.stack([here, there])
         # An edge between types that no learned relation joins is the same edge at every step.
         learned = np.zeros_like(layout.allowed)
         for relation in layout.relations:
@@ -63,8 +73,9 @@ class _Rows:
             learned[relation.target, relation.source] |= relation.learned
         timed = learned[self.kinds[row], self.kinds[self.column]]
         low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
-        pairs, pair = np.unique(low * n + high, return_inverse=True)
-        self.edge = np.unique(np.where(timed, self.steps + 1, 0) * len(pairs) + pair, return_inverse=True)[1]
+        pairs, pair = np.unique(low * np.int64(layout.nodes) + high, return_inverse=True)
+        named = np.where(timed, self.steps + 1, 0) * len(pairs) + pair
+        self.edge = np.unique(named, return_inverse=True)[1].reshape(named.shape)
 
     def instances(
         self, paths: np.ndarray, wanted: int, rng: Rng
@@ -80,7 +91,8 @@ class _Rows:
         taken = _instances(
             self.start, self.column, self.mass, self.edge, self.kinds, paths, first, wanted, tries, rng
         )
-        return self.steps[taken], self.left[taken], self.right[taken]
+        side, entry = np.nonzero(taken)
+        return self.steps[side, entry], self.left[entry], self.right[entry]
 
 
 @kernel
@@ -96,9 +108,9 @@ def _instances(
     tries: int,
     rng: Rng,
 ) -> np.ndarray:
-    """Run lines 1 to 9: True for one entry of S of each edge that is added."""
-    taken = np.zeros(len(column), np.bool_)
-    known = np.zeros(len(column), np.bool_)
+    """Run lines 1 to 9: True for one entry of S, at one of its two steps, of each edge that is added."""
+    taken = np.zeros(edge.shape, np.bool_)
+    known = np.zeros(edge.size, np.bool_)
     count = 0
     for _ in range(tries):
         if count >= wanted:
@@ -116,12 +128,13 @@ def _instances(
             if low == high:
                 break
             entry = _drawn(mass, low, high, rng)  # Eq. 17
-            if not known[edge[entry]]:
-                known[edge[entry]] = True
-                taken[entry] = True
-                count += 1
-                if count >= wanted:
-                    break
+            for side in range(2):  # lines 6 and 7
+                if count < wanted and not known[edge[side, entry]]:
+                    known[edge[side, entry]] = True
+                    taken[side, entry] = True
+                    count += 1
+            if count >= wanted:
+                break
             here = column[entry]
     return taken
 

@@ -68,12 +68,19 @@ def learned_degrees(snapshots: Snapshots, step: int) -> np.ndarray:
 
 
 def embed(
-    snapshots: Snapshots, dimensions: int, rng: Generator, seed: int, most: int = MOST_ROWS
+    snapshots: Snapshots,
+    dimensions: int,
+    rng: Generator,
+    seed: int,
+    most: int = MOST_ROWS,
+    *,
+    walks_a_row: int | None = None,
+    length: int = WALK_LENGTH,
 ) -> Embedding:
     """Learn vectors of nodes and of node-step pairs.
 
-    A pair is a node and a step at which it has an anchor edge or degree. WALKS_A_ROW walks from each of these
-    pairs, within FEWEST_WALKS and MOST_WALKS in all. Memory O(rows * dimensions).
+    A pair is a node and a step at which it has an anchor edge or degree. ``walks_a_row`` walks from each of
+    these pairs; None: WALKS_A_ROW, within FEWEST_WALKS and MOST_WALKS in all. Memory O(rows * dimensions).
     """
     layout = snapshots.layout
     active = []
@@ -84,12 +91,12 @@ def embed(
     sources = np.concatenate(active).astype(np.int64)
     pairs = sources if layout.steps > 1 and len(sources) <= most else np.empty(0, np.int64)
     count = layout.nodes + len(pairs)
-    times = max(WALKS_A_ROW, FEWEST_WALKS // max(len(sources), 1))
-    chosen = rng.permutation(np.tile(sources, times))[:MOST_WALKS]
+    times = walks_a_row or max(WALKS_A_ROW, FEWEST_WALKS // max(len(sources), 1))
+    chosen = rng.permutation(np.tile(sources, times))[: None if walks_a_row else MOST_WALKS]
     table = np.zeros((count, dimensions), np.float32)
     if len(chosen):
         steps, starts = np.divmod(chosen, layout.nodes)
-        walks = just(snapshots, steps, starts, WALK_LENGTH, rng)
+        walks = just(snapshots, steps, starts, length, rng)
         found = np.where(walks >= 0, _rows(pairs, layout.nodes, steps[:, None], np.maximum(walks, 0)), -1)
         table = skip_gram(
             found, count, dimensions=dimensions, window=WINDOW, negatives=NEGATIVES, epochs=EPOCHS, seed=seed
@@ -143,14 +150,14 @@ class Candidates:
         return {name: getattr(self, name) for name in ("block", "start", "nodes", "rows", "weights")}
 
 
-def candidates(snapshots: Snapshots, embedding: Embedding) -> Candidates:
+def candidates(snapshots: Snapshots, embedding: Embedding, by_degree: bool = True) -> Candidates:
     """Choose nodes with a degree in the step's learned cells.
 
     Where a type has none, all of its nodes are chosen. Of a type outside the learned relations: nodes with an
-    edge of the others. O(steps * nodes).
+    edge of the others. Weights are 0 unless they go ``by_degree``. O(steps * nodes).
     """
     layout = snapshots.layout
-    learned = {kind for each in layout.relations if each.learned for kind in (each.source, each.target)}
+    learned = _timed_types(snapshots)
     block = np.empty((layout.steps, len(layout.types)), dtype=np.int64)
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     shared: dict[int, int] = {}
@@ -164,7 +171,7 @@ def candidates(snapshots: Snapshots, embedding: Embedding) -> Candidates:
             timed = kind in learned
             values = degrees[low:high] if timed else np.diff(snapshots.start[step])[low:high]
             nodes = low + np.flatnonzero(values > 0)
-            weight = np.log(values[nodes - low].astype(np.float64))
+            weight = np.log(values[nodes - low].astype(np.float64) if by_degree else np.ones(len(nodes)))
             if not len(nodes):
                 nodes, weight = np.arange(low, high), np.zeros(high - low)
             block[step, kind] = len(parts)
@@ -176,6 +183,41 @@ def candidates(snapshots: Snapshots, embedding: Embedding) -> Candidates:
         np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])]).astype(np.int64),
         *(np.concatenate(column) for column in zip(*parts, strict=True)),
     )
+
+
+def _timed_types(snapshots: Snapshots) -> set[int]:
+    relations = snapshots.layout.relations
+    return {kind for each in relations if each.learned for kind in (each.source, each.target)}
+
+
+def across_steps(snapshots: Snapshots, chosen: Candidates) -> Candidates:
+    """Offer the candidates of all steps at once, as timestamped nodes (Eq. 13 and 14).
+
+    Node v at step t has the number v * (steps + 1) + t, and v * (steps + 1) + steps where its type is outside
+    all learned relations, so that it has no step. O(candidates).
+    """
+    steps, timed = snapshots.layout.steps, _timed_types(snapshots)
+    parts: list[tuple[np.ndarray, ...]] = []
+    for kind in range(len(snapshots.layout.types)):
+        for step in range(steps) if kind in timed else (steps,):
+            block = chosen.block[min(step, steps - 1), kind]
+            own = slice(chosen.start[block], chosen.start[block + 1])
+            number = chosen.nodes[own] * (steps + 1) + step
+            parts.append((np.full(len(number), kind), number, chosen.rows[own], chosen.weights[own]))
+    kinds, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    ends = np.searchsorted(kinds, np.arange(len(snapshots.layout.types) + 1)).astype(np.int64)
+    return Candidates(np.arange(len(ends) - 1)[None], ends, *columns)
+
+
+def timestamped(numbers: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Read (steps, nodes) of walks of :func:`across_steps` numbers, both (w, length) int64.
+
+    A node without a step has that of the node before it; the first node of a walk has one.
+    """
+    nodes, at = np.divmod(numbers, steps + 1)
+    for place in range(1, at.shape[1]):
+        at[:, place] = np.where(at[:, place] == steps, at[:, place - 1], at[:, place])
+    return at, nodes
 
 
 def type_weights(snapshots: Snapshots, walks: Walks) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,7 +104,7 @@ def fit_paper(
         true = keys_of(raw, layout)
         counts = {cell: len(true[cell]) for cell, _ in layout.cells(learned=True)}
         edges = int(paid.snapshots().step_counts.sum())
-        batches = params.utility_epochs * batches_an_epoch(edges, Settings(0).batch)
+        batches = params.utility_epochs * batches_an_epoch(edges, params.batch)
         utility = Raw(Snapshots.of(layout, true, counts), min(batches, params.most_batches))
     return _model(paid, utility, rng, progress, checkpoint)
 
@@ -121,11 +122,37 @@ def settings_of(params: ThepuffParams, edges: int) -> Settings:
 
     It has as many batches as ``epochs`` passes over walks for ``edges`` ask for.
     """
-    batches = min(params.most_batches, params.epochs * batches_an_epoch(edges, Settings(0).batch))
-    return Settings(
-        batches=batches,
+    published = params.variant == "paper"
+    batch = params.batch if published else Settings(0).batch
+    settings = Settings(
+        batches=min(params.most_batches, params.epochs * batches_an_epoch(edges, batch)),
         privacy_weight=1.0 if params.privacy else 0.0,
-        learn_weights=params.bias == "hat" or params.variant == "paper",
+        learn_weights=params.bias == "hat",
+    )
+    if not published:
+        return settings
+    ours = params.attention == "ours"
+    return replace(
+        settings,
+        batch=params.batch,
+        dimensions=params.dimensions,
+        hidden=params.hidden,
+        width=params.width,
+        utility_width=params.width // 2 if ours else params.width,
+        utility_weight=params.utility_weight,
+        learn_weights=params.node_choice == "degrees",
+        generator_rate=params.generator_rate,
+        discriminator_rate=params.discriminator_rate,
+        exact_up_to=params.offered,
+        dropout=params.dropout,
+        published_attention=not ours,
+        published_optimisers=params.optimisers == "paper",
+        linear_losses=params.losses == "linear",
+        degree_weights=params.node_choice == "degrees",
+        across_steps=params.across_steps,
+        just_walks=params.just_walks,
+        just_length=params.just_length,
+        generator_every=params.generator_every,
     )
 
 

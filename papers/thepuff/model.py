@@ -78,6 +78,11 @@ class ThepuffModel(StoredCells, FittedModel):
         wanted = round(share * self._walks)
         for done in range(0, wanted, WALKS_AT_ONCE):
             steps, nodes = walker.generate(min(WALKS_AT_ONCE, wanted - done), rng)
+            if steps.ndim == 2:  # across steps: a pair is of both
+                for place in range(nodes.shape[1] - 1):
+                    for at in (place, place + 1):
+                        scores.add(steps[:, at], nodes[:, place], nodes[:, place + 1])
+                continue
             scores.add(steps, nodes[:, 0], nodes[:, 1], learned=True)
             for place in range(1, nodes.shape[1] - 1) if every else ():
                 scores.add(steps, nodes[:, place], nodes[:, place + 1], learned=False)

@@ -1,9 +1,10 @@
 """The generator (Eq. 13 and 14) and the tri-level attention discriminators (Eq. 6 to 9) of THEPUFF.
 
 Where the paper and a working construction differ, in one place each: a walk has one step, sampled from the
-counts of the cells, and no end class, since a walk along undirected edges can always turn back; its first two
-nodes are the ends of a learned relation; each level of attention has values of its own; valid positions are
-pooled by their mean, and a bilinear term compares neighbours.
+counts of the cells (a step at each place, where variant paper asks for it), and no end class, since a walk
+along undirected edges can always turn back; its first two nodes are the ends of a learned relation; each
+level of attention has values of its own; valid positions are pooled by their mean, and a bilinear term
+compares neighbours. The attention as published is the class beside it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Shown:
 
 
 class Discriminator(nn.Module):
-    """A logit for each walk: higher, more real. Both discriminators of the paper share this form."""
+    """A logit for each walk: higher, more real. Our form, of both discriminators."""
 
     def __init__(self, types: int, steps: int, dimensions: int, width: int) -> None:
         super().__init__()
@@ -100,6 +101,51 @@ class Discriminator(nn.Module):
         return heads
 
 
+class PublishedDiscriminator(nn.Module):
+    """Algorithm 3 with Eq. 6 to 9: three attentions, one V for all of them, a layer with two outputs.
+
+    A walk's logit is p_0 - p_1, whose logistic function is the softmax of line 5. What the paper leaves open:
+    HEADS heads, and p is the mean over the walk's places.
+    """
+
+    def __init__(self, types: int, dimensions: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.width, self.dropout = width, dropout
+        self.asked = nn.ModuleList(
+            nn.Linear(size, 2 * width, bias=False) for size in (dimensions, dimensions, types)
+        )
+        self.value = nn.Linear(dimensions, width, bias=False)
+        self.out = nn.Linear(width, 2)
+
+    def forward(
+        self,
+        time: torch.Tensor,
+        over: torch.Tensor,
+        kinds: torch.Tensor,
+        valid: torch.Tensor,
+        steps: torch.Tensor,
+    ) -> torch.Tensor:
+        """Compute (...) logits of (..., l) walks. Their steps are in the vectors alone."""
+        barred = torch.where(valid, 0.0, -1e9).unsqueeze(-2).unsqueeze(-2)
+        value = self._heads(self.value(time))
+        found = torch.zeros_like(value)
+        for given, layer in zip((time, over, kinds), self.asked, strict=True):
+            query, key = (self._heads(each) for each in layer(given).chunk(2, -1))
+            scores = query @ key.transpose(-2, -1) / math.sqrt(self.width // HEADS)
+            weight = functional.dropout(torch.softmax(scores + barred, -1), self.dropout, self.training)
+            found = found + weight @ value
+        each_place = self.out(found.transpose(-3, -2).flatten(-2))
+        weight = valid.to(each_place.dtype).unsqueeze(-1)
+        both = (each_place * weight).sum(-2) / weight.sum(-2).clamp(min=1)
+        logits: torch.Tensor = both[..., 0] - both[..., 1]
+        return logits
+
+    def _heads(self, values: torch.Tensor) -> torch.Tensor:
+        """Split (..., l, width) into (..., HEADS, l, width / HEADS)."""
+        split: torch.Tensor = values.unflatten(-1, (HEADS, self.width // HEADS))
+        return split.transpose(-3, -2)
+
+
 @dataclass(frozen=True)
 class Drawn:
     """Generated walks. ``kinds`` and ``nodes`` (w, l) int64; ``shown`` for a discriminator, with gradient."""
@@ -115,15 +161,23 @@ class Generator(nn.Module):
     At each place it samples a type and a node.
 
     ``type_weights`` (steps, 3, types + 1, types) are logs, minus infinity where the schema forbids a type.
+    ``stride``: how many candidate numbers a node has; above 1 where each place has a step of its own.
     """
 
     type_weights: torch.Tensor
 
     def __init__(
-        self, type_weights: torch.Tensor, dimensions: int, hidden: int, candidates: int, learn_weights: bool
+        self,
+        type_weights: torch.Tensor,
+        dimensions: int,
+        hidden: int,
+        candidates: int,
+        learn_weights: bool,
+        stride: int = 1,
     ) -> None:
         super().__init__()
         steps, _, _, types = type_weights.shape
+        self.stride = stride
         self.types, self.dimensions, self.hidden = types, dimensions, hidden
         self.register_buffer("type_weights", type_weights.float())
         self.step = nn.Embedding(steps, hidden)
@@ -176,7 +230,7 @@ class Generator(nn.Module):
         if over_time is None:
             return Drawn(kinds, nodes, None)
         valid = torch.ones_like(kinds, dtype=torch.bool)
-        return Drawn(kinds, nodes, Shown(vectors, over_time[nodes], one_hots, valid, of_step))
+        return Drawn(kinds, nodes, Shown(vectors, over_time[nodes // self.stride], one_hots, valid, of_step))
 
     def _types(self, values: torch.Tensor, gradient: bool) -> tuple[torch.Tensor, torch.Tensor]:
         """Draw g_o: types (w,), and their one-hot rows with the Gumbel softmax's gradient (Jang 2017)."""

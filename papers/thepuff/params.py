@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from core.methods._shared.frame.heeded import Idle
+from core.methods._shared.frame.presets import PresetParameters
 from core.methods._shared.values.share import ValueParameters
 from papers.thepuff.paper import LARGEST_EPSILON_MINUS, PUBLISHED_EPSILON_MINUS
 
+WHOLE = 1_000_000
+"""Batches, or candidates of a type, that are as many as there are."""
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "paper": {
+        "variant": "paper",
+        "batch": 32,
+        "dimensions": 128,
+        "hidden": 128,
+        "width": 128,
+        "dropout": 0.2,
+        "generator_rate": 1e-4,
+        "optimisers": "paper",
+        "losses": "linear",
+        "attention": "paper",
+        "utility_weight": 1.0,
+        "generator_every": 2,
+        "node_choice": "distance",
+        "offered": WHOLE,
+        "across_steps": True,
+        "just_walks": 10,
+        "just_length": 100,
+        "most_batches": WHOLE,
+    },
+}
+PUBLISHED = (
+    *("utility_epochs", "epsilon_minus", "batch", "dimensions", "hidden", "width", "dropout"),
+    *("generator_rate", "discriminator_rate", "optimisers", "losses", "attention", "utility_weight"),
+    *("generator_every", "node_choice", "offered", "across_steps", "just_walks", "just_length"),
+)
+"""What variant paper alone looks at."""
 
-class ThepuffParams(ValueParameters):
+
+@dataclass(frozen=True)
+class Way:
+    """What a preset fixes that nobody sets by itself: nothing."""
+
+
+class ThepuffParams(PresetParameters, ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    PRESETS = PRESETS
+    WAYS: ClassVar[Mapping[str, Way]] = {"default": Way(), "paper": Way()}
+
+    preset: Literal["default", "paper"] = Field(
+        default="default",
+        description=(
+            "Values for all that is not set: 'default' is ours, 'paper' is variant=paper with every number "
+            "and form that the paper states, as its page lists them."
+        ),
+    )
     variant: Literal["sound", "paper"] = Field(
         default="sound",
         description=(
@@ -87,9 +136,92 @@ class ThepuffParams(ValueParameters):
         le=LARGEST_EPSILON_MINUS,
         description="The paper's eps_minus: an edge vanishes with probability exp(-eps_minus). Paper only.",
     )
+    batch: int = Field(default=64, ge=1, le=4096, description="Walks a batch. Variant paper.")
+    dimensions: int = Field(default=64, ge=1, le=512, description="Width of node vectors. Variant paper.")
+    hidden: int = Field(default=64, ge=1, le=512, description="Width of the generator. Variant paper.")
+    width: int = Field(
+        default=32,
+        ge=8,
+        le=512,
+        multiple_of=8,
+        description=(
+            "Width of the discriminators; with attention=ours that of utility is half of it. Variant paper."
+        ),
+    )
+    dropout: float = Field(
+        default=0.0, ge=0, lt=1, description="Dropout of attention=paper, in training. Variant paper."
+    )
+    generator_rate: float = Field(
+        default=1e-3, gt=0, le=1, description="The generator's learning rate. Variant paper."
+    )
+    discriminator_rate: float = Field(
+        default=1e-3, gt=0, le=1, description="The discriminators' learning rate. Variant paper."
+    )
+    optimisers: Literal["adam", "paper"] = Field(
+        default="adam",
+        description="paper: SGD for discriminators, RMSprop for the generator. Variant paper.",
+    )
+    losses: Literal["logistic", "linear"] = Field(
+        default="logistic",
+        description=(
+            "logistic: with a gradient penalty. linear: sums of probabilities, Eq. 10, 12 and 15. Variant "
+            "paper."
+        ),
+    )
+    attention: Literal["ours", "paper"] = Field(
+        default="ours",
+        description=(
+            "ours: values of its own a level, a residual, a term for neighbours. paper: Eq. 6 to 9 and "
+            "Algorithm 3. Variant paper."
+        ),
+    )
+    utility_weight: float = Field(
+        default=0.5,
+        ge=0,
+        le=100,
+        description="Weight of the utility discriminator in the generator's loss. Variant paper.",
+    )
+    generator_every: int = Field(
+        default=1,
+        ge=1,
+        le=100,
+        description="Batches of the privacy discriminator for one step of the generator. Variant paper.",
+    )
+    node_choice: Literal["degrees", "distance"] = Field(
+        default="degrees",
+        description=(
+            "degrees: by distance and by a learned weight that begins at the log degree. distance: by it "
+            "alone, Eq. 14. Variant paper."
+        ),
+    )
+    offered: int = Field(
+        default=4096,
+        ge=1,
+        le=WHOLE,
+        description="Above so many candidates of a type a choice is among 1024 drawn ones. Variant paper.",
+    )
+    across_steps: bool = Field(
+        default=False,
+        description=(
+            "Whether each node of a walk chooses its own step, and an edge between two is added at both "
+            "(Algorithm 4, lines 6 and 7); else a walk has one step. Variant paper."
+        ),
+    )
+    just_walks: int | None = Field(
+        default=None,
+        ge=1,
+        le=100,
+        description=(
+            "Jump-or-stay walks from each node and step, for node vectors. By default 3, more in small "
+            "graphs, 200000 in all at most. Variant paper."
+        ),
+    )
+    just_length: int = Field(default=20, ge=2, le=1000, description="Length of these walks. Variant paper.")
 
     @model_validator(mode="after")
     def _learns_from_something(self) -> ThepuffParams:
+        if self.preset == "paper" and self.variant != "paper":
+            raise ValueError("preset=paper is a form of variant=paper; leave one of them out")
         if not (self.trains_utility or self.privacy):
             raise ValueError("a generator needs a discriminator: utility, privacy or both")
         return self
@@ -107,7 +239,9 @@ def idle(params: ThepuffParams) -> Iterator[Idle]:
         yield Idle(("bias", "keep_degrees", "utility_steps"), why)
     else:
         why = "it is of variant=paper; variant=sound goes by the request's epsilon and by utility_steps"
-        yield Idle(("utility_epochs", "epsilon_minus"), why)
+        yield Idle(PUBLISHED, why)
     if not params.trains_utility:
         why = "no utility discriminator is trained; utility=true trains one"
-        yield Idle(("utility_steps", "utility_epochs"), why)
+        yield Idle(("utility_steps", "utility_epochs", "utility_weight"), why)
+    if params.attention == "ours":
+        yield Idle(("dropout",), "our attention has none; attention=paper has")

@@ -74,11 +74,15 @@ class Vocabulary:
         """How many candidates there are over all steps and types."""
         return len(self.nodes)
 
+    def offers(self, step: int, kind: int) -> int:
+        """Count the candidates of this type at this step."""
+        block = self.block[step][kind]
+        count: int = self.start[block + 1] - self.start[block]
+        return count
+
     def large(self, step: int, kind: int) -> bool:
         """Tell whether a choice is offered only a sample. It is a choice of this type at this step."""
-        block = self.block[step][kind]
-        many: bool = self.start[block + 1] - self.start[block] > self.exact_up_to
-        return many
+        return self.offers(step, kind) > self.exact_up_to
 
     def drawn(self, step: int, kind: int, count: int) -> torch.Tensor:
         """Sample ``count`` places in proportion to exp(weight).

@@ -33,6 +33,7 @@ class Settings:
     ``batches`` adversarial batches in all. ``exact_up_to`` and ``sampled``: see
     :mod:`papers.thepuff.sampled_softmax`. ``learn_weights``: the candidates' log degrees are where
     their weights begin, not where they stay. A ``privacy_weight`` of 0 leaves the privacy discriminator out.
+    From ``dropout`` on the defaults are ours; the parameters of variant paper say what else there is.
     """
 
     batches: int
@@ -49,3 +50,16 @@ class Settings:
     discriminator_rate: float = 1e-3
     exact_up_to: int = 4096
     sampled: int = 1024
+    dropout: float = 0.0
+    published_attention: bool = False
+    published_optimisers: bool = False
+    linear_losses: bool = False
+    degree_weights: bool = True
+    across_steps: bool = False
+    just_walks: int | None = None
+    just_length: int = 20
+    generator_every: int = 1
+
+    def stride(self, steps: int) -> int:
+        """Tell how many candidate numbers a node has: one a step and one without, or one in all."""
+        return steps + 1 if self.across_steps and steps > 1 else 1

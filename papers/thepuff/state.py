@@ -15,8 +15,15 @@ from core.methods.base import Progress
 from core.privacy.entropy import public_generator
 from papers._shared import tensor_files as files
 from papers.thepuff import utility as utilities
-from papers.thepuff.embedding import Candidates, Embedding, candidates, embed, type_weights
-from papers.thepuff.networks import Discriminator, Generator
+from papers.thepuff.embedding import (
+    Candidates,
+    Embedding,
+    across_steps,
+    candidates,
+    embed,
+    type_weights,
+)
+from papers.thepuff.networks import Discriminator, Generator, PublishedDiscriminator
 from papers.thepuff.sampled_softmax import Vocabulary
 from papers.thepuff.schedule import Settings, seed_of
 from papers.thepuff.snapshots import Snapshots
@@ -42,8 +49,8 @@ class State:
     viewer: Viewer
     vocabulary: Vocabulary
     generator: Generator
-    privacy: Discriminator
-    utility: Discriminator | None
+    privacy: Discriminator | PublishedDiscriminator
+    utility: Discriminator | PublishedDiscriminator | None
     generator_optimiser: torch.optim.Optimizer
     privacy_optimiser: torch.optim.Optimizer
     curves: dict[str, list[float]]
@@ -68,11 +75,21 @@ class State:
             return cls._loaded(snapshots, settings, seed, checkpoint, place)
         progress("embedding", 0, 1)
         rng = public_generator(seed_of(seed, EMBEDDING, 0))
-        embedding = embed(snapshots, settings.dimensions, rng, int(rng.integers(2**31)))
-        choices = candidates(snapshots, embedding)
+        embedding = embed(
+            snapshots,
+            settings.dimensions,
+            rng,
+            int(rng.integers(2**31)),
+            walks_a_row=settings.just_walks,
+            length=settings.just_length,
+        )
+        choices = candidates(snapshots, embedding, settings.degree_weights)
         patterns = edge_started(snapshots, steps_drawn(snapshots, PATTERNS, rng), settings.length, rng)
         with np.errstate(divide="ignore"):  # what the schema forbids has weight 0
-            weights = torch.from_numpy(np.log(type_weights(snapshots, patterns)))
+            counted = type_weights(snapshots, patterns)
+            if settings.stride(snapshots.layout.steps) > 1:
+                counted = counted.sum(0, keepdims=True)
+            weights = torch.from_numpy(np.log(counted))
         progress("embedding", 1, 1)
         state = cls._built(snapshots, settings, seed, embedding, choices, weights, utility is not None, place)
         if utility is not None:
@@ -87,8 +104,9 @@ class State:
                 batch=settings.batch,
                 seed=lambda batch: seed_of(seed, UTILITY, batch),
                 progress=progress,
+                settings=settings,
             )
-            state.utility.requires_grad_(False)
+            state.utility.requires_grad_(False).eval()
         if checkpoint is not None:  # what was paid for is not learned twice
             state.save(checkpoint)
         return state
@@ -107,31 +125,35 @@ class State:
     ) -> State:
         layout = snapshots.layout
         reseed(seed_of(seed, ADVERSARIAL, -1 % 2**32), place)
-        vocabulary = vocabulary_of(Vocabulary.tensors_of(embedding, choices), settings, place)
-        generator = generator_of(settings, type_logs, vocabulary).to(place)
-        size = (len(layout.types), layout.steps, settings.dimensions)
-        privacy = Discriminator(*size, settings.width).to(place)
-        utility = Discriminator(*size, settings.utility_width).to(place) if with_utility else None
+        stride = settings.stride(layout.steps)
+        offered = choices if stride == 1 else across_steps(snapshots, choices)
+        vocabulary = vocabulary_of(Vocabulary.tensors_of(embedding, offered), settings, place)
+        generator = generator_of(settings, type_logs, vocabulary, stride).to(place)
+        types, steps = len(layout.types), layout.steps if stride == 1 else 1
+        privacy = discriminator_of(settings, types, steps, settings.width).to(place)
+        utility = None
+        if with_utility:
+            utility = discriminator_of(settings, types, steps, settings.utility_width).to(place)
         return cls(
             settings,
             seed,
             snapshots,
             place,
             choices,
-            Viewer(snapshots, embedding, place),
+            Viewer(snapshots, embedding, place, one_step=stride > 1),
             vocabulary,
             generator,
             privacy,
             utility,
-            torch.optim.Adam(generator.parameters(), lr=settings.generator_rate, betas=BETAS, fused=True),
-            torch.optim.Adam(privacy.parameters(), lr=settings.discriminator_rate, betas=BETAS, fused=True),
+            *optimisers_of(settings, generator, privacy),
             {"privacy": [], "generator": []},
             0,
         )
 
     def released(self) -> dict[str, torch.Tensor]:
         """Return what sampling walks takes, on the CPU. It is the generator's weights and the vocabulary."""
-        vocabulary = Vocabulary.tensors_of(self.viewer.embedding, self.choices)
+        choices = self.choices if self.generator.stride == 1 else across_steps(self.snapshots, self.choices)
+        vocabulary = Vocabulary.tensors_of(self.viewer.embedding, choices)
         kept = {**files.of_module("generator", self.generator)}
         kept.update({f"vocabulary.{name}": value for name, value in vocabulary.items()})
         return {name: value.detach().cpu().clone() for name, value in kept.items()}
@@ -187,7 +209,7 @@ class State:
         state.privacy.load_state_dict(files.part("privacy", tensors))
         if state.utility is not None:
             state.utility.load_state_dict(utility)
-            state.utility.requires_grad_(False)
+            state.utility.requires_grad_(False).eval()
         files.restore_optimiser(state.generator_optimiser, files.part("generator_optimiser", tensors))
         files.restore_optimiser(state.privacy_optimiser, files.part("privacy_optimiser", tensors))
         state.curves = facts["curves"]
@@ -200,8 +222,34 @@ def vocabulary_of(tensors: Mapping[str, torch.Tensor], settings: Settings, place
     return Vocabulary(tensors, exact_up_to=settings.exact_up_to, sampled=settings.sampled, place=place)
 
 
-def generator_of(settings: Settings, type_logs: torch.Tensor, vocabulary: Vocabulary) -> Generator:
+def generator_of(
+    settings: Settings, type_logs: torch.Tensor, vocabulary: Vocabulary, stride: int
+) -> Generator:
     """Make a generator with random weights."""
     return Generator(
-        type_logs, settings.dimensions, settings.hidden, vocabulary.candidates, settings.learn_weights
+        type_logs, settings.dimensions, settings.hidden, vocabulary.candidates, settings.learn_weights, stride
+    )
+
+
+def discriminator_of(
+    settings: Settings, types: int, steps: int, width: int
+) -> Discriminator | PublishedDiscriminator:
+    """Make a discriminator with random weights, in our form or as published."""
+    if settings.published_attention:
+        return PublishedDiscriminator(types, settings.dimensions, width, settings.dropout)
+    return Discriminator(types, steps, settings.dimensions, width)
+
+
+def optimisers_of(
+    settings: Settings, generator: Generator, privacy: torch.nn.Module
+) -> tuple[torch.optim.Optimizer, torch.optim.Optimizer]:
+    """Make the optimisers of generator and privacy discriminator; as published: RMSprop and SGD."""
+    if settings.published_optimisers:
+        return (
+            torch.optim.RMSprop(generator.parameters(), lr=settings.generator_rate),
+            torch.optim.SGD(privacy.parameters(), lr=settings.discriminator_rate),
+        )
+    return (
+        torch.optim.Adam(generator.parameters(), lr=settings.generator_rate, betas=BETAS, fused=True),
+        torch.optim.Adam(privacy.parameters(), lr=settings.discriminator_rate, betas=BETAS, fused=True),
     )

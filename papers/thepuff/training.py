@@ -15,18 +15,18 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional
 
 from core.learning.devices import reseed, seeded
 from core.methods.base import Progress, no_progress
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import public_generator
 from papers._shared import tensor_files as files
+from papers.thepuff.embedding import timestamped
 from papers.thepuff.networks import Shown
 from papers.thepuff.schedule import Settings, seed_of
 from papers.thepuff.snapshots import Snapshots
 from papers.thepuff.state import ADVERSARIAL, State, generator_of, vocabulary_of
-from papers.thepuff.utility import Metered, Raw, steps_drawn
+from papers.thepuff.utility import Metered, Raw, passing, separating, steps_drawn
 from papers.thepuff.walks import edge_started
 
 STEPS_A_BATCH = 1  # two cost a quarter more, and on MovieLens-100k gave nothing for it
@@ -36,6 +36,8 @@ LONGEST_GRADIENT = 5.0
 CHECKPOINT_EVERY = 100
 GENERATED_AT_ONCE = 2048
 SAMPLED_AT_ONCE = 256
+OFFERED_AT_ONCE = 2**25
+"""Distances that a choice of all walks at hand takes at once, at most; 128 MiB."""
 
 
 @dataclass(frozen=True)
@@ -68,28 +70,33 @@ class Trained:
         """Generate ``count`` walks, sorted by step.
 
         Returned are their steps (count,) and global nodes (count, length), int64. Steps go by the edges to be
-        made. On the CPU, whatever the model was trained on; the same state of ``rng`` draws the same walks.
-        O(count * length * offered candidates * d).
+        made; of walks across steps they are (count, length), as they were chosen. On the CPU, whatever the
+        model was trained on; the same state of ``rng`` draws the same walks. O(count * length * offered
+        candidates * d).
         """
         shares = self.step_counts / max(self.step_counts.sum(), 1)
         if not shares.sum():
             return np.empty(0, np.int64), np.empty((0, self.settings.length), np.int64)
-        wanted = rng.multinomial(count, shares / shares.sum())
+        stride = self.settings.stride(len(self.step_counts))
+        wanted = rng.multinomial(count, shares / shares.sum()) if stride == 1 else np.array([count])
         place = torch.device("cpu")
         vocabulary = vocabulary_of(files.part("vocabulary", self.weights), self.settings, place)
-        generator = generator_of(self.settings, self.weights["generator.type_weights"], vocabulary)
+        generator = generator_of(self.settings, self.weights["generator.type_weights"], vocabulary, stride)
         generator.load_state_dict(files.part("generator", self.weights))
         steps, nodes, done = [], [], 0
         with seeded(int(rng.integers(2**63)), place), torch.no_grad():
             for step, times in enumerate(wanted.tolist()):
                 large = any(vocabulary.large(step, kind) for kind in range(generator.types))
-                most = SAMPLED_AT_ONCE if large else GENERATED_AT_ONCE
+                widest = max(vocabulary.offers(step, kind) for kind in range(generator.types))
+                most = SAMPLED_AT_ONCE if large else min(GENERATED_AT_ONCE, max(1, OFFERED_AT_ONCE // widest))
                 for first in range(0, times, most):
                     each = min(most, times - first)
                     nodes.append(generator(vocabulary, [step], each, self.settings.length).nodes.numpy())
                     steps.append(np.full(each, step, np.int64))
                     done += each
                     progress("generation", done, count)
+        if stride > 1:
+            return timestamped(np.concatenate(nodes), len(self.step_counts))
         return np.concatenate(steps), np.concatenate(nodes)
 
 
@@ -130,26 +137,32 @@ def _batch(state: State, snapshots: Snapshots, rng: Rng) -> None:
     each = max(1, settings.batch // STEPS_A_BATCH)
     walks = edge_started(snapshots, np.repeat(slots, each), settings.length, rng)
     over_time = state.viewer.over_time
-    fake = state.generator(state.vocabulary, slots.tolist(), each, settings.length, over_time).shown
+    asked = slots.tolist() if state.generator.stride == 1 else [0] * len(slots)
+    fake = state.generator(state.vocabulary, asked, each, settings.length, over_time).shown
     if settings.privacy_weight:
-        loss = _discriminate(state, state.viewer(walks), fake.detached(), number % PENALTY_EVERY == 0)
-        state.curves["privacy"].append(loss)
+        penalised = number % PENALTY_EVERY == 0 and not settings.linear_losses
+        state.curves["privacy"].append(_discriminate(state, state.viewer(walks), fake.detached(), penalised))
+    state.done += 1
+    if state.done % settings.generator_every:
+        return
     for parameter in state.privacy.parameters():
         parameter.requires_grad_(False)
     total = torch.zeros((), device=state.place)
     if settings.privacy_weight:
-        total = total + settings.privacy_weight * functional.softplus(-state.privacy(*fake.parts())).mean()
+        heard = passing(state.privacy(*fake.parts()), settings.linear_losses)
+        total = total + settings.privacy_weight * heard
     if state.utility is not None:
-        total = total + settings.utility_weight * functional.softplus(-state.utility(*fake.parts())).mean()
+        heard = passing(state.utility(*fake.parts()), settings.linear_losses)
+        total = total + settings.utility_weight * heard
     if total.requires_grad:
         state.generator_optimiser.zero_grad()
         total.backward()
-        nn.utils.clip_grad_norm_(state.generator.parameters(), LONGEST_GRADIENT)
+        if not settings.published_optimisers:
+            nn.utils.clip_grad_norm_(state.generator.parameters(), LONGEST_GRADIENT)
         state.generator_optimiser.step()
     for parameter in state.privacy.parameters():
         parameter.requires_grad_(True)
     state.curves["generator"].append(float(total.detach()))
-    state.done += 1
 
 
 def _discriminate(state: State, real: Shown, fake: Shown, penalised: bool) -> float:
@@ -161,7 +174,7 @@ def _discriminate(state: State, real: Shown, fake: Shown, penalised: bool) -> fl
     else:
         both = (torch.cat(each) for each in zip(real.parts(), fake.parts(), strict=True))
         on_real, on_fake = state.privacy(*both).split(len(real.steps))
-    loss = total = functional.softplus(-on_real).mean() + functional.softplus(on_fake).mean()
+    loss = total = separating(on_real, on_fake, state.settings.linear_losses)
     if penalised:
         slopes = torch.autograd.grad(on_real.sum(), shown, create_graph=True)
         squares = sum(slope.square().sum() for slope in slopes) / len(on_real)

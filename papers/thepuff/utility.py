@@ -22,13 +22,14 @@ from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.accounting.plan import CellKey
 from core.privacy.mechanisms.gradients import DpSgdSession, Sampled
 from papers.thepuff.embedding import Candidates, Embedding
-from papers.thepuff.networks import Discriminator, Shown
+from papers.thepuff.networks import Discriminator, PublishedDiscriminator, Shown
+from papers.thepuff.schedule import Settings
 from papers.thepuff.snapshots import Snapshots
 from papers.thepuff.walks import Walks, edge_anchored, edge_started, middles
 
 CLIP = 1.0
 LEARNING_RATE = 5e-3
-RAW_LEARNING_RATE = 1e-3
+OURS = Settings(0)
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,16 @@ class Raw:
 
 
 class Viewer:
-    """Shows walks of node numbers to a discriminator. It shows vectors, types, valid places."""
+    """Shows walks of node numbers to a discriminator. It shows vectors, types, valid places.
 
-    def __init__(self, snapshots: Snapshots, embedding: Embedding, place: torch.device) -> None:
+    With ``one_step`` a walk's own step is not shown: generated walks have none, nodes have.
+    """
+
+    def __init__(
+        self, snapshots: Snapshots, embedding: Embedding, place: torch.device, one_step: bool = False
+    ) -> None:
         self.layout, self.embedding, self.place = snapshots.layout, embedding, place
+        self.one_step = one_step
         self.table = torch.from_numpy(embedding.table).to(place)
         same = embedding.over_time is embedding.table
         self.over_time = self.table if same else torch.from_numpy(embedding.over_time).to(place)
@@ -72,7 +79,7 @@ class Viewer:
             self.over_time[torch.from_numpy(nodes).to(self.place)],
             functional.one_hot(kinds, len(self.layout.types)).to(self.table.dtype),
             torch.from_numpy(valid).to(self.place),
-            torch.from_numpy(walks.steps).to(self.place),
+            torch.from_numpy(np.zeros_like(walks.steps) if self.one_step else walks.steps).to(self.place),
         )
 
 
@@ -107,12 +114,13 @@ def trained(
     snapshots: Snapshots,
     choices: Candidates,
     viewer: Viewer,
-    module: Discriminator,
+    module: Discriminator | PublishedDiscriminator,
     *,
     length: int,
     batch: int,
     seed: Callable[[int], int],
     progress: Progress,
+    settings: Settings = OURS,
 ) -> list[float]:
     """Train ``module`` to separate original walks from random ones.
 
@@ -120,7 +128,7 @@ def trained(
     metered: that of the positives would have to be paid for.
     """
     if isinstance(source, Raw):
-        return _plain(source, snapshots, choices, viewer, module, length, batch, seed, progress)
+        return _plain(source, snapshots, choices, viewer, module, length, batch, seed, progress, settings)
     return _metered(source, snapshots, choices, viewer, module, length, progress)
 
 
@@ -129,7 +137,7 @@ def _metered(
     snapshots: Snapshots,
     choices: Candidates,
     viewer: Viewer,
-    module: Discriminator,
+    module: Discriminator | PublishedDiscriminator,
     length: int,
     progress: Progress,
 ) -> list[float]:
@@ -191,19 +199,36 @@ def _loss(
     return functional.softplus(logit) - label * logit
 
 
+def separating(real: torch.Tensor, fake: torch.Tensor, linear: bool) -> torch.Tensor:
+    """Compute a discriminator's loss of the logits of real and other walks.
+
+    ``linear``: Eq. 10 and 12, the sum of the probabilities' differences; else logistic, a mean.
+    """
+    if linear:
+        return (torch.sigmoid(fake) - torch.sigmoid(real)).sum()
+    return functional.softplus(-real).mean() + functional.softplus(fake).mean()
+
+
+def passing(logits: torch.Tensor, linear: bool) -> torch.Tensor:
+    """Compute the generator's loss of one discriminator's logits: its part of Eq. 15, or logistic."""
+    return -torch.sigmoid(logits).sum() if linear else functional.softplus(-logits).mean()
+
+
 def _plain(
     source: Raw,
     snapshots: Snapshots,
     choices: Candidates,
     viewer: Viewer,
-    module: Discriminator,
+    module: Discriminator | PublishedDiscriminator,
     length: int,
     batch: int,
     seed: Callable[[int], int],
     progress: Progress,
+    settings: Settings,
 ) -> list[float]:
     """Run Algorithm 2, lines 3 to 6."""
-    optimiser = torch.optim.Adam(module.parameters(), lr=RAW_LEARNING_RATE)
+    kind = torch.optim.SGD if settings.published_optimisers else torch.optim.Adam
+    optimiser = kind(module.parameters(), lr=settings.discriminator_rate)
     curve: list[float] = []
     for done in range(source.batches):
         rng = entropy.public_generator(seed(done))
@@ -212,8 +237,7 @@ def _plain(
             break
         real = viewer(edge_started(source.snapshots, steps, length, rng))
         fake = viewer(random_walks(snapshots, choices, batch, length, rng))
-        loss = functional.softplus(-module(*real.parts())).mean()
-        loss = loss + functional.softplus(module(*fake.parts())).mean()
+        loss = separating(module(*real.parts()), module(*fake.parts()), settings.linear_losses)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

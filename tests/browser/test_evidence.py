@@ -31,6 +31,7 @@ def test_a_pack_is_downloaded_and_its_first_page_read(
 
     with browsing(stack.token, viewport={"width": width, "height": 900}) as page:
         page.goto(f"/console/jobs/{populated['published']}")
+        page.locator("#part-evidence > summary").click()
         with page.expect_download() as download:
             page.get_by_role("link", name="Evidence pack, to hand on").click()
         path = tmp_path / "pack.zip"

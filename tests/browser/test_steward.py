@@ -91,7 +91,8 @@ def test_from_a_file_to_an_approved_release(
         page.locator("#files").wait_for(timeout=JOB_MILLISECONDS)  # nobody reloads the page
         seconds = time.monotonic() - began
         assert page.get_by_text(f"Decided by second-{scripts}: agreed in the data board").is_visible()
-        assert page.get_by_role("heading", name=re.compile("guarantee", re.IGNORECASE)).first.is_visible()
+        assert page.get_by_role("heading", name="The promise").is_visible()
+        page.get_by_text("one by one").click()
         with page.expect_download() as coming:
             page.get_by_role("link", name="edges.parquet").first.click()
         got = coming.value.path()

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from core.methods.keyframe.state import load_state
 from core.methods.keyframe.tail import thresholds
 from core.privacy import entropy
 from core.privacy.accounting.meter import MemoryRecorder, Meter
-from core.privacy.accounting.plan import SINCE_BEFORE
+from core.privacy.accounting.plan import SET_ASIDE, SINCE_BEFORE
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.session.private_graph import Before, PrivateGraph
@@ -168,6 +169,35 @@ def test_ticks_one_by_one_are_the_fit_of_the_grid(sizes, params, window, seed):
             each.sample(public_generator(3), no_progress).cell("calls", 0) for each in (model, again[tick])
         )
         np.testing.assert_array_equal(one.source, other.source)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+@pytest.mark.parametrize("sent", [(0, 1, 2, 3, 4), (0, 2, 3, 4, 6), (0, 1, 3, 2, 4), (2, 1, 0, 3, 4)])
+def test_what_steps_lose_to_reads_was_charged_to_them_in_whatever_order_they_are_published(
+    window, sent, tmp_path
+):
+    """A step that was lost is sent anew once later ones are out. A read of two steps costs both its half."""
+    params, out, charged, lost = KeyframeParams(), dict[int, tuple[Graph, dict[str, int]]](), {}, Counter()
+    for tick in sent:
+        plan = plan_of(params, 1, window, 10**12, tick)
+        charged[tick] = plan.spend("basic")[f"step/{tick}"]
+        last = max((each for each in out if each < tick), default=None)
+        meter = Meter(plan, MemoryRecorder())
+        graph = graph_of([EVERY[:40]], NAMES)
+        private = PrivateGraph(graph, meter, before=Before(*out[tick - 1]) if tick - 1 in out else None)
+        folder = None if last is None else tmp_path / str(last)
+        _, state = GENERATOR.step(private, plan, params, folder, no_progress)
+        state.save(tmp_path / str(tick))
+        out[tick] = graph, private.aside.left(0)
+        for each in meter.transcript:
+            if each.purpose != SET_ASIDE:
+                lost[each.edge_type, tick] += each.event.nano_epsilon
+            if each.purpose == SINCE_BEFORE:
+                lost[each.edge_type, tick - 1] += each.event.nano_epsilon
+    for start in range(1 - window, max(sent) + 1):
+        inside = [tick for tick in sent if start <= tick < start + window]
+        paid = sum(charged[tick] for tick in inside)
+        assert sum(max(lost[name, tick] for name in NAMES) for tick in inside) <= paid <= 10**12
 
 
 def test_edges_stay_in_live_streams_as_in_whole_grids(tmp_path):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from api.console import pages, pictures
@@ -12,6 +12,7 @@ from api.console.forms import FormDep, mistaken
 from api.console.session import Signed, see
 from api.deps import CuratorDep, Cursor, ReaderDep, ServicesDep
 from api.schemas.budgets import Grant
+from core.datasets.models import ShownState
 from core.errors import GraphveilError, InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal
@@ -32,11 +33,18 @@ LIMITS = ("max_epsilon_per_job", "approval_above_epsilon", "min_epsilon_per_job"
 
 
 @router.get("")
-def listed(request: Request, services: ServicesDep, principal: ReaderDep, cursor: Cursor = None) -> Response:
+def listed(
+    request: Request,
+    services: ServicesDep,
+    principal: ReaderDep,
+    state: Annotated[str | None, Query(max_length=32)] = None,
+    cursor: Cursor = None,
+) -> Response:
     """A page of the tenant's datasets with their budgets, newest first."""
-    found = datasets.list_datasets(services, principal, cursor)
+    found = datasets.list_datasets(services, principal, cursor, state=state or None)
     budgets = datasets.budgets_of(services, principal, found.items)
-    return pages.page(request, "datasets.html", {"datasets": found, "budgets": budgets})
+    content = {"datasets": found, "budgets": budgets, "states": tuple(ShownState), "state": state or ""}
+    return pages.page(request, "datasets.html", content)
 
 
 @router.get("/{dataset_id}")

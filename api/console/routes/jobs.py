@@ -8,6 +8,7 @@ import secrets
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
 from api.console import pages
@@ -31,6 +32,7 @@ from core.workflows.jobs.approvals import approve_job, reject_job
 from core.workflows.jobs.cancel import cancel_job
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 from core.workflows.releases import queries as releases
+from core.workflows.releases import zips
 from graphveil.models.jobs import AWAITING_APPROVAL, TERMINAL
 
 router = APIRouter(prefix="/console/jobs", route_class=Signed, include_in_schema=False)
@@ -141,6 +143,18 @@ def download(
     }
     tag = f'"{artifact.sha256}"'
     return ranges.answer(request, chunks, artifact.size_bytes, tag, artifact.media_type, headers)
+
+
+@router.get("/{job_id}/release.zip")
+def zipped(services: ServicesDep, principal: PortalDep, job_id: str) -> Response:
+    """All files of a release that may be handed on, as one archive."""
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Disposition": f'attachment; filename="{job_id}.zip"',
+    }
+    return StreamingResponse(
+        zips.release_zip(services, principal, job_id), 200, headers, media_type="application/zip"
+    )
 
 
 @router.get("/{job_id}/report.json")

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
-from api.console import cookies, file_forms, pages, pictures
+from api.console import cookies, file_forms, pages, pictures, schema_form
 from api.console.forms import Form, FormDep, mistaken, whole_number
 from api.console.said import DIALECT, asked_columns
 from api.console.session import Signed, Uploading, see
@@ -103,6 +103,10 @@ def confirm(
     """The schema is the dataset's; an upload that waited for it is validated."""
     sent, known = form.get("schema", ""), frozenset(form.many("read_off"))
     try:
+        sent = schema_form.edited(sent, form)
+        if form.get("look") == "yes":
+            _schema(sent)
+            return confirming(request, services, principal, dataset_id, sent, None, known)
         confirm_schema(services, principal, dataset_id, _schema(sent), known)
     except GraphveilError as error:
         problem = pages.told(request, error)
@@ -136,6 +140,14 @@ def _schema(sent: str) -> GraphSchema:
         ) from None
     except ValidationError as error:
         raise mistaken(error) from None
+
+
+def _groups(written: str) -> list[schema_form.Group]:
+    """The fields of what is shown; none of what is no schema."""
+    try:
+        return schema_form.groups_of(_schema(written).model_dump(mode="json"))
+    except InvalidInput:
+        return []
 
 
 def _declaring(request: Request, filled: dict[str, str], problem: dict[str, Any] | None = None) -> Response:
@@ -172,12 +184,15 @@ def confirming(
 ) -> Response:
     dataset = datasets.get_dataset(services, principal, dataset_id)
     found = dataset.proposed_schema or dataset.graph_schema
+    written = json.dumps(found or {}, indent=2) if sent is None else sent
     readings = dataset.version.readings if dataset.version and dataset.proposed_schema else ()
     content = {
         "dataset": dataset,
         "schema": found,
         "drawn": pictures.type_graph(found) if found else None,
-        "written": json.dumps(found or {}, indent=2) if sent is None else sent,
+        "written": written,
+        "groups": _groups(written),
+        "times": schema_form.times_of((found or {}).get("time") or {}),
         "problem": problem,
         "read_off": dataset.version.read_off if dataset.version and dataset.proposed_schema else (),
         "known": known,

@@ -4,6 +4,7 @@ requested."""
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, get_args
@@ -33,6 +34,8 @@ router = APIRouter(prefix="/console", route_class=Signed, include_in_schema=Fals
 FIRST_EPSILON = Decimal("0.5")
 LEAST_SLIDE = Decimal("0.05")
 FORMATS = ("csv", "graphml")
+SHARES = {"values": "attribute_share", "attributes": "node_attribute_share"}
+"""What may be left out of a release, and the share of epsilon that it has otherwise."""
 
 Asked = Annotated[str, Query(max_length=64)]
 
@@ -46,18 +49,31 @@ class Choice:
     delta: str = "0"
     edges: str = ""
     hubs: str = ""
+    values: str = "yes"
+    attributes: str = "yes"
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the question of hubs sets; nothing of a method that is named."""
-        return {"objective": "who"} if self.hubs == "yes" and self.method == AUTO else {}
+        """What the questions set; nothing of a method that is named."""
+        if self.method != AUTO:
+            return {}
+        said = {"objective": "who"} if self.hubs == "yes" else {}
+        return said | {share: 0 for name, share in SHARES.items() if getattr(self, name) == "no"}
 
 
 def looked_at(
-    method: Asked = AUTO, epsilon: Asked = "", delta: Asked = "0", edges: Asked = "", hubs: Asked = ""
+    method: Asked = AUTO,
+    epsilon: Asked = "",
+    delta: Asked = "0",
+    edges: Asked = "",
+    hubs: Asked = "",
+    values: Asked = "yes",
+    attributes: Asked = "yes",
 ) -> Choice:
     """What the address says."""
-    return Choice(method or AUTO, epsilon.strip(), delta.strip() or "0", edges.strip(), hubs)
+    return Choice(
+        method or AUTO, epsilon.strip(), delta.strip() or "0", edges.strip(), hubs, values, attributes
+    )
 
 
 @router.get("/datasets/{dataset_id}/release")
@@ -93,6 +109,8 @@ def _choice(form: Form) -> Choice:
         delta,
         form.get("edges", ""),
         form.get("hubs", ""),
+        form.get("values", "yes"),
+        form.get("attributes", "yes"),
     )
 
 
@@ -157,6 +175,7 @@ def _page(
         "plan": plan,
         "priors": PRIORS,
         "learned": [] if plan is None else _learned(plan),
+        "carries": _carries(dataset.graph_schema, plan),
         "choice": choice,
         "problem": refused,
         "filled": filled or {},
@@ -168,6 +187,22 @@ def _page(
         "titles": {each.name: each.title for each in jobs.methods()},
     }
     return pages.page(request, "release.html", content, status=problem["status"] if problem else 200)
+
+
+def _carries(
+    schema: Mapping[str, Any] | None, plan: Plan | None
+) -> list[tuple[str, list[str], float | None]]:
+    """What the schema declares beside edges: the tick's name, what is carried, and its share of epsilon."""
+    schema, set_aside = schema or {}, {} if plan is None else plan.parameters
+    edges = [of["name"] for each in schema.get("edge_types", ()) for of in each.get("attributes", ())]
+    nodes = [
+        of["name"]
+        for each in schema.get("node_types", ())
+        for of in each.get("attributes", ())
+        if of.get("protection") == "protected"
+    ]
+    held = {"values": edges, "attributes": nodes}
+    return [(name, held[name], set_aside.get(share) or None) for name, share in SHARES.items() if held[name]]
 
 
 def _learned(plan: Plan) -> list[Learned]:

@@ -3,6 +3,7 @@
 document.documentElement.classList.add("js");
 
 document.addEventListener("DOMContentLoaded", () => {
+  document.querySelector(".bar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   for (const box of document.querySelectorAll("[data-events]")) follow(box);
   for (const slider of document.querySelectorAll("[data-slides]")) slide(slider);
   for (const area of document.querySelectorAll(".drop")) take(area);

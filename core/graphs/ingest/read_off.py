@@ -11,6 +11,7 @@ from itertools import chain
 
 from core.graphs.schema import Derived, GraphSchema, Protection
 from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.schema.time_grid import shown_time
 
 Facts = frozenset[tuple[Hashable, ...]]
 
@@ -65,7 +66,10 @@ def _grid(schema: GraphSchema) -> Facts:
 
 
 def _grid_words(schema: GraphSchema) -> list[str]:
-    return [f"{end} {time}" for end, time in sorted(_grid(schema), reverse=True)]
+    grid = schema.time
+    if grid is None:
+        return []
+    return [f"start {shown_time(grid.start)}", f"end {shown_time(grid.start + grid.width * grid.count)}"]
 
 
 def _node_types(schema: GraphSchema) -> Facts:

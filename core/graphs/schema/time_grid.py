@@ -34,6 +34,22 @@ def _seconds_wide(said: Any) -> Any:
     return said if found is None else int(found[1]) * WIDTHS[found[2]]
 
 
+DATES = range(10**8, 253_402_300_800)
+"""Times that are taken to count seconds since 1970: from 1973 to the end of 9999."""
+
+
+def shown_time(time: int) -> str:
+    """Write a time as a date where it counts seconds since 1970."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if time in DATES else str(time)
+
+
+def shown_width(width: int, start: int) -> str:
+    """Write a width in the largest unit of time it is a multiple of, where ``start`` is a date."""
+    if start not in DATES:
+        return str(width)
+    return next(f"{width // seconds}{unit}" for unit, seconds in WIDTHS.items() if width % seconds == 0)
+
+
 class TimeGrid(Frozen):
     """Public snapshots: step ``t`` covers times ``start + t*width <= time < start + (t+1)*width``.
 

@@ -1,8 +1,9 @@
 """Noise on integers, exact to the last bit: discrete Laplace and discrete Gaussian.
 
 Up to OPENDP_VALUES values are noised by OpenDP's samplers, longer vectors by the kernels of
-:mod:`core.privacy.mechanisms.samplers`; both sample the same integer laws from operating-system entropy.
-Noise is never smaller than asked: a scale that must be rounded is rounded up.
+:mod:`core.privacy.mechanisms.samplers`; how many values a read has is public. Both sample the same families
+of integer laws from operating-system entropy. Noise is never smaller than asked: a scale that must be rounded
+is rounded up, by OpenDP's samplers to a float, by the kernels as each function says.
 """
 
 from __future__ import annotations
@@ -72,8 +73,9 @@ def discrete_gaussian(
 
     Sensitivity: the caller's, ``l2_squared`` the square of the L2 distance, an integer.
     Proof: Rényi divergence alpha / (2 noise_multiplier^2) at every order, Canonne, Kamath, Steinke (2020),
-    Theorem 14. sigma is rounded up: below 4096 by less than 2^-24 of the variance, above to the next integer.
-    Raises InvalidInput when sigma exceeds 2^24. O(values). ``rng`` is for tests of the law alone.
+    Theorem 14. The kernels round sigma up: above 4096 to the next integer, below by less than 2^-23 of the
+    variance, or by less than 2^-25 where that is below 1. Raises InvalidInput when sigma exceeds 2^24.
+    O(values). ``rng`` is for tests of the law alone.
     """
     values = _checked(values)
     variance = check_gaussian(l2_squared, noise_multiplier)

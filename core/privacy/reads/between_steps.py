@@ -1,18 +1,24 @@
 """Reads of two consecutive steps of a relation together: what stays from the one to the other.
 
-Unit W_EVENT, and any whose edges are added up cell by cell. A read of steps t - 1 and t is paid by both, half
+Units W_EVENT, EVENT and PAIR. A read of steps t - 1 and t is paid by both, half
 each: that half of epsilon is charged to step t when the read is made, and was set aside by step t - 1, which
 was charged for it by the clock, whether the read followed or not.
 
-Proof. Let neighbours differ in c_s edges at step s (1 at most in each step of a window under W_EVENT, 0
-outside; the edges that a unit may have in a cell otherwise), and let one edge of one step move the answer by
-at most S in L1. The answers are joined by c_(t-1) + c_t such moves, so they differ by S (c_(t-1) + c_t) at
+Proof. Let neighbours differ in c_s edges of the relation at step s (1 at most in each step of a window under
+W_EVENT, 0 outside; 1 in a single step under EVENT), and let one edge of one step move the answer by at most S
+in L1. The answers are joined by c_(t-1) + c_t such moves, so they differ by S (c_(t-1) + c_t) at
 most. Discrete Laplace noise of scale S / e bounds the log ratio of any output by (c_(t-1) + c_t) e. What step
 s is charged for the read that it begins and the one that it ends, e each, times c_s, adds up to the same: so
 the sum over a window of what its steps are charged bounds the window's loss, whatever reads reach over its
-ends. A read that is not made (a missing step, the end of a grid) leaves a charge that bought nothing.
-Several edges of a unit in one cell (c_s up to k) scale the noise by k. Composition is adaptive, as every read
-is pure given what was put out before.
+ends, and under EVENT the charge of the one step does, whose pure events are added before they are converted.
+A read that is not made (a missing step, the end of a grid) leaves a charge that bought nothing. Composition
+is adaptive, as every read is pure given what was put out before; which steps were published is among that.
+
+PAIR: all of a pair's edges in both steps, k in each at most, come or go together. Kept edges are then k more
+or less at most, and kept nodes 2, as the pair decides of its own two ends alone: k S at most, where the sum
+above says 2 k S. Noise of scale k S / e makes the read e-DP, and e is charged in each of two cells. That
+matters where curves are added up cell by cell: those of two halves come to half the curve of the one event of
+2 e that the sum would ask for, and to twice that of the e it is.
 """
 
 from __future__ import annotations

@@ -141,14 +141,14 @@ class PrivateGraph(CountedSession):
         return PrivateCell(shape, step, self._meter, charge, None, lambda: graph.cell(edge_type, step))
 
     def between(self, edge_type: str, step: int) -> BetweenSteps | None:
-        """Open the reads of a step together with the one before it. None where that one is not known, which
-        is public: of a live stream, whether it was published.
+        """Open the reads of a step together with the one before it. None where that one is not known, or set
+        nothing aside, which is public: of a live stream, whether it was published, and by which plan.
 
         Free. Not under unit node.
         """
         shape, _ = self._opened(edge_type, step)
         graph, before = self._graph, self._before
-        if not step and before is None:
+        if not step and (before is None or not before.aside.get(edge_type)):
             return None
 
         def cells() -> tuple[Cell, Cell]:

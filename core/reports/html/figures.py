@@ -187,8 +187,7 @@ def training_figures(training: TrainingPart | None) -> list[Figure]:
 
 
 def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None) -> list[Figure]:
-    """Draw the synthetic graph and the original. The latter is for curators; both come where they are small
-    enough."""
+    """Draw the synthetic graph and the original. The latter is for curators."""
     figures = []
     original = None if comparison is None else comparison.drawing
     types = list(statistics.nodes)
@@ -198,9 +197,14 @@ def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None)
     )
     for name, drawn in pairs:
         if drawn is not None and drawn.nodes:
+            shown = f"{len(drawn.nodes):,} nodes and {len(drawn.edges):,} edges"
+            if drawn.part_of is not None:
+                shown = (
+                    f"of {drawn.part_of:,} nodes the {len(drawn.nodes):,} with most edges, and some of these"
+                )
             text = (
-                f"The {name} graph: {len(drawn.nodes):,} nodes and {len(drawn.edges):,} edges, all snapshots "
-                "and relations together. Places have no meaning beyond nearness."
+                f"The {name} graph: {shown}, all snapshots and relations together. "
+                "Places have no meaning beyond nearness."
             )
             figures.append(charts.drawing(f"drawing-{name}", f"The {name} graph", text, drawn, types))
     return figures

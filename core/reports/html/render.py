@@ -11,7 +11,7 @@ from core.reports.base import EXPOSED
 from core.reports.evidence import CuratorPart
 from core.reports.html import blocks, wording
 from core.reports.model import PublicPart, Report
-from core.reports.sections import sections_of
+from core.reports.sections import parts_of, sections_of
 from core.reports.sections.promise import precision_table
 from graphveil.models.reports import quantity_of
 from graphveil.pages import numbers
@@ -59,7 +59,7 @@ def content_of(
     public: PublicPart, curator: CuratorPart | None, evaluation: Evaluation | None
 ) -> dict[str, Any]:
     """Collect everything the templates read."""
-    statistics = public.statistics
+    statistics, sections = public.statistics, sections_of(public, curator)
     return {
         "public": public,
         "curator": curator,
@@ -69,5 +69,6 @@ def content_of(
         "short_guarantee": wording.short_guarantee(public.guarantee),
         "dataset": wording.dataset_of(public),
         "exposed": EXPOSED,
-        "sections": sections_of(public, curator),
+        "summary": sections[:1],
+        "parts": parts_of(sections),
     }

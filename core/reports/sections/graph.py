@@ -111,7 +111,6 @@ def _graph(
         yield Paragraph(f"{text} {compared}{means}.")
     else:
         yield Paragraph(f"The synthetic graph beside the original{means}.")
-    yield Pictures(partial(figures.drawing_figures, statistics, comparison), wide=True)
     yield from counts(statistics)
     kinds = statistics.edge_types
     whole = None if comparison is None else comparison.whole

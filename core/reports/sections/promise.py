@@ -4,6 +4,7 @@ charge."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from core.privacy.accounting.guarantee import MARK, rounded_up
 from core.reports import precision, risk
@@ -17,6 +18,7 @@ from core.reports.blocks import (
     Group,
     Items,
     Paragraph,
+    Pictures,
     Rating,
     Section,
     Share,
@@ -24,7 +26,7 @@ from core.reports.blocks import (
     Text,
 )
 from core.reports.evidence import CuratorPart
-from core.reports.html import charts, wording
+from core.reports.html import charts, figures, wording
 from core.reports.model import GuaranteePart, PublicPart
 from core.reports.statistics import MetricInfo
 from graphveil.models.reports import Precision, quantity_of, subject_of
@@ -62,6 +64,8 @@ def summary(public: PublicPart, curator: CuratorPart | None, metrics: dict[str, 
         if each.code in wording.SEVERE
     ]
     blocks.append(_facts(public))
+    comparison = None if curator is None else curator.comparison
+    blocks.append(Pictures(partial(figures.drawing_figures, public.statistics, comparison), wide=True))
     if curator is not None and curator.warnings:
         blocks.append(
             Group(list(_grouped(curator.warnings, metrics)), "card warnings", "Warnings for curators")

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from core.datasets import repository, service
 from core.datasets.models import Dataset as Row
-from core.datasets.models import DatasetPart, DatasetVersion
+from core.datasets.models import DatasetPart, DatasetVersion, ShownState
 from core.graphs.ingest.read_off import words_for
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
@@ -35,14 +35,20 @@ from graphveil.models.ledger import Budget, LedgerPage
 
 
 def list_datasets(
-    services: Services, principal: Principal, cursor: str | None = None, limit: int | None = None
+    services: Services,
+    principal: Principal,
+    cursor: str | None = None,
+    limit: int | None = None,
+    state: str | None = None,
 ) -> Datasets:
-    """One page of the tenant's datasets, newest first, archived ones included."""
+    """One page of the tenant's datasets, newest first, archived ones included. InvalidInput: unknown
+    state."""
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
-    page = paging.paged(services, principal, "datasets", cursor, limit)
+    paging.require_state(state, ShownState)
+    page = paging.paged(services, principal, "datasets", cursor, limit, state=state)
     before = None if page.place is None else str(page.place[0])
     with services.db.transaction() as session:
-        rows = repository.page(session, principal.tenant, before=before, limit=page.size + 1)
+        rows = repository.page(session, principal.tenant, before=before, limit=page.size + 1, state=state)
         shown, more = page.cut(rows, lambda dataset: (dataset.id,))
         return Datasets(items=_views(session, principal, shown), next_cursor=more)
 

@@ -20,12 +20,12 @@ SOURCES = {
     "hetedp": "Wei et al., HeteDP (ICDM 2022), as restated by HeteSDG (2023), Theorems 1 and 2",
 }
 REMARK = (
-    "Half of it is for features, whose noise is then multiplied by {attenuation:g}: one such draw, were its "
-    "sensitivity what is stated, has epsilon {effective:.3g} at delta {delta:g}. That sensitivity is "
-    "multiplied by attention weights of the raw graph, so the noise's scale tells of the graph too. Of the "
-    "other half, gradients are clipped by link, but every link is a neighbour in other links' examples, the "
-    "weights of the attention are learned without noise, and the number of links of a release is the true "
-    "one. None of this is in the stated epsilon."
+    "Where it is halved, the half for features has its noise multiplied by {attenuation:g}: one such draw, "
+    "were its sensitivity what is stated, has epsilon {effective:.3g} at delta {delta:g}. That sensitivity "
+    "is multiplied by attention weights of the raw graph, so the noise's scale tells of the graph; so does a "
+    "split that follows losses on it. Of the other half, gradients are clipped by link, but every link is a "
+    "neighbour in other links' examples, the weights of the attention are learned without noise, and the "
+    "number of links of a release is the true one. None of this is in the stated epsilon."
 )
 
 

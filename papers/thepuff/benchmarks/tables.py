@@ -25,7 +25,7 @@ import multiprocessing
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -154,6 +154,7 @@ class Release:
     kind: str = "pure"
     collapsed: bool | None = None
     notes: tuple[str, ...] = ()
+    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 def release(row: Row, graph: Graph, epsilon: float) -> Release:
@@ -174,7 +175,7 @@ def release(row: Row, graph: Graph, epsilon: float) -> Release:
     synthetic = model.sample(noise_generator(), no_progress)
     ended = time.process_time()
     told = model.training() if hasattr(model, "training") else None
-    what = (told.collapsed, told.notes) if told else (None, ())
+    what = (told.collapsed, told.notes, told.curves) if told else (None, (), {})
     kind = "none" if row.reads_all else str(plan.kind)
     return Release(synthetic, fitted - started, ended - fitted, kind, *what)
 

@@ -53,6 +53,7 @@ ALLOWED = {
     "POST /console/jobs/{job_id}/reject": {C},
     "GET /console/jobs/{job_id}/files/{name}": {C, R},
     "GET /console/jobs/{job_id}/report.json": {C, R},
+    "GET /console/jobs/{job_id}/release.zip": {C, R},
     "GET /console/jobs/{job_id}/evidence.zip": {C, R},
     "GET /console/approvals": {C, A},
     "POST /console/proposals/{proposal_id}/approve": {C},
@@ -266,6 +267,13 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     assert upload(EDGES).headers["Location"].endswith("?done=edges")
     work(tenant, dataset)
     assert "A schema was read off the upload" in steward.get(at).text
+    listed = {
+        state: dataset in steward.get(f"/console/datasets?state={state}").text
+        for state in ("", "proposed", "registered", "ready")
+    }
+    assert listed == {"": True, "proposed": True, "registered": False, "ready": False}
+    assert "/console/datasets?state=proposed" in steward.get("/console").text
+    assert steward.get("/console/datasets?state=lost").status_code == 422
     page = steward.get(f"{dataset}/schema").text
     written = re.search(r"<textarea[^>]*>(.*?)</textarea>", page, re.DOTALL)
     assert written is not None
@@ -277,7 +285,19 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     assert "read off the rows, and about to be public: the list of nodes" in html.unescape(unnamed.text)
     read_off = re.findall(r'name="read_off" value="(\w+)"', page)
     assert "node_list" in read_off
-    confirmed = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]), read_off=read_off)
+    looked = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]), look="yes")
+    assert looked.status_code == 200
+    assert 'name="edge_types.0.directed"' in looked.text
+    wrong = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]), **{BOUND: "many"})
+    assert (wrong.status_code, "is no number" in wrong.text) == (422, True)
+    sent = {"schema": html.unescape(written[1]), "read_off": read_off, BOUND: "9000"}
+    confirmed = steward.post(f"{dataset}/schema", **sent)
+    assert (
+        tenant.call("GET", f"/datasets/{dataset.rpartition('/')[2]}").json()["graph_schema"]["edge_types"][0][
+            "edge_bound"
+        ]
+        == 9000
+    )
     assert confirmed.headers["Location"].endswith("?done=schema")
     work(tenant, dataset)
     assert "The dataset is ready" in steward.get(at).text
@@ -289,7 +309,8 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     assert [re.findall(r'class="num">([^<]+)<', row) for row in told[1:]] == [
         [at_most(share) for share in row.after] for row in rows([("", "1.5", "0"), ("", "3", "0")])
     ]
-    asking = menu.partition('id="declared"')[0]
+    assert "What you get for ε 1.5" in menu
+    asking = menu.partition('id="declared"')[0].partition('action="/console/jobs"')[2]
     sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', asking))
     answers = [steward.client.post("/console/jobs", data={**sent, "label": "spring"}) for _ in range(2)]
     assert len({answer.headers["Location"] for answer in answers}) == 1  # sent twice, made once
@@ -315,6 +336,10 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     drawn = steward.post(f"{job}/samples", idempotency_key=secrets.token_hex(8), label="again")
     assert drawn.status_code == 303
     assert "A further sample of" in steward.get(drawn.headers["Location"]).text
+
+
+BOUND = "edge_types.0.edge_bound"
+"""A field of the schema's form."""
 
 
 def test_a_catalogue_is_added_with_its_token_which_no_page_shows_again(tenant: Tenant, at_console: SignedIn):

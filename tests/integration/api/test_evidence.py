@@ -314,6 +314,20 @@ def test_the_console_gives_the_same(house: Tenant, published_job: str, at_consol
     assert "edition=ledger" not in requester
 
 
+def test_the_console_has_all_that_may_be_handed_on_in_one_zip(
+    house: Tenant, published_job: str, at_console: Callable[..., Steward], tmp_path: Path
+):
+    """A curator's zip has no file for curators alone; every member is the file that was charged."""
+    path = tmp_path / "release.zip"
+    path.write_bytes(at_console(house).get(f"/console/jobs/{published_job}/release.zip").content)
+    listed = house.call("GET", f"/jobs/{published_job}/artifacts").json()["items"]
+    released = {each["name"]: each["sha256"] for each in listed if each["role"] != "curator"}
+    assert len(released) < len(listed)
+    with zipfile.ZipFile(path) as opened:
+        assert {name: hashlib.sha256(opened.read(name)).hexdigest() for name in opened.namelist()} == released
+    assert at_console(house).get("/console/jobs/job_none/release.zip").status_code == 404
+
+
 # the keys
 
 

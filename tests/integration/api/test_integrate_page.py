@@ -1,7 +1,8 @@
-"""docs/integrate.md: its lines run as they stand, in both languages, and do what the page says."""
+"""The calls of docs/integrate.md and of the README run as they stand, and do what the pages say."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -15,12 +16,13 @@ from core.outbox.models import Topic
 from tests.integration.api.conftest import EDGES, Tenant
 from tests.support.patience import PATIENCE_SECONDS
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "integrate.md"
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "integrate.md"
 HERE = "http://localhost:8080"
 
 
-def blocks(language: str) -> list[str]:
-    found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+def blocks(language: str, page: Path = PAGE) -> list[str]:
+    found = re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
     assert found
     return found
 
@@ -55,25 +57,44 @@ def ended(tenant: Tenant, folder: Path) -> None:
     assert budget["remaining"]["epsilon"] == "1.5"
 
 
-def test_nine_calls_with_curl(address: str, tenant: Tenant, begun: Path):
-    said = ""
-    script = "set -eu\n"
-    kept = begun / "variables"
-    for block in blocks("sh"):
-        script = f"set -eu\n[ ! -e {kept} ] || . {kept}\n{block.replace(HERE, address)}\n"
-        script += f"declare -p URL AUTH JSON DATASET JOB_REQUEST JOB > {kept} 2> /dev/null || true\n"
-        script += f"declare -f field >> {kept}\n"
+def called(parts: list[str], kept: str, tenant: Tenant, folder: Path) -> str:
+    """Run one part after another in a shell each, a worker between them; what all of them printed.
+
+    ``kept``: commands that print what the next part needs of this one's.
+    """
+    said, variables = "", folder / "variables"
+    for part in parts:
+        script = f"set -eu\n[ ! -e {variables} ] || . {variables}\n{part}\n"
         done = subprocess.run(
-            ["bash", "-c", script],
-            cwd=begun,
-            env={**os.environ, "GRAPHVEIL_KEY": os.environ["GRAPHVEIL_KEY"]},
+            ["bash", "-c", f"{script}({kept}) > {variables} 2> /dev/null || true\n"],
+            cwd=folder,
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,
         )
-        assert done.returncode == 0, f"{block}\n{done.stderr}"
+        assert done.returncode == 0, f"{part}\n{done.stderr}"
         said += done.stdout
         worked(tenant)
+    return said
+
+
+def test_six_calls_of_the_readme(address: str, tenant: Tenant, begun: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GRAPHVEIL_TOKEN", os.environ["GRAPHVEIL_KEY"])
+    (block,) = blocks("sh", ROOT / "README.md")
+    assert "http://127.0.0.1:8000" in block
+    here = block.replace("http://127.0.0.1:8000", address)
+    functions, *calls = here.replace("FLIGHTS=examples", f"FLIGHTS={ROOT}/examples").split("\n\n")
+    assert len(calls) == 6
+    kept = "declare -f call id; declare -p HERE FLIGHTS JSON; declare -p DATASET; declare -p JOB"
+    called([functions, *calls], kept, tenant, begun)
+    report = json.loads((begun / "report.json").read_text())
+    assert report["public"]["charge"]["charged_epsilon"] == "1"
+    assert len((begun / "graph.csv").read_text().splitlines()) > 5_000
+
+
+def test_nine_calls_with_curl(address: str, tenant: Tenant, begun: Path):
+    kept = "declare -f field; declare -p URL AUTH JSON; declare -p DATASET; declare -p JOB_REQUEST JOB"
+    said = called([each.replace(HERE, address) for each in blocks("sh")], kept, tenant, begun)
     assert len(re.findall(r"^\d\. \*\*", PAGE.read_text(), re.MULTILINE)) == len(blocks("sh")) - 1 == 9
     assert '"statement":"Take any two graphs' in said.replace('": "', '":"')
     ended(tenant, begun)

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from core.evaluation.drawing import MAX_EDGES, MAX_NODES, draw, layout
+from core.evaluation.drawing import MAX_EDGES, MAX_NODES, PART_EDGES, PART_NODES, draw, layout
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.reports.statistics import Drawing
@@ -59,10 +59,20 @@ def test_a_drawing_fits_its_model_and_is_the_same_each_time(made):
     assert found == draw(static(made))
 
 
-def test_larger_graphs_are_not_drawn():
-    assert draw(static(nx.empty_graph(MAX_NODES + 1))) is None
-    assert draw(static(nx.gnm_random_graph(60, MAX_EDGES, seed=1))) is not None
-    assert draw(static(nx.gnm_random_graph(60, MAX_EDGES + 1, seed=1))) is None
+def test_of_a_large_graph_the_part_with_most_edges_is_drawn():
+    assert draw(static(nx.gnm_random_graph(60, MAX_EDGES, seed=1)))["part_of"] is None
+    made = nx.gnm_random_graph(60, MAX_EDGES + 1, seed=1)
+    made.add_nodes_from(range(60, 300))
+    found = Drawing.model_validate(draw(static(made)))
+    assert (found.part_of, len(found.nodes), len(found.edges)) == (300, PART_NODES, PART_EDGES)
+    assert len(set(found.edges)) == PART_EDGES
+    assert {node for edge in found.edges for node in edge} <= set(range(60))
+    star = Drawing.model_validate(draw(static(nx.star_graph(MAX_NODES))))
+    assert set(star.edges) == {(0, leaf) for leaf in range(1, PART_NODES)}
+    assert draw(static(nx.empty_graph(MAX_NODES + 1)))["edges"] == []
+
+
+def test_what_has_no_node_is_not_drawn():
     nothing = GraphSchema(node_types=(NodeType(name="node"),))
     none = np.array([], dtype=np.int64)
     assert draw(Graph.build(nothing, {"node": NodeTable(0)}, {"edge": EdgeTable(none, none)})) is None

@@ -237,7 +237,7 @@ def test_events_of_one_entity_end_at_a_category_or_at_the_table_itself(ends: Any
         )
         again = pl.from_arrow(made["visits"])
         assert again.columns == ["user", "kind"]
-        assert again.height > 40
+        assert again.height > 20  # at most nine records an edge: their number is the noisiest
         assert {"b"} <= set(again["kind"]) <= {"a", "b", "c"}
         holds(made, "visits", "user", "users", "id")
 

@@ -1,0 +1,266 @@
+"""THEPUFF's experiment on any typed graph with time: its seven measures, its attack, its ablations, and ours.
+
+    python -m papers.thepuff --quick --data edges.csv --schema schema.json --nodes nodes.csv
+    python -m papers.thepuff --graph ml-100k=FOLDER --out OUT
+
+Each release is a line of OUT/thepuff.jsonl: the same command again makes only the runs that are missing. At
+its end OUT has thepuff.md, thepuff.csv and thepuff.svg (losses by batch, as the paper's Figure 3).
+``--data`` is a file that the service takes; a relation of its schema has a grid of time. ``--graph`` is a
+public one, ml-100k or dblp, from the folder that holds the public data; its printed numbers stand beside
+(Tables 2, 8, 9 and 10). Noise has no seed: the spread is over runs. ``attack`` is in percent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.line_plots import panels
+from benchmarks.results_file import Line, read
+from benchmarks.typed_graphs import DATASETS, load_dataset
+from core.errors import GraphveilError
+from core.evaluation.attacks.degree_signature import degree_signature
+from core.graphs.graph import Graph
+from core.graphs.ingest.assembled_objects import store
+from core.graphs.schema import GraphSchema
+from core.graphs.stored.whole import read_graph
+from papers.thepuff.benchmarks.golden import scores
+from papers.thepuff.benchmarks.report import PAPER, SEVEN
+from papers.thepuff.benchmarks.tables import Row, release
+
+METRICS = (*SEVEN, "attack")
+OF_EPSILON = "epsilon_minus"
+PUBLISHED = "THEPUFF, preset paper"
+SYSTEMS: dict[str, Row] = {
+    PUBLISHED: Row("thepuff", {"preset": "paper"}, of_epsilon=OF_EPSILON),
+    "preset paper, without D_util": Row(
+        "thepuff", {"preset": "paper", "utility": False}, of_epsilon=OF_EPSILON
+    ),
+    "preset paper, without D_prv": Row(
+        "thepuff", {"preset": "paper", "privacy": False}, of_epsilon=OF_EPSILON
+    ),
+    "preset paper, one step a walk": Row(
+        "thepuff", {"preset": "paper", "across_steps": False}, of_epsilon=OF_EPSILON
+    ),
+    "THEPUFF, variant paper": Row("thepuff", {"variant": "paper"}, of_epsilon=OF_EPSILON),
+    "its perturbation alone": Row("thepuff_perturb", {"variant": "paper"}, of_epsilon=OF_EPSILON),
+    "HGEN's family": Row("heterogeneous_walks"),
+    "TagGen's family": Row("temporal_walks"),
+    "THEPUFF, ours": Row("thepuff"),
+}
+PRINTED = {
+    "THEPUFF": PUBLISHED,
+    "HGEN": "HGEN's family",
+    "TagGen": "TagGen's family",
+    "without D_util": "preset paper, without D_util",
+    "without D_prv": "preset paper, without D_prv",
+}
+ABLATIONS = {
+    "ml-100k": {
+        "without D_util": (".468", "1.000", ".240", ".079", "1.660", "1.313", "2.319e-2", ""),
+        "without D_prv": (".496", "1.050", ".216", ".073", "1.660", "1.313", "2.068e-2", ""),
+    }
+}
+"""Table 8."""
+EPSILONS = (8.0,)
+QUICK = {"most_batches": 100}
+CURVE = 60
+"""Points of a curve that are kept, each the mean of its batches."""
+
+
+class Cell(NamedTuple):
+    """What is run several times. ``data`` tells one graph from another."""
+
+    data: str
+    system: str
+    epsilon: float
+    quick: bool
+
+
+def loaded(asked: argparse.Namespace) -> tuple[str, Graph]:
+    """Read the graph that was asked for, and a name that is its own. ValueError says what is to mend."""
+    if asked.graph:
+        name, _, folder = asked.graph.partition("=")
+        if name not in DATASETS or not (Path(folder) / DATASETS[name].path).exists():
+            raise ValueError(f"--graph is NAME=FOLDER, which holds {'; '.join(_places())}")
+        return name, load_dataset(name, Path(folder))
+    if asked.data is None or asked.schema is None:
+        raise ValueError("give --data FILE with its --schema, or --graph NAME=FOLDER")
+    for path in filter(None, (asked.data, asked.schema, asked.nodes)):
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}")
+    schema = GraphSchema.model_validate_json(asked.schema.read_text(encoding="utf-8"))
+    if not any(each.temporal for each in schema.edge_types):
+        raise ValueError("THEPUFF's measures need a relation with a grid of time; this schema has none")
+    with tempfile.TemporaryDirectory() as folder:
+        store(asked.data, Path(folder), schema=schema, nodes=asked.nodes, public=True)
+        graph = read_graph(Path(folder))
+    digest = hashlib.sha256(asked.data.read_bytes() + asked.schema.read_bytes()).hexdigest()
+    return f"{asked.data.stem}-{digest[:12]}", graph
+
+
+def _places() -> Iterator[str]:
+    return (f"{name}: {each.path}" for name, each in DATASETS.items())
+
+
+def measured(graph: Graph, cell: Cell) -> dict[str, Any]:
+    """One release: the measures, CPU seconds and the curves of its training."""
+    row = SYSTEMS[cell.system]
+    trained = row.method == "thepuff"
+    if cell.quick and trained:
+        row = replace(row, parameters=row.parameters | QUICK)
+    made = release(row, graph, cell.epsilon)
+    found: dict[str, float | None] = dict(scores(graph, made.graph))
+    attack = degree_signature(graph, made.graph, range(graph.schema.steps), "out")["per_step"]
+    found["attack"] = None if attack is None else 100 * attack
+    curves = {name: _thinned(curve) for name, curve in made.curves.items()} if trained else {}
+    return {
+        "figures": found,
+        "curves": curves,
+        "collapsed": made.collapsed,
+        "guarantee": made.kind,
+        "cpu_seconds": made.fit_seconds + made.sample_seconds,
+    }
+
+
+def _thinned(curve: Any) -> list[tuple[int, float]]:
+    parts = np.array_split(np.asarray(curve, dtype=np.float64), min(CURVE, max(len(curve), 1)))
+    ends = np.cumsum([len(part) for part in parts])
+    return [(int(end), float(part.mean())) for end, part in zip(ends, parts, strict=True) if len(part)]
+
+
+def run_missing(asked: argparse.Namespace, data: str, graph: Graph, kept: Path) -> None:
+    """Make the runs that the file lacks, a line each."""
+    done = Counter(cell_of(line) for line in read(kept))
+    for run in range(asked.runs):
+        for epsilon, system in product(asked.epsilon, asked.only):
+            cell = Cell(data, system, epsilon, asked.quick)
+            if done[cell] > run:
+                continue
+            line = {**cell._asdict(), "run": run, **measured(graph, cell)}
+            with kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            print(f"run {run + 1} of {asked.runs}, epsilon {epsilon:g}: {system}", flush=True)
+
+
+def cell_of(line: Line) -> Cell:
+    return Cell(*(line[name] for name in Cell._fields))
+
+
+def by_cell(lines: list[Line], data: str, quick: bool) -> dict[float, dict[str, list[Line]]]:
+    found: dict[float, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
+    for line in lines:
+        if (line["data"], line["quick"]) == (data, quick):
+            found[line["epsilon"]][line["system"]].append(line)
+    return dict(sorted(found.items()))
+
+
+def markdown(lines: list[Line], data: str, quick: bool) -> Iterator[str]:
+    """A table for each eps_minus: mean and spread over runs, and what the paper prints."""
+    yield f"# THEPUFF on {data}"
+    if quick:
+        yield f"\nQuick: {QUICK['most_batches']} batches at most; these are not the paper's trainings."
+    for epsilon, systems in by_cell(lines, data, quick).items():
+        yield f"\n## eps_minus {epsilon:g}\n"
+        yield f"| system | guarantee | runs | {' | '.join(METRICS)} | CPU s |"
+        yield "|---" * (len(METRICS) + 4) + "|"
+        printed = {**PAPER.get(data, {}), **ABLATIONS.get(data, {})} if epsilon == 8 else {}
+        for name, values in printed.items():
+            yield f"| {name}, as printed | | | {' | '.join(values[: len(METRICS)])} | |"
+        for system in [each for each in SYSTEMS if each in systems]:
+            runs = systems[system]
+            texts = [text_of([run["figures"][metric] for run in runs]) for metric in METRICS]
+            seconds = np.mean([run["cpu_seconds"] for run in runs])
+            yield f"| {system} | {runs[0]['guarantee']} | {len(runs)} | {' | '.join(texts)} | {seconds:.1f} |"
+        collapsed = [system for system, runs in systems.items() if any(run["collapsed"] for run in runs)]
+        if collapsed:
+            yield f"\nGenerators that collapsed in a run or more: {', '.join(collapsed)}."
+
+
+def text_of(values: list[float | None]) -> str:
+    """Mean of what is defined, and its spread over several runs."""
+    defined = [value for value in values if value is not None]
+    spread = f" ±{np.std(defined):.4f}" if len(defined) > 1 else ""
+    return f"{np.mean(defined):.4f}{spread}" if defined else "undefined"
+
+
+def write_csv(lines: list[Line], data: str, path: Path) -> None:
+    """Write one row a run."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*Cell._fields, "run", "guarantee", "collapsed", "cpu_seconds", *METRICS])
+        for line in lines:
+            if line["data"] == data:
+                told = [line[name] for name in ("run", "guarantee", "collapsed", "cpu_seconds")]
+                writer.writerow([*cell_of(line), *told, *(line["figures"][metric] for metric in METRICS)])
+
+
+def picture(lines: list[Line], data: str, quick: bool) -> str:
+    """Draw the losses by batch at the largest eps_minus, of each first run; Figure 3 shows Taobao's."""
+    systems = list(by_cell(lines, data, quick).items())[-1][1]
+    drawn: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(dict)
+    for system, runs in systems.items():
+        for name, curve in runs[0]["curves"].items():
+            if curve:
+                drawn[name][system] = [(float(at), value) for at, value in curve]
+    charts = [(f"loss: {name}", "batch", "loss", each) for name, each in drawn.items()]
+    title = f"THEPUFF on {data}, losses by batch"
+    return panels(title, title, charts, thick=(PUBLISHED,), order=tuple(SYSTEMS))
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="graphveil reproduce thepuff",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "--out",
+        type=Path,
+        default=Path("thepuff"),
+        metavar="FOLDER",
+        help="thepuff by default; runs that it holds stay",
+    )
+    made.add_argument("--data", type=Path, help="a file of edges that the service takes")
+    made.add_argument("--schema", type=Path, help="the schema of --data, JSON")
+    made.add_argument("--nodes", type=Path, help="the list of nodes of --data")
+    made.add_argument("--graph", metavar="NAME=FOLDER", help=f"a public graph: {', '.join(DATASETS)}")
+    made.add_argument("--epsilon", type=float, action="append", help="eps_minus; repeat; 8 by default")
+    made.add_argument("--only", action="append", choices=list(SYSTEMS), metavar="SYSTEM", help="repeat")
+    made.add_argument("--runs", type=int, choices=range(1, 101), metavar="1..100", help="3 by default")
+    made.add_argument("--quick", action="store_true", help="one run, and trainings of 100 batches")
+    return made
+
+
+def main(given: list[str] | None = None) -> None:
+    made = parser()
+    asked = made.parse_args(given)
+    asked.epsilon, asked.only = asked.epsilon or list(EPSILONS), asked.only or list(SYSTEMS)
+    asked.runs = asked.runs or (1 if asked.quick else 3)
+    try:
+        data, graph = loaded(asked)
+    except (ValueError, GraphveilError) as error:
+        made.error(str(error))
+    asked.out.mkdir(parents=True, exist_ok=True)
+    kept = asked.out / "thepuff.jsonl"
+    run_missing(asked, data, graph, kept)
+    lines = read(kept)
+    text = "\n".join(markdown(lines, data, asked.quick)) + "\n"
+    (asked.out / "thepuff.md").write_text(text, encoding="utf-8")
+    write_csv(lines, data, asked.out / "thepuff.csv")
+    (asked.out / "thepuff.svg").write_text(picture(lines, data, asked.quick), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

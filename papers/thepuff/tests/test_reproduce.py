@@ -1,0 +1,89 @@
+"""The experiment on a graph of one's own, from the command line: what it makes, and makes once."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from papers.thepuff.benchmarks.reproduce import METRICS, PUBLISHED, SYSTEMS, main, markdown
+
+FLIGHTS = Path("examples/us-flights")
+ASKED = [
+    *("--quick", "--data", str(FLIGHTS / "edges.csv")),
+    *("--schema", str(FLIGHTS / "schema.json"), "--nodes", str(FLIGHTS / "nodes.csv")),
+]
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A shop: users buy items of two kinds, in three months."""
+    kinds = [f"i{item},k{item % 2}" for item in range(20)]
+    bought = [
+        f"u{user},i{(user * 3 + 2 * month * month + turn) % 20},{month}"
+        for user in range(30)
+        for month in range(3)
+        for turn in range(2)
+    ]
+    rows = [f"buys,{each}" for each in bought] + [f"is,{each}," for each in kinds]
+    (tmp_path / "edges.csv").write_text("type,source,target,time\n" + "\n".join(rows) + "\n")
+    sizes = {"user": 30, "item": 20, "kind": 2}
+    nodes = [f"{kind},{kind[0]}{number}" for kind, count in sizes.items() for number in range(count)]
+    (tmp_path / "nodes.csv").write_text("type,id\n" + "\n".join(nodes) + "\n")
+    schema = {
+        "node_types": [{"name": "user"}, {"name": "item"}, {"name": "kind"}],
+        "edge_types": [
+            {"name": "buys", "source": "user", "target": "item", "temporal": True},
+            {"name": "is", "source": "item", "target": "kind"},
+        ],
+        "time": {"count": 3, "start": 0, "width": 1},
+    }
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    names = {"--data": "edges.csv", "--schema": "schema.json", "--nodes": "nodes.csv"}
+    return ["--quick", *(word for option, name in names.items() for word in (option, str(tmp_path / name)))]
+
+
+def test_the_experiment_makes_tables_once(small, tmp_path, capsys):
+    out = tmp_path / "out"
+    main([*small, "--out", str(out)])
+    assert len(capsys.readouterr().out.splitlines()) == len(SYSTEMS)
+    lines = [json.loads(line) for line in (out / "thepuff.jsonl").read_text().splitlines()]
+    assert {line["system"] for line in lines} == set(SYSTEMS)
+    assert all(set(line["figures"]) == set(METRICS) for line in lines)
+    guarantees = {line["system"]: line["guarantee"] for line in lines}
+    assert {system for system, kind in guarantees.items() if kind != "none"} == {"THEPUFF, ours"}
+    table = (out / "thepuff.md").read_text()
+    assert all(f"| {system} | {guarantees[system]} | 1 |" in table for system in SYSTEMS)
+    with (out / "thepuff.csv").open() as file:
+        assert [row["system"] for row in csv.DictReader(file)] == [line["system"] for line in lines]
+    picture = (out / "thepuff.svg").read_text()
+    assert all(f"loss: {name}" in picture for name in ("utility", "privacy", "generator"))
+    main([*small, "--out", str(out)])
+    assert not capsys.readouterr().out
+    assert (out / "thepuff.md").read_text() == table
+
+
+def test_what_the_paper_prints_stands_beside_its_own_graphs():
+    figures = dict.fromkeys(METRICS, 0.5) | {"TC": None}
+    line = {"data": "ml-100k", "system": PUBLISHED, "epsilon": 8.0, "quick": False, "figures": figures}
+    line |= {"guarantee": "none", "cpu_seconds": 1.0, "collapsed": True}
+    told = "\n".join(markdown([line], "ml-100k", False))
+    assert "| THEPUFF, as printed | | | 2.536e-3" in told
+    assert "| without D_util, as printed | | | .468 |" in told
+    assert "undefined" in told
+    assert f"collapsed in a run or more: {PUBLISHED}" in told
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([], "give --data FILE with its --schema"),
+        (["--graph", "ml-100k=nowhere"], "which holds ml-100k: "),
+        (["--data", "nowhere.csv", "--schema", str(FLIGHTS / "schema.json")], "there is no file nowhere.csv"),
+    ],
+)
+def test_what_cannot_be_read_is_said(given, told, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main([*given, "--out", str(tmp_path / "none")])
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
