@@ -396,19 +396,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         said({"users": listed(), "items": listed(), "orders": ORDERS, "lines": LINES}, person="users"),
         r"rows of orders are said to be public.*Say rows: private of orders",
     ),
-    "orders of accounts of users are derived from private rows too": (
-        said(
-            {
-                "users": listed(),
-                "items": listed(),
-                "accounts": listed(user=to("users") | {"is": "public"}),
-                "orders": listed(account=to("accounts")),
-                "lines": LINES,
-            },
-            person="users",
-        ),
-        r"rows of orders are said to be public.*a row of accounts.*Say rows: private of orders",
-    ),
     "private rows that others name": (
         said(
             {

@@ -17,6 +17,7 @@ from graphveil.cli.app import app
 from graphveil.errors import ClientError
 from graphveil.problems import InvalidInput
 from graphveil.sources.query import Query, write
+from graphveil.tables.layout import layout_of
 from graphveil.tables.mapping import mapping_of
 from graphveil.tables.reading import engine_of
 from tests.unit.local import table_shop
@@ -260,3 +261,19 @@ def test_a_table_whose_name_is_a_path_is_refused(name):
     said["tables"][name] = said["tables"].pop("flights")
     with pytest.raises(InvalidInput, match="tables"):
         mapping_of(said)
+
+
+def test_public_rows_of_rows_of_persons_are_refused_as_those_of_persons_are():
+    key = {"type": "int64", "is": "key"}
+    to = {"type": "int64", "is": "protected"}
+    tables = {
+        "users": {"rows": "public", "columns": {"id": key}},
+        "accounts": {
+            "rows": "public",
+            "columns": {"id": key, "user": to | {"is": "public", "references": "users"}},
+        },
+        "orders": {"rows": "public", "columns": {"id": key, "account": to | {"references": "accounts"}}},
+    }
+    said = mapping_of({"unit": "row", "person": "users", "keys": "public", "tables": tables})
+    with pytest.raises(InvalidInput, match=r"orders are said to be public.*a row of accounts"):
+        layout_of(said)
