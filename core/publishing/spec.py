@@ -25,7 +25,7 @@ from core.graphs.schema import MAX_STEPS, MAX_TYPES, Derived, GraphSchema
 from core.graphs.schema.names import Name
 from core.methods.base import PublicFacts
 from core.privacy.accounting.accountant import Accountant
-from core.privacy.accounting.plan import GuaranteeKind
+from core.privacy.accounting.plan import DECLARED, GuaranteeKind
 from core.privacy.units import Unit
 
 ATTO = 10**18
@@ -201,6 +201,7 @@ class Declared(_Release):
     child = "declared"
     reservation_expires = False
 
+    method: Literal["declared"] = DECLARED
     nano_epsilon: Literal[0] = 0
     delta_atto: Literal[0] = 0
     nodes: Annotated[dict[Name, Annotated[int, Field(ge=0, le=_MAX_INT)]], Field(max_length=MAX_TYPES)]
@@ -247,6 +248,14 @@ class JobSpec(_Spec):
     kind: GuaranteeKind
     label: str | None
     suite: Suite
+
+    @model_validator(mode="after")
+    def _reads_nothing(self) -> Self:
+        """Only declarations are of the kind that reads nothing, and they reserve nothing."""
+        unread = isinstance(self.release, Declared)
+        if unread != (self.kind is GuaranteeKind.UNREAD) or (unread and any(self.amounts.values())):
+            raise ValueError("declarations alone are unread, and reserve nothing")
+        return self
 
     @property
     def nano_epsilon(self) -> int:

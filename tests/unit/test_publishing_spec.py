@@ -100,6 +100,24 @@ def test_what_is_made_from_declarations_costs_nothing_and_is_no_release_of_data(
             JobSpec.model_validate(stored(DECLARED | change, {}))
 
 
+@pytest.mark.parametrize("extra", ["forbid", "ignore"])
+@pytest.mark.parametrize(
+    ("release", "amounts", "kind"),
+    [
+        (PLAIN, {}, "unread"),
+        (TYPES[Sample], {}, "unread"),
+        (TYPES[Tick], {}, "unread"),
+        (DECLARED, {}, "pure"),
+        (DECLARED, {}, "none"),
+        (DECLARED, {"edge": 1}, "unread"),
+        (DECLARED | {"method": "dcsbm"}, {}, "unread"),
+    ],
+)
+def test_only_declarations_at_no_charge_are_of_the_kind_that_reads_nothing(release, amounts, kind, extra):
+    with pytest.raises(ValidationError):
+        JobSpec.model_validate(stored(release, amounts) | {"kind": kind}, extra=extra)
+
+
 def test_a_plan_of_a_snapshot_is_that_of_its_step():
     schema = GraphSchema(node_types=(NodeType(name="node", count=9),), edge_types=(EdgeType(name="edge"),))
     facts = [JobSpec.model_validate(stored(each)).release.facts(schema) for each in (PLAIN, TICK)]

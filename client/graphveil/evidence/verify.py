@@ -280,10 +280,11 @@ def _check_release(folder: Path, artifacts: Mapping[str, Any]) -> int:
     if not folder.is_dir():
         raise ClientError(f"{folder} is no folder")
     for each in artifacts["items"]:
-        path = folder / each["name"]
+        name = Path(each["name"])
+        path = folder / name
         if each["name"] == STORED_REPORT and not path.exists():
             continue  # it is in the pack
-        if ".." in path.parts or not path.is_file():
+        if name.is_absolute() or ".." in name.parts or not path.is_file():
             raise EvidenceRefused(each["name"], f"it is not in {folder}")
         digest = hashlib.sha256()
         with path.open("rb") as file:

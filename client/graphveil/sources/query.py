@@ -46,7 +46,7 @@ def write(query: Query, path: Path) -> Path:
     library("pyarrow", "sql")
     try:
         url = sqlalchemy.engine.make_url(query.url)
-    except sqlalchemy.exc.ArgumentError:  # its message would quote the address
+    except (sqlalchemy.exc.ArgumentError, ValueError):  # their messages would quote the address
         raise ClientError("the database's address is no URL such as postgresql+psycopg://host/name") from None
     options = {"stream_results": True, "no_parameters": True, "max_row_buffer": ROWS}
     try:

@@ -337,18 +337,20 @@ def _check_persons(mapping: TableMapping) -> None:
             "might be in it and say rows: public",
             field=f"tables.{person}.rows",
         )
+    reaching = _reaching(person, tables)
     for name, table in tables.items():
         for column, other in table.references.items():
-            derived = table.rows == "public" and name != person and table.columns[column].role != "public"
-            if other == person and derived:
+            derived = table.rows == "public" and name != other and table.columns[column].role != "public"
+            if other in reaching and name != person and derived:
                 raise InvalidInput(
-                    f"the rows of {name} are said to be public, and each is of a row of {person} that "
+                    f"the rows of {name} are said to be public, and each is of a row of {other} that "
                     "is not: "
                     f"how many there are would tell. Say rows: private of {name}, or is: public of {column}",
                     field=f"tables.{name}.rows",
                 )
 
 
+<<<<<<< HEAD
 def _check_nobody(tables: dict[str, Table]) -> None:
     """Refuse listed rows with a key that is not public where no table is said to be of persons.
 
@@ -363,6 +365,15 @@ def _check_nobody(tables: dict[str, Table]) -> None:
                     f"somebody did, say rows: private; else is: public of {column}",
                     field="person",
                 )
+=======
+def _reaching(person: str, tables: dict[str, Table]) -> set[str]:
+    """Find the tables whose rows are of persons, over one key or several."""
+    found, before = {person}, set[str]()
+    while found != before:
+        before = set(found)
+        found |= {name for name, table in tables.items() if found & set(table.references.values())}
+    return found
+>>>>>>> rev-doors
 
 
 def _check_cycles(tables: dict[str, Table]) -> None:

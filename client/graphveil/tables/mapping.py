@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,6 +18,8 @@ from graphveil.sources.libraries import library
 ASK = "ask"
 NAME = "tables.yaml"
 Place = dict[str, Any]
+TableName = Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f]{1,128}$")]
+"""A table's file has its name, which is no path."""
 
 
 class _Said(BaseModel):
@@ -82,7 +84,7 @@ class TableMapping(_Said):
     unit: Literal["row", "pair", "person"]
     person: str
     keys: Literal["public", "fresh"]
-    tables: dict[str, Table]
+    tables: dict[TableName, Table]
 
     def dump(self) -> str:
         """Write the mapping as YAML."""

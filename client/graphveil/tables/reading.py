@@ -179,5 +179,5 @@ def engine_of(url: str) -> Any:
     alchemy = library("sqlalchemy", "tables")
     try:
         return alchemy.create_engine(url, poolclass=alchemy.pool.NullPool, hide_parameters=True)
-    except (alchemy.exc.SQLAlchemyError, ModuleNotFoundError) as error:
+    except (alchemy.exc.SQLAlchemyError, ModuleNotFoundError, ValueError) as error:  # it quotes a torn port
         raise ClientError(f"the database's address is not taken ({type(error).__name__})") from None

@@ -15,7 +15,7 @@ NO_COLUMN = "no column {!r} stands in the files; name the columns of the ends"
 MAX_BYTES = 16 * 2**10
 TABLE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,3}$"
 Column = Annotated[str, Field(pattern=r"^[^`{}\x00-\x1f]{1,128}$")]
-FOLDER = r"^[^{}\[\]\\?#%\x00-\x1f]{1,1024}$"
+FOLDER = r"^[^{}\[\]\\*?#%\x00-\x1f]{1,1024}$"
 """Without what leaves a place: alternatives and sets of globs, escapes of an address (%2e%2e), and a query,
 which may send credentials to another host."""
 
@@ -62,8 +62,7 @@ def read_reference(content: bytes, allowed: Iterable[str]) -> Reference:
             f"the reference cannot be read: {where or 'it'}: {first['msg']}; send JSON as "
             '{"folder": "s3://lake/edges"} or {"table": "lake.edges", "snapshot": 17}'
         ) from None
-    below = reference.place.rstrip("/") + ("/" if reference.folder else "")
-    if ".." in below.split("/") or not any(below.startswith(_prefix(each)) for each in allowed):
+    if not any(_within(reference, each) for each in allowed):
         raise InvalidInput(
             "the reference names a place that this service does not read; ask its operator to add the place "
             "to GRAPHVEIL_ENGINE_PLACES"
@@ -71,6 +70,16 @@ def read_reference(content: bytes, allowed: Iterable[str]) -> Reference:
     return reference
 
 
-def _prefix(place: str) -> str:
-    """A table's prefix is its name or a catalogue's with the dot, a folder's ends at a folder."""
-    return place if place.startswith("table:") else place.rstrip("/") + "/"
+def _within(reference: Reference, place: str) -> bool:
+    """Tell whether it is the place or below it: a name ends at a dot, a folder's at a slash."""
+    if place.startswith("table:"):
+        prefix = place if place.endswith((".", ":")) else f"{place}."
+        return reference.table is not None and (
+            reference.place == place or reference.place.startswith(prefix)
+        )
+    below = reference.place.rstrip("/") + "/"
+    return (
+        reference.folder is not None
+        and ".." not in below.split("/")
+        and below.startswith(place.rstrip("/") + "/")
+    )

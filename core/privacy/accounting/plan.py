@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from core.errors import InvalidInput, NotAccepted
 from core.orders import ORDERS
@@ -39,7 +39,7 @@ WHOLE_GRAPH = "*"
 
 COUNTED_ROWS = "protected node attributes"
 """The purpose of counts of rows, which are proved for a row that is replaced by any other."""
-DECLARED = "declared"
+DECLARED: Final = "declared"
 """The method of a plan that reads nothing: what it makes follows from declared facts alone."""
 
 MAX_ALLOTMENTS = 1_000_000

@@ -202,6 +202,8 @@ def test_a_step_or_relation_that_there_is_not(tmp_path):
         (b'{"folder": "/lake/e?endpoint_override=other"}', "folder"),
         (b'{"folder": "/lake/e#f"}', "folder"),
         (b'{"folder": "/lake/[.][.]/etc"}', "folder"),
+        (b'{"folder": "/lake/*"}', "folder"),
+        (b'{"folder": "table:lake.edges"}', "GRAPHVEIL_ENGINE_PLACES"),
         (b'{"folder": "/lakes/e"}', "GRAPHVEIL_ENGINE_PLACES"),
         (b'{"folder": "/lake/../etc"}', "GRAPHVEIL_ENGINE_PLACES"),
         (b'{"folder": "s3://lake/e"}', "GRAPHVEIL_ENGINE_PLACES"),
@@ -221,3 +223,15 @@ def test_a_place_and_what_is_below_it_may_be_referred_to(content):
 
 def test_a_table_of_an_allowed_catalogue():
     assert read_reference(b'{"table": "lake.edges", "snapshot": 0}', ("table:lake.",)).snapshot == 0
+
+
+@pytest.mark.parametrize("place", ["table:lake.edges", "table:lake", "table:lake.", "table:"])
+def test_a_place_of_tables_allows_its_own_name_and_what_is_below_it(place):
+    assert read_reference(b'{"table": "lake.edges", "snapshot": 0}', (place,)).table == "lake.edges"
+
+
+@pytest.mark.parametrize("name", ["lake.edges_private", "lake.edges2", "lakes.edges"])
+def test_a_table_whose_name_only_begins_as_an_allowed_one_is_refused(name):
+    content = f'{{"table": "{name}", "snapshot": 0}}'.encode()
+    with pytest.raises(InvalidInput, match="GRAPHVEIL_ENGINE_PLACES"):
+        read_reference(content, ("table:lake.edges", "table:lak"))

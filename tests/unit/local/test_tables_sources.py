@@ -14,10 +14,17 @@ from typer.testing import CliRunner
 
 import graphveil as gv
 from graphveil.cli.app import app
+from graphveil.errors import ClientError
 from graphveil.problems import InvalidInput
+from graphveil.sources.query import Query, write
+from graphveil.tables.layout import layout_of
+from graphveil.tables.mapping import mapping_of
+from graphveil.tables.reading import engine_of
 from tests.unit.local import table_shop
 
 pytestmark = pytest.mark.default
+TORN = "postgresql+psycopg://me:hidden@rest:s3cret@db/shop"
+"""An address whose password holds @ and :, unescaped, so that a part of it stands where a port does."""
 DDL = (
     "CREATE TABLE states (state TEXT PRIMARY KEY NOT NULL)",
     "CREATE TABLE airports (airport TEXT PRIMARY KEY NOT NULL,"
@@ -252,3 +259,36 @@ def test_records_are_apart_where_the_unit_is_a_row(unit: str, apart: bool):
     shop = gv.read_tables(table_shop.frames(), asked)
     (flights,) = [each for each in shop.schema["edge_types"] if each["name"] == "flights"]
     assert flights.get("records_apart", False) is apart
+
+
+@pytest.mark.parametrize("open_", [engine_of, lambda url: write(Query(url, "SELECT 1"), Path("rows"))])
+def test_no_part_of_a_password_stands_in_a_message_or_its_cause(open_):
+    with pytest.raises(ClientError) as caught:
+        open_(TORN)
+    assert "s3cret" not in str(caught.value)
+    assert caught.value.__suppress_context__
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("name", ["../flights", "a/b", "a\\b", "a\x00b", ""])
+def test_a_table_whose_name_is_a_path_is_refused(name):
+    said = table_shop.mapping()
+    said["tables"][name] = said["tables"].pop("flights")
+    with pytest.raises(InvalidInput, match="tables"):
+        mapping_of(said)
+
+
+def test_public_rows_of_rows_of_persons_are_refused_as_those_of_persons_are():
+    key = {"type": "int64", "is": "key"}
+    to = {"type": "int64", "is": "protected"}
+    tables = {
+        "users": {"rows": "public", "columns": {"id": key}},
+        "accounts": {
+            "rows": "public",
+            "columns": {"id": key, "user": to | {"is": "public", "references": "users"}},
+        },
+        "orders": {"rows": "public", "columns": {"id": key, "account": to | {"references": "accounts"}}},
+    }
+    said = mapping_of({"unit": "row", "person": "users", "keys": "public", "tables": tables})
+    with pytest.raises(InvalidInput, match=r"orders are said to be public.*a row of accounts"):
+        layout_of(said)
