@@ -61,7 +61,8 @@ class Settings(BaseSettings):
         default="", description="Where the engine keeps edges while it counts; open to it and workers alone."
     )
     engine_places: tuple[str, ...] = Field(
-        default=(), description='Where edges may be referred to: folders and "table:catalogue." in JSON.'
+        default=(),
+        description='Where edges may be referred to: folders, "table:catalogue."; "TENANT=" before.',
     )
     public_url: str = Field(default="http://localhost:8000", description="What callers reach the api under.")
     host: str = Field(default="127.0.0.1", description="Where the api and its metrics listen.")

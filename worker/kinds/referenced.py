@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import IngestRejected, InvalidInput
 from core.graphs.counted import places
-from core.graphs.counted.reference import Reference, read_reference
+from core.graphs.counted.reference import Reference, places_of, read_reference
 from core.graphs.ingest.referenced import count_reference
 from core.graphs.stored.whole import read_universe
 from core.logging import get_logger
@@ -42,7 +42,8 @@ def counted(
     work, settings, result = held.work, held.services.settings, held.folder / "result.json"
     try:
         assert work.reference is not None  # it is asked before
-        source = read_reference(work.reference.path.read_bytes(), settings.engine_places)
+        allowed = places_of(work.tenant, settings.engine_places)
+        source = read_reference(work.reference.path.read_bytes(), allowed)
         if not settings.engine_url.get_secret_value():
             return child({**spec, "rows": _copied(source, held)})
         ending = child(spec)

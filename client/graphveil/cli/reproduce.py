@@ -29,6 +29,18 @@ def psgraph(context: typer.Context) -> None:
     raise typer.Exit(_ran("psgraph", context.args))
 
 
+@app.command(context_settings=AS_THEY_ARE, add_help_option=False)
+def thepuff(context: typer.Context) -> None:
+    """Compare THEPUFF, its ablations and relatives on a typed graph with time."""
+    raise typer.Exit(_ran("thepuff", context.args))
+
+
+@app.command(context_settings=AS_THEY_ARE, add_help_option=False)
+def hetesdg(context: typer.Context) -> None:
+    """Compare HeteSDG, its ablations and HeteDP on a typed graph with features."""
+    raise typer.Exit(_ran("hetesdg", context.args))
+
+
 def _ran(paper: str, given: list[str]) -> int:
     """Run an experiment in a process of its own, and return its exit code."""
     if not (Path("papers") / paper / "__main__.py").is_file():

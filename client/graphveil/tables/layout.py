@@ -350,7 +350,6 @@ def _check_persons(mapping: TableMapping) -> None:
                 )
 
 
-<<<<<<< HEAD
 def _check_nobody(tables: dict[str, Table]) -> None:
     """Refuse listed rows with a key that is not public where no table is said to be of persons.
 
@@ -365,7 +364,8 @@ def _check_nobody(tables: dict[str, Table]) -> None:
                     f"somebody did, say rows: private; else is: public of {column}",
                     field="person",
                 )
-=======
+
+
 def _reaching(person: str, tables: dict[str, Table]) -> set[str]:
     """Find the tables whose rows are of persons, over one key or several."""
     found, before = {person}, set[str]()
@@ -373,7 +373,6 @@ def _reaching(person: str, tables: dict[str, Table]) -> set[str]:
         before = set(found)
         found |= {name for name, table in tables.items() if found & set(table.references.values())}
     return found
->>>>>>> rev-doors
 
 
 def _check_cycles(tables: dict[str, Table]) -> None:

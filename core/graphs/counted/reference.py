@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -14,6 +15,8 @@ FORMAT = "reference"
 NO_COLUMN = "no column {!r} stands in the files; name the columns of the ends"
 MAX_BYTES = 16 * 2**10
 TABLE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,3}$"
+OF_TENANT = re.compile(r"([A-Za-z0-9_.-]+)=")
+"""What begins a place of one tenant alone; no folder begins so, as each has a scheme or a slash before."""
 Column = Annotated[str, Field(pattern=r"^[^`{}\x00-\x1f]{1,128}$")]
 FOLDER = r"^[^{}\[\]\\*?#%\x00-\x1f]{1,1024}$"
 """Without what leaves a place: alternatives and sets of globs, escapes of an address (%2e%2e), and a query,
@@ -47,6 +50,18 @@ class Reference(BaseModel):
     def place(self) -> str:
         """Where it is, as :attr:`allowed` prefixes are compared with it."""
         return self.folder or f"table:{self.table}"
+
+
+def places_of(tenant: str, entries: Iterable[str]) -> list[str]:
+    """List the places that a tenant may refer to: its own (``TENANT=PLACE``), and those of every tenant."""
+    found = []
+    for entry in entries:
+        of = OF_TENANT.match(entry)
+        if of is None:
+            found.append(entry)
+        elif of[1] == tenant:
+            found.append(entry[of.end() :])
+    return found
 
 
 def read_reference(content: bytes, allowed: Iterable[str]) -> Reference:

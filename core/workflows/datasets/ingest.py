@@ -82,6 +82,7 @@ def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork
     work = IngestWork(
         version_id=version.id,
         dataset_id=dataset.id,
+        tenant=dataset.tenant,
         attempt=version.attempt,
         folder=folder,
         files={

@@ -38,6 +38,7 @@ class IngestWork:
 
     version_id: str
     dataset_id: str
+    tenant: str
     attempt: int
     folder: Path
     files: Mapping[str, UploadedFile]

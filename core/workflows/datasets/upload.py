@@ -242,7 +242,7 @@ def _require_reference(services: Services, principal: Principal, dataset_id: str
         in_parts = service.get(session, principal.tenant, dataset_id).in_parts
     if not in_parts:
         raise InvalidInput("only a dataset in_parts takes a reference; register one", field="format")
-    if not services.settings.engine_places:
+    if not reference.places_of(principal.tenant, services.settings.engine_places):
         raise InvalidInput("this service reads no other places; upload the edges", field="format")
 
 

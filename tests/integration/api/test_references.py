@@ -185,6 +185,16 @@ def test_who_leaves_the_place_by_dots_is_refused(serving, lake):
     assert "GRAPHVEIL_ENGINE_PLACES" in json.dumps(found["version"])
 
 
+def test_a_place_of_one_tenant_is_none_of_another(serving, lake):
+    other = serving("none", engine_places=(f"agency={lake}",))
+    dataset = other.register(graph_schema=SCHEMA, in_parts=True)["id"]
+    answer = other.upload(dataset, json.dumps({"folder": str(lake)}), "part=edges&format=reference")
+    assert (answer.status_code, "upload the edges" in answer.text) == (422, True)
+    elsewhere = serving("none", engine_places=(f"agency={lake}", f"{lake}/elsewhere"))
+    found = counted(elsewhere, rows(lake))
+    assert "GRAPHVEIL_ENGINE_PLACES" in json.dumps(found["version"])
+
+
 def test_no_reference_is_taken_where_none_would_be_counted(serving, lake):
     tenant = serving("none")
     whole = tenant.register()["id"]

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.counted.here import InParts
-from core.graphs.counted.reference import read_reference
+from core.graphs.counted.reference import places_of, read_reference
 from core.graphs.counted.stored import CountedEdges, open_parts, read_counted, write_counts
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
@@ -235,3 +235,10 @@ def test_a_table_whose_name_only_begins_as_an_allowed_one_is_refused(name):
     content = f'{{"table": "{name}", "snapshot": 0}}'.encode()
     with pytest.raises(InvalidInput, match="GRAPHVEIL_ENGINE_PLACES"):
         read_reference(content, ("table:lake.edges", "table:lak"))
+
+
+def test_places_are_of_the_tenant_before_them_or_of_all():
+    said = ("s3://lake/", "agency=s3://own/", "clinic=table:clinic.", "/data/day=3")
+    assert places_of("agency", said) == ["s3://lake/", "s3://own/", "/data/day=3"]
+    assert places_of("clinic", said) == ["s3://lake/", "table:clinic.", "/data/day=3"]
+    assert places_of("other", said[1:3]) == []
