@@ -63,14 +63,16 @@ def _modules() -> Iterator[str]:
 
 
 def _know_methods() -> None:
-    """Find the methods and formats, which is done once a process."""
+    """Find methods, formats and versions, which is done once a process."""
     from core.graphs.formats import formats
     from core.graphs.views.networkit import networkit
     from core.methods import registry
+    from core.reports import build
 
     registry.generators()
     formats()
     networkit()
+    build.versions()
 
 
 def _start_compiler() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -75,6 +76,7 @@ def versions() -> dict[str, str]:
     return {name: version for name, version in found.items() if version is not None}
 
 
+@cache
 def _version(distribution: str) -> str | None:
     try:
         return metadata.version(distribution)
