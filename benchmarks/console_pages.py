@@ -98,7 +98,7 @@ def api_processes() -> list[psutil.Process]:
     mine = psutil.Process().children(recursive=True)
     alive = [
         each for each in mine if each.status() != psutil.STATUS_ZOMBIE
-    ]  # the others have no command line
+    ]  # others have no command
     (first,) = [each for each in alive if each.cmdline()[-2:] == ["-m", "api"]]
     return [first, *first.children(recursive=True)]
 
