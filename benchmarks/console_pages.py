@@ -96,9 +96,7 @@ def signed_in(stack: Stack) -> httpx.Client:
 def api_processes() -> list[psutil.Process]:
     """The api's processes: the first one, and those that serve."""
     mine = psutil.Process().children(recursive=True)
-    alive = [
-        each for each in mine if each.status() != psutil.STATUS_ZOMBIE
-    ]  # others have no command
+    alive = [each for each in mine if each.status() != psutil.STATUS_ZOMBIE]  # others have no command
     (first,) = [each for each in alive if each.cmdline()[-2:] == ["-m", "api"]]
     return [first, *first.children(recursive=True)]
 

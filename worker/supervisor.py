@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from core.db.outages import unreachable
-from core.errors import LeaseLost, PrivacyViolation
+from core.errors import InvalidInput, LeaseLost, PrivacyViolation
+from core.jobs.events import Step
 from core.logging import get_logger
 from core.settings import Settings
 from core.tracing import spans
@@ -22,7 +24,7 @@ from worker.lease_heartbeat import LeaseHeartbeat
 from worker.own_gpu import OwnGpu
 from worker.sandbox import EXIT_MEMORY, EXIT_VIOLATION
 
-TICK_SECONDS = 0.1
+TICK_SECONDS, TELL_SECONDS = 0.1, 1.0
 STAGES_TRACED = frozenset({"release", "sample", "fit", "join"})
 """Children whose stages have spans: those whose stages callers may see. Others' would reveal private data."""
 MOST_STAGES = 64
@@ -53,6 +55,9 @@ class Ending(StrEnum):
 INFRASTRUCTURE = frozenset({Ending.DRAINED, Ending.LOST, Ending.OUTAGE})
 """Endings after which another worker may try the same work again."""
 
+STOPPED = frozenset({Ending.MEMORY, Ending.TIME, Ending.CANCELLED, Ending.DRAINED})
+"""Endings of a child that was stopped while this worker held its work."""
+
 BY_EXIT_CODE = {
     0: Ending.FINISHED,
     EXIT_MEMORY: Ending.MEMORY,
@@ -67,7 +72,7 @@ def no_reads(entry: dict[str, Any] | None = None) -> None:
     raise PrivacyViolation("this work reads nothing through a meter")
 
 
-def unseen(stage: str, done: int, total: int) -> None:
+def unseen(steps: Sequence[Step]) -> None:
     """Discard progress: it would reveal private data."""
 
 
@@ -76,11 +81,11 @@ class Orders:
     """What to do with a child's messages. It says when the child is to stop, too.
 
     ``opening`` makes durable that the graph is about to be opened, ``record`` a metered read, or raise;
-    ``draining`` tells that this worker is to stop.
+    ``progress`` is told the steps of about a second together; ``draining`` tells that this worker is to stop.
     """
 
     record: Callable[[dict[str, Any]], None]
-    progress: Callable[[str, int, int], None]
+    progress: Callable[[Sequence[Step]], None]
     draining: Draining
     opening: Callable[[], None] = no_reads
 
@@ -128,13 +133,18 @@ class _Watch:
         self._deadline = now + settings.job_wall_seconds
         self._next_sample = now
         self._grace_ends: float | None = None
+        self._untold: list[Step] = []
+        self._tell_at = now
 
     def until_the_end(self) -> Ending:
         while True:
             code = self._child.exit_code  # before the last messages are read, so that none is missed
-            ending = self._messages()
+            ending = self._messages(last=code is not None)
             if ending is None:
                 ending = self._overstepped() if code is None else self._ended(code)
+                if ending in STOPPED and self._untold:
+                    with suppress(LeaseLost, InvalidInput):  # how it ended is told all the same
+                        self._tell()
             if ending is not None:
                 return ending
 
@@ -144,10 +154,12 @@ class _Watch:
         failed = ending is Ending.FAILED and self._own_gpu is not None
         return Ending.LOST if failed and self._own_gpu.seen_gone() else ending  # type: ignore[union-attr]
 
-    def _messages(self) -> Ending | None:
+    def _messages(self, last: bool) -> Ending | None:
         try:
             for message in self._child.messages(TICK_SECONDS):
                 self._handle(message)
+            if self._untold and (last or time.monotonic() >= self._tell_at):
+                self._tell()
         except LeaseLost:
             return Ending.LOST
         except (DBAPIError, NoConnection) as error:
@@ -175,18 +187,24 @@ class _Watch:
                 "total": int(total),
                 **rest,
             } if not rest:
-                self._tell(stage, done, total)
+                self._untold.append(Step(stage, done, total))
             case _:
                 raise PrivacyViolation("the child sent a message of no known kind")
 
-    def _tell(self, stage: str, done: int, total: int) -> None:
-        """Record progress; drop it when the database does not answer: hours of work are worth more."""
+    def _tell(self) -> None:
+        """Record progress; drop it when the database does not answer: hours of work are worth more.
+
+        One write has what came since the last one, a second before at the earliest.
+        """
+        steps, self._untold = self._untold, []
+        self._tell_at = time.monotonic() + TELL_SECONDS
         try:
-            self._orders.progress(stage, done, total)
+            self._orders.progress(steps)
         except (DBAPIError, NoConnection) as error:
             log.warning("progress_dropped", error=type(error).__name__)
         else:
-            self._steps.reached(stage)  # a plain name: it was recorded
+            for step in steps:
+                self._steps.reached(step.stage)  # a plain name: it was recorded
 
     def _overstepped(self) -> Ending | None:
         now = time.monotonic()

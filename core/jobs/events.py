@@ -6,6 +6,8 @@ Stages are numbered together with the states that the job comes to, which a trig
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -16,18 +18,25 @@ STAGE = re.compile(r"[a-z][a-z_ -]{0,63}")
 MAX_STEPS = 2**53
 
 
-def record(session: Session, job_id: str, *, stage: str, done: int, total: int, limit: int) -> bool:
-    """Record the job's next event. False, and nothing recorded, once the job has ``limit`` stages.
+class Step(NamedTuple):
+    """How far a stage is: ``done`` of ``total`` steps."""
+
+    stage: str
+    done: int
+    total: int
+
+
+def record(session: Session, job_id: str, steps: Sequence[Step], *, limit: int) -> None:
+    """Record the job's next events, in order. Nothing is recorded once the job has ``limit`` stages.
 
     The caller holds the job's row.
     Raises what :func:`check` does.
     """
-    check(stage, done, total)
+    for step in steps:
+        check(*step)
     events, stages = repository.count_events(session, job_id)
-    if stages >= limit:
-        return False
-    repository.add_event(session, job_id, sequence=events + 1, stage=stage, done=done, total=total)
-    return True
+    for number, step in enumerate(steps[: max(limit - stages, 0)], start=events + 1):
+        repository.add_event(session, job_id, sequence=number, **step._asdict())
 
 
 def check(stage: str, done: int, total: int) -> None:

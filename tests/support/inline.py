@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from core.db.outages import unreachable
 from core.errors import LeaseLost, PrivacyViolation
+from core.jobs.events import Step
 from core.outbox.models import Topic
 from core.privacy.accounting.meter import TranscriptEntry
 from core.settings import Settings
@@ -49,7 +50,7 @@ class _Channel:
 
     def progress(self, stage: str, done: int, total: int) -> None:
         with suppress(SQLAlchemyError):  # as the supervisor has it
-            self._orders.progress(stage, done, total)
+            self._orders.progress([Step(stage, done, total)])
 
 
 def taken(settings: Settings, topic: Topic, subject_id: str, sabotage: Sabotage | None = None) -> bool:

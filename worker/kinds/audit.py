@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.audits.models import AUDITS, AuditReason
+from core.jobs.events import Step
 from core.jobs.models import Stop
 from core.settings import Settings
 from core.workflows.audits import requests as audits
@@ -34,8 +35,8 @@ class AuditKind(WorkKind[AuditWork]):
     def spec(self, held: Held[AuditWork]) -> Mapping[str, Any]:
         return held.work.spec
 
-    def progress(self, services: Services, work: AuditWork, stage: str, done: int, total: int) -> None:
-        audits.record_progress(services, work, stage=stage, done=done, total=total)
+    def progress(self, services: Services, work: AuditWork, steps: Sequence[Step]) -> None:
+        audits.record_progress(services, work, **steps[-1]._asdict())
 
     def limits(self, settings: Settings) -> Settings:
         return settings.model_copy(update={"job_wall_seconds": settings.audit_wall_seconds})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from sqlalchemy.orm import Session
 
 from core.errors import InvalidInput, NotFound
+from core.jobs.events import Step
 from core.jobs.models import Stop
 from core.settings import Settings
 from core.work.models import Kind
@@ -77,7 +78,7 @@ class WorkKind(ABC, Generic[Work]):
         """Lay out what the child reads in the folder. Returned is what is written to its ``spec.json``."""
         raise NotImplementedError
 
-    def progress(self, services: Services, work: Work, stage: str, done: int, total: int) -> None:
+    def progress(self, services: Services, work: Work, steps: Sequence[Step]) -> None:
         """Discard progress: it would reveal private data. Kinds whose callers may see it record it."""
 
     def limits(self, settings: Settings) -> Settings:

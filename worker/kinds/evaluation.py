@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from core.evaluation.metric import Suite
+from core.jobs.events import Step
 from core.jobs.models import EVALUATIONS, Stop
 from core.logging import get_logger
 from core.publishing.spec import EvaluationSpec
@@ -58,8 +59,8 @@ class EvaluationKind(WorkKind[EvaluationWork]):
         shutil.rmtree(held.folder / "out", ignore_errors=True)
         return self.supervised(held, less.model_dump(mode="json"))
 
-    def progress(self, services: Services, work: EvaluationWork, stage: str, done: int, total: int) -> None:
-        evaluate.advance_evaluation(services, work, stage, done, total)
+    def progress(self, services: Services, work: EvaluationWork, steps: Sequence[Step]) -> None:
+        evaluate.advance_evaluation(services, work, steps[-1])
 
     def finish(self, held: Held[EvaluationWork]) -> None:
         evaluate.finish_evaluation(held.services, held.work, held.folder / "out" / evaluate.CURATOR_REPORT)

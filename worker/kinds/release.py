@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from core.errors import (
     UnknownMethod,
 )
 from core.failpoints import reach
+from core.jobs.events import Step
 from core.jobs.models import RELEASES, JobReason, Stop
 from core.logging import get_logger
 from core.methods import registry
@@ -187,8 +189,8 @@ def _orders(held: Held[JobWork]) -> Orders:
     """Choose what to do with a child's messages: a sample's, or one that joins, has no meter, nor has what
     is made from declarations."""
 
-    def progress(stage: str, done: int, total: int) -> None:
-        publish.record_event(held.services, held.work, stage=stage, done=done, total=total)
+    def progress(steps: Sequence[Step]) -> None:
+        publish.record_events(held.services, held.work, steps)
 
     def opening() -> None:
         publish.record_opening(held.services, held.work)

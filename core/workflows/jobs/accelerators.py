@@ -59,7 +59,7 @@ def note_worker(session: Session, settings: Settings, job: Job, worker: str) -> 
     """
     holds = workers.holds_one(session, worker)
     if job.accelerator != Accelerator.NONE and not holds:
-        events.record(session, job.id, stage=WITHOUT, done=1, total=1, limit=settings.max_job_events)
+        events.record(session, job.id, [events.Step(WITHOUT, 1, 1)], limit=settings.max_job_events)
     return holds
 
 

@@ -75,12 +75,12 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
         return EvaluationWork(job_id, row.attempt, worker, job.dataset_id, job.version_id, spec)
 
 
-def advance_evaluation(services: Services, held: EvaluationWork, stage: str, done: int, total: int) -> None:
+def advance_evaluation(services: Services, held: EvaluationWork, step: events.Step) -> None:
     """Record how far the evaluation is, which curators see. Raises LeaseLost, InvalidInput."""
-    events.check(stage, done, total)
+    events.check(*step)
     with services.db.transaction() as session:
         row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
-        row.stage, row.done, row.total = stage, done, total
+        row.stage, row.done, row.total = step
 
 
 def erased(session: Session, dataset_id: str) -> bool:

@@ -192,19 +192,12 @@ def _running(session: Session, work: JobWork) -> Job:
     return job
 
 
-def record_event(services: Services, work: JobWork, *, stage: str, done: int, total: int) -> None:
-    """Record that the job came this far, which callers see. Raises LeaseLost, InvalidInput for a malformed
-    event."""
+def record_events(services: Services, work: JobWork, steps: Sequence[events.Step]) -> None:
+    """Record how far the job came, which callers see. Raises LeaseLost, InvalidInput for a malformed
+    step."""
     with services.db.transaction() as session:
         leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
-        events.record(
-            session,
-            work.job_id,
-            stage=stage,
-            done=done,
-            total=total,
-            limit=services.settings.max_job_events,
-        )
+        events.record(session, work.job_id, steps, limit=services.settings.max_job_events)
 
 
 def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]:

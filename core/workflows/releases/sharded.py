@@ -245,7 +245,7 @@ def _held(session: Session, work: ShardWork) -> tuple[Job, Shard]:
 
 
 def _tell(session: Session, settings: Settings, job_id: str, done: int, total: int) -> None:
-    events.record(session, job_id, stage=DRAW, done=done, total=total, limit=settings.max_job_events)
+    events.record(session, job_id, [events.Step(DRAW, done, total)], limit=settings.max_job_events)
     session.flush()  # before the job's state changes, which the database numbers in turn
 
 

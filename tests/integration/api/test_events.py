@@ -23,6 +23,7 @@ from api.app import create_app
 from api.serve.serving import Server
 from core.identity.models import Role
 from core.identity.service import Principal
+from core.jobs.events import Step
 from core.jobs.models import Stop
 from core.outbox.models import Topic
 from core.workflows.common.context import Services
@@ -294,7 +295,7 @@ def test_every_change_of_state_has_a_number_of_the_same_transaction(
     job_id = queued(tenant)
     work = publish.begin_job(api_services, job_id, "w")
     assert work is not None
-    publish.record_event(api_services, work, stage="load", done=0, total=1)
+    publish.record_events(api_services, work, [Step("load", 0, 1)])
     publish.hand_back(api_services, work, Stop.WORKER_LOST)
     query = text(
         "SELECT sequence, coalesce(state, stage) FROM job_events WHERE job_id = :id ORDER BY sequence"

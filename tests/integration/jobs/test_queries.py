@@ -12,6 +12,7 @@ from sqlalchemy import event
 from core.errors import Forbidden, InvalidInput, JobFailed, JobNotFinished, NotFound
 from core.identity.models import Role
 from core.identity.service import Principal
+from core.jobs.events import Step
 from core.jobs.models import JobReason
 from core.workflows.common.context import Services
 from core.workflows.datasets import queries as dataset_queries
@@ -84,7 +85,7 @@ def test_each_job_shows_its_own_steps(services: Services, principal: Principal) 
         work = publish.begin_job(services, queued_job(services, principal, dataset.id, f"k{number}").id, "w1")
         assert work is not None
         for done in range(number + 2):
-            publish.record_event(services, work, stage="fit", done=done, total=9)
+            publish.record_events(services, work, [Step("fit", done, 9)])
         ids.append(work.job_id)
     steps = [job_queries.events(services, principal, job_id) for job_id in ids]
     assert [[step.done for step in each] for each in steps] == [[0, 1], [0, 1, 2]]
@@ -155,13 +156,13 @@ def test_events_count_up_are_bounded_and_carry_names_only(services: Services, pr
     work = publish.begin_job(few, job.id, "w")
     assert work is not None
     for done in range(5):
-        publish.record_event(few, work, stage="fit", done=done, total=5)
+        publish.record_events(few, work, [Step("fit", done, 5)])
     seen = job_queries.events(services, principal, job.id)
     assert [(e.sequence, e.done) for e in seen] == [(3, 0), (4, 1), (5, 2)]  # after queued and running
     assert [e.sequence for e in job_queries.events(services, principal, job.id, after=4)] == [5]
     for stage in ("node 17", "Fit", "", "x" * 65):
         with pytest.raises(InvalidInput):
-            publish.record_event(few, work, stage=stage, done=0, total=1)
+            publish.record_events(few, work, [Step(stage, 0, 1)])
 
 
 def test_methods_are_listed_with_their_schema() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from psycopg.errors import QueryCanceled
 from sqlalchemy.exc import DataError, OperationalError, StatementError
 
 from core.errors import InvalidInput, LeaseLost
+from core.jobs.events import Step
 from core.settings import Settings
 from tests.support.children import served_by
 from tests.support.patience import PATIENCE_SECONDS
@@ -37,7 +38,7 @@ def run(tmp_path: Path) -> Callable[..., tuple[Ending, list[Any]]]:
         *,
         beat: Callable[[], bool] = lambda: False,
         record: Callable[[dict[str, Any]], None] | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Callable[[Sequence[Step]], None] | None = None,
         opening: Callable[[], None] = no_reads,
         draining: Callable[[], bool] = lambda: False,
         lease_seconds: float = PATIENCE_SECONDS,
@@ -46,7 +47,7 @@ def run(tmp_path: Path) -> Callable[..., tuple[Ending, list[Any]]]:
         seen: list[Any] = []
         orders = Orders(
             record=record or seen.append,
-            progress=progress or (lambda *step: seen.append(step)),
+            progress=progress or seen.extend,
             draining=draining,
             opening=opening,
         )
@@ -183,8 +184,33 @@ def test_a_read_that_could_not_be_recorded_is_never_answered(
     assert not drew.exists() or drew.read_text() == "b''"
 
 
+def test_progress_of_a_second_is_told_together_and_the_last_step_always(run: Run) -> None:
+    told: list[list[Step]] = []
+    program = """
+    for done in range(40):
+        say({"type": "progress", "stage": "fit", "done": done, "total": 40})
+        time.sleep(0.03)
+    say({"type": "progress", "stage": "fit", "done": 40, "total": 40})
+    """
+    ending, _ = run(program, progress=lambda steps: told.append(list(steps)))
+    assert ending is Ending.FINISHED
+    assert [step.done for steps in told for step in steps] == list(range(41))
+    assert len(told) <= 6  # at once, then a second apart, and at the end
+
+
+def test_what_was_reached_is_told_of_a_child_that_is_stopped(run: Run) -> None:
+    told: list[Step] = []
+    program = """
+    for done in range(3):
+        say({"type": "progress", "stage": "fit", "done": done, "total": 9})
+    time.sleep(60)
+    """
+    assert run(program, progress=told.extend, job_wall_seconds=0.5)[0] is Ending.TIME
+    assert [step.done for step in told] == [0, 1, 2]
+
+
 def test_progress_that_a_database_does_not_take_costs_no_work(run: Run) -> None:
-    def progress(stage: str, done: int, total: int) -> None:
+    def progress(steps: Sequence[Step]) -> None:
         raise OperationalError("UPDATE", {}, Exception("down"))
 
     assert run(METER + PROGRESS, progress=progress)[0] is Ending.FINISHED
@@ -196,7 +222,7 @@ def test_progress_that_a_database_does_not_take_costs_no_work(run: Run) -> None:
 def test_progress_under_a_lost_lease_or_with_free_text_ends_the_work(
     error: Exception, ending: Ending, run: Run
 ) -> None:
-    def progress(stage: str, done: int, total: int) -> None:
+    def progress(steps: Sequence[Step]) -> None:
         raise error
 
     assert run(METER + PROGRESS + "time.sleep(60)", progress=progress)[0] is ending
