@@ -4,7 +4,8 @@
 
 Jobs of 30 nodes by ``edgerand``, queued by one caller as fast as it can; objects lie in a folder, where
 :mod:`benchmarks.drain` has an S3 server beside. The worker compiles its kernels first. CPU is that of the
-worker, its fork server and its children, until the last job is published; comparisons come after.
+worker, its fork server and its children, until the last job is published; comparisons come after, and their
+transactions are counted too.
 """
 
 from __future__ import annotations
@@ -14,15 +15,19 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
+import psycopg
 
 from benchmarks.plan_latency import spent
 from deploy.local.stack import Stack
 from graphveil.sdk.client import Graphveil
 
 NODES, WARM = 30, 5
-LOOK_SECONDS = 0.05
+LOOK_SECONDS, SETTLED_SECONDS = 0.05, 15.0
+ASKED: dict[str, Any] = {"epsilon": "0.1", "method": "edgerand", "repeat": True}
+COMMITTED = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
 
 
 def running(module: str) -> list[psutil.Process]:
@@ -53,15 +58,36 @@ def prepared(service: Graphveil, folder: Path) -> str:
 
 def published(service: Graphveil, dataset: str, count: int) -> float:
     """Seconds from the first submission until so many jobs are published."""
-    asked = {"epsilon": "0.1", "method": "edgerand", "repeat": True}
     began = time.perf_counter()
-    jobs = [service.submit(dataset, **asked).id for _ in range(count)]
+    jobs = [service.submit(dataset, **ASKED).id for _ in range(count)]
     for job in jobs:
         while (state := service.job(job).state) != "published":
             if state in ("failed", "cancelled"):
                 raise SystemExit(f"{job} has {state}")
             time.sleep(LOOK_SECONDS)
     return time.perf_counter() - began
+
+
+def transactions(service: Graphveil, dataset: str, database_url: str, count: int) -> float:
+    """Transactions that a job takes, from its submission to its comparison, what idles taken off."""
+
+    def committed() -> int:
+        with psycopg.connect(database_url.replace("postgresql+psycopg", "postgresql")) as connection:
+            row = connection.execute(COMMITTED).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    time.sleep(SETTLED_SECONDS)
+    idle, began = committed(), time.monotonic()
+    time.sleep(SETTLED_SECONDS)
+    rate = (committed() - idle) / (time.monotonic() - began)
+    before, began = committed(), time.monotonic()
+    jobs = [service.submit(dataset, **ASKED).id for _ in range(count)]
+    time.sleep(count / 2 + SETTLED_SECONDS)
+    spent_until_now, seconds = committed() - before, time.monotonic() - began
+    if any(service.job(job).state != "published" for job in jobs):
+        raise SystemExit("a job is not published yet; run fewer")
+    return (spent_until_now - rate * seconds) / count
 
 
 def main() -> None:
@@ -81,8 +107,10 @@ def main() -> None:
         before = cpu_seconds()
         seconds = published(service, dataset, count)
         cpu = (cpu_seconds() - before) / count
-    print("| jobs | a minute, one worker | CPU s a job, its children included |\n|---:|---:|---:|")
-    print(f"| {count} | {60 * count / seconds:.0f} | {cpu:.2f} |")
+        each = transactions(service, dataset, stack.database_url, min(count, 40))
+    print("| jobs | a minute, one worker | CPU s a job, its children included | transactions a job |")
+    print("|---:|---:|---:|---:|")
+    print(f"| {count} | {60 * count / seconds:.0f} | {cpu:.2f} | {each:.0f} |")
 
 
 if __name__ == "__main__":
