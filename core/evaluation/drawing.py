@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ PART_NODES, PART_EDGES = 128, 400
 """Of a graph that nobody could read as a whole: so many of its nodes, and of the edges between them."""
 ROUNDS = 200
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
+Ends = Sequence[tuple[np.ndarray, np.ndarray]]
+"""Both ends of every edge of a relation, numbered over all node types."""
 
 
 def draw(graph: Graph) -> dict[str, Any] | None:
@@ -30,15 +33,22 @@ def draw(graph: Graph) -> dict[str, Any] | None:
     if total == 0:
         return None
     starts = dict(zip(names, np.cumsum([0, *counts[:-1]]), strict=True))
-    relations = [t for t in graph.schema.edge_types if graph.edges[t.name].count]
     ends = [
-        np.concatenate([graph.edges[t.name].source + starts[t.source] for t in relations] or [[]]),
-        np.concatenate([graph.edges[t.name].target + starts[t.target] for t in relations] or [[]]),
+        (graph.edges[t.name].source + starts[t.source], graph.edges[t.name].target + starts[t.target])
+        for t in graph.schema.edge_types
+        if graph.edges[t.name].count
     ]
-    view = UndirectedView.of_pairs(total, ends[0].astype(np.int64), ends[1].astype(np.int64))
-    u, v, shown = view.u, view.v, np.arange(total)
-    if large := total > MAX_NODES or view.edge_count > MAX_EDGES:
-        shown, u, v = _part(total, u, v)
+    shown, large = np.arange(total), total > MAX_NODES
+    if not large:
+        view = _between(shown, ends, total)
+        large = view.edge_count > MAX_EDGES
+    if large:
+        shown = _most_linked(ends, total)
+        view = _between(shown, ends, total)
+    kept = np.arange(view.edge_count)
+    if large and len(kept) > PART_EDGES:
+        kept = np.linspace(0, len(kept) - 1, PART_EDGES).astype(np.int64)
+    u, v = view.u[kept], view.v[kept]
     places = layout(len(shown), u, v)
     kinds = np.repeat(np.arange(len(names)), counts)[shown]
     return {
@@ -51,15 +61,24 @@ def draw(graph: Graph) -> dict[str, Any] | None:
     }
 
 
-def _part(nodes: int, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Choose the nodes with most edges, and edges between them that lie evenly in the list."""
-    degrees = np.bincount(u, minlength=nodes) + np.bincount(v, minlength=nodes)
-    shown = np.sort(np.argsort(-degrees, kind="stable")[:PART_NODES])
+def _most_linked(ends: Ends, nodes: int) -> np.ndarray:
+    """Choose the nodes with most edges, int64 ascending; each step's edge counts."""
+    degrees = np.zeros(nodes, dtype=np.int64)
+    for each in ends:
+        for side in each:
+            degrees += np.bincount(side, minlength=nodes)
+    return np.sort(np.argsort(-degrees, kind="stable")[:PART_NODES])
+
+
+def _between(shown: np.ndarray, ends: Ends, nodes: int) -> UndirectedView:
+    """View the edges between the nodes that are shown, numbered by their places among them."""
     number = np.full(nodes, -1)
     number[shown] = np.arange(len(shown))
-    inside = np.flatnonzero((number[u] >= 0) & (number[v] >= 0))
-    kept = inside[np.linspace(0, len(inside) - 1, min(len(inside), PART_EDGES)).astype(np.int64)]
-    return shown, number[u[kept]], number[v[kept]]
+    found = [np.empty((2, 0), dtype=np.int64)]
+    for source, target in ends:
+        inside = (number[source] >= 0) & (number[target] >= 0)
+        found.append(np.stack([number[source[inside]], number[target[inside]]]))
+    return UndirectedView.of_pairs(len(shown), *np.concatenate(found, axis=1))
 
 
 def layout(nodes: int, u: np.ndarray, v: np.ndarray) -> np.ndarray:
