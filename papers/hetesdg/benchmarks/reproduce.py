@@ -19,9 +19,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import hashlib
-import json
-import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -38,9 +35,17 @@ from benchmarks.representations import row_classification, unit_features
 from benchmarks.results_file import Line, read
 from core.errors import GraphveilError
 from core.graphs.graph import Graph
-from core.graphs.ingest.assembled_objects import store
-from core.graphs.schema import GraphSchema, Protection
-from core.graphs.stored.whole import read_graph
+from core.graphs.schema import Protection
+from papers._shared.benchmarks.reproduce import (
+    by_cell,
+    keep,
+    name_of,
+    own_graph,
+    own_schema,
+    parser_of,
+    thinned,
+    write,
+)
 from papers.hetesdg.benchmarks.data import DATASETS, load
 from papers.hetesdg.benchmarks.reported import LINKS, NODES, PAPER
 from papers.hetesdg.benchmarks.rows import ONE_HOP, Row, fitted
@@ -77,7 +82,6 @@ ALL = {**SYSTEMS, **FREE}
 PRINTED_AT = {(PUBLISHED, 1.0), *(("HeteDP", epsilon) for epsilon in (0.01, 0.1, 1.0))}
 EPSILONS = (0.01, 0.1, 1.0)
 QUICK = {"feature_epochs": 10, "link_epochs": 10}
-CURVE = 60
 
 
 class Cell(NamedTuple):
@@ -136,17 +140,8 @@ def loaded(asked: argparse.Namespace) -> tuple[str, Subject]:
             places = "; ".join(f"{name}: {each.folder}" for name, each in DATASETS.items())
             raise ValueError(f"--set is NAME=FOLDER, which holds {places}")
         return name, subject_of(load(name, Path(folder)), asked.relation or DATASETS[name].focus)
-    if asked.data is None or asked.schema is None:
-        raise ValueError("give --data FILE with its --schema, or --set NAME=FOLDER")
-    for path in filter(None, (asked.data, asked.schema, asked.nodes)):
-        if not path.is_file():
-            raise ValueError(f"there is no file {path}")
-    schema = GraphSchema.model_validate_json(asked.schema.read_text(encoding="utf-8"))
-    with tempfile.TemporaryDirectory() as folder:
-        store(asked.data, Path(folder), schema=schema, nodes=asked.nodes, public=True)
-        subject = subject_of(read_graph(Path(folder)), asked.relation)
-    digest = hashlib.sha256(asked.data.read_bytes() + asked.schema.read_bytes()).hexdigest()
-    return f"{asked.data.stem}-{digest[:12]}", subject
+    schema = own_schema(asked, "--set NAME=FOLDER")
+    return name_of(asked), subject_of(own_graph(asked, schema), asked.relation)
 
 
 def measured(subject: Subject, cell: Cell, seed: int) -> dict[str, Any]:
@@ -200,13 +195,6 @@ def node_figures(subject: Subject, model: Any, published: bool, seed: int) -> di
     }
 
 
-def thinned(curve: Any) -> list[tuple[int, float]]:
-    """At most CURVE points, each the mean of its steps."""
-    parts = np.array_split(np.asarray(curve, dtype=np.float64), min(CURVE, max(len(curve), 1)))
-    ends = np.cumsum([len(part) for part in parts])
-    return [(int(end), float(part.mean())) for end, part in zip(ends, parts, strict=True) if len(part)]
-
-
 def run_missing(asked: argparse.Namespace, data: str, subject: Subject, kept: Path) -> None:
     """Make the runs that the file lacks, a line each; a run's number is its seed."""
     done = Counter((cell_of(line), line["seed"]) for line in read(kept))
@@ -217,21 +205,12 @@ def run_missing(asked: argparse.Namespace, data: str, subject: Subject, kept: Pa
             if (cell, seed) in done:
                 continue
             line = {**cell._asdict(), "seed": seed, **measured(subject, cell, seed)}
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+            keep(kept, line)
             print(f"seed {seed} of {asked.runs}, epsilon {cell.epsilon:g}: {cell.system}", flush=True)
 
 
 def cell_of(line: Line) -> Cell:
     return Cell(*(line[name] for name in Cell._fields))
-
-
-def by_cell(lines: list[Line], data: str, quick: bool) -> dict[float, dict[str, list[Line]]]:
-    found: dict[float, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
-    for line in lines:
-        if (line["data"], line["quick"]) == (data, quick):
-            found[line["epsilon"]][line["system"]].append(line)
-    return dict(sorted(found.items()))
 
 
 def printed(data: str, system: str, epsilon: float) -> Mapping[str, float]:
@@ -304,27 +283,11 @@ def picture(lines: list[Line], data: str, quick: bool) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="graphveil reproduce hetesdg",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument(
-        "--out",
-        type=Path,
-        default=Path("hetesdg"),
-        metavar="FOLDER",
-        help="hetesdg by default; runs that it holds stay",
-    )
-    made.add_argument("--data", type=Path, help="a file of edges that the service takes")
-    made.add_argument("--schema", type=Path, help="the schema of --data, JSON")
-    made.add_argument("--nodes", type=Path, help="the list of nodes of --data")
+    made = parser_of("hetesdg", __doc__, runs="3 by default", quick="epsilon 1, one seed, ten epochs")
     made.add_argument("--relation", help="the relation whose links are told; the largest by default")
     made.add_argument("--set", metavar="NAME=FOLDER", help=f"a public set: {', '.join(DATASETS)}")
     made.add_argument("--epsilon", type=float, action="append", help="repeat; .01, .1 and 1 by default")
     made.add_argument("--only", action="append", choices=list(ALL), metavar="SYSTEM", help="repeat")
-    made.add_argument("--runs", type=int, choices=range(1, 101), metavar="1..100", help="3 by default")
-    made.add_argument("--quick", action="store_true", help="epsilon 1, one seed, ten epochs")
     return made
 
 
@@ -341,10 +304,9 @@ def main(given: list[str] | None = None) -> None:
     kept = asked.out / "hetesdg.jsonl"
     run_missing(asked, data, subject, kept)
     lines = read(kept)
-    text = "\n".join(markdown(lines, data, asked.quick)) + "\n"
-    (asked.out / "hetesdg.md").write_text(text, encoding="utf-8")
+    told, drawn = markdown(lines, data, asked.quick), picture(lines, data, asked.quick)
+    write(asked.out, "hetesdg", told, drawn)
     write_csv(lines, data, asked.out / "hetesdg.csv")
-    (asked.out / "hetesdg.svg").write_text(picture(lines, data, asked.quick), encoding="utf-8")
 
 
 if __name__ == "__main__":

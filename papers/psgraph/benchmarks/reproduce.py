@@ -15,8 +15,6 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
-import json
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -30,9 +28,8 @@ from benchmarks.results_file import Line, read
 from benchmarks.stream_data import FIGURES, LOADERS, figures_by_step, release
 from core.errors import GraphveilError
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.ingest.assembled_objects import store
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.stored.whole import read_graph
+from papers._shared.benchmarks.reproduce import keep, own_graph, own_schema, parser_of, write
 
 METRICS = ("overlap", "assortativity_re", "degree_kl", "density_re", "transitivity_re")
 PAPER: dict[str, Any] = {"preset": "paper"}
@@ -95,15 +92,8 @@ def loaded(asked: argparse.Namespace) -> tuple[str, Graph]:
         if name not in LOADERS or not Path(path).exists():
             raise ValueError(f"--stream is NAME=PATH, a path that exists and a name of {', '.join(LOADERS)}")
         return name, LOADERS[name](Path(path))
-    if asked.data is None or asked.schema is None:
-        raise ValueError("give --data FILE with its --schema, or --stream NAME=PATH")
-    for path in filter(None, (asked.data, asked.schema, asked.nodes)):
-        if not path.is_file():
-            raise ValueError(f"there is no file {path}")
-    schema = GraphSchema.model_validate_json(asked.schema.read_text(encoding="utf-8"))
-    with tempfile.TemporaryDirectory() as folder:
-        store(asked.data, Path(folder), schema=schema, nodes=asked.nodes, public=True)
-        stream = relation_of(read_graph(Path(folder)), asked.relation)
+    schema = own_schema(asked, "--stream NAME=PATH")
+    stream = relation_of(own_graph(asked, schema), asked.relation)
     edges = stream.edges["edge"]
     digest = hashlib.sha256(repr(stream.schema).encode())
     for column in (edges.source, edges.target, edges.step):
@@ -123,8 +113,7 @@ def run_missing(asked: argparse.Namespace, data: str, stream: Graph, kept: Path)
             synthetic, seconds = release(method, stream, window, epsilon, parameters)
             steps = list(figures_by_step(stream, synthetic))
             line = {**cell._asdict(), "run": run, "cpu_seconds": seconds, "steps": steps}
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+            keep(kept, line)
             print(f"run {run + 1} of {asked.runs}, w {window}, epsilon {epsilon:g}: {system}", flush=True)
 
 
@@ -232,29 +221,16 @@ def picture(lines: list[Line], data: str) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="graphveil reproduce psgraph",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    made = parser_of(
+        "psgraph",
+        __doc__,
+        runs="10 by default, as in the paper",
+        quick="epsilon 1 and 2 runs, unless they are given",
     )
-    made.add_argument(
-        "--out",
-        type=Path,
-        default=Path("psgraph"),
-        metavar="FOLDER",
-        help="psgraph by default; runs that it holds stay",
-    )
-    made.add_argument("--data", type=Path, help="a file of edges that the service takes")
-    made.add_argument("--schema", type=Path, help="the schema of --data, JSON")
-    made.add_argument("--nodes", type=Path, help="the list of nodes of --data")
     made.add_argument("--relation", help="the relation of --data, where several have a grid of time")
     made.add_argument("--stream", metavar="NAME=PATH", help=f"a public stream: {', '.join(LOADERS)}")
     made.add_argument("--epsilon", type=float, action="append", help="repeat; .5 to 4 by default")
     made.add_argument("--window", type=int, action="append", help="repeat; 5 by default")
-    made.add_argument(
-        "--runs", type=int, choices=range(1, 101), metavar="1..100", help="10 by default, as in the paper"
-    )
-    made.add_argument("--quick", action="store_true", help="epsilon 1 and 2 runs, unless they are given")
     return made
 
 
@@ -272,9 +248,8 @@ def main(given: list[str] | None = None) -> None:
     kept = asked.out / "psgraph.jsonl"
     run_missing(asked, data, stream, kept)
     lines = read(kept)
-    (asked.out / "psgraph.md").write_text("\n".join(markdown(lines, data)) + "\n", encoding="utf-8")
+    write(asked.out, "psgraph", markdown(lines, data), picture(lines, data))
     write_csv(lines, data, asked.out / "psgraph.csv")
-    (asked.out / "psgraph.svg").write_text(picture(lines, data), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,9 +14,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import hashlib
-import json
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,9 +29,16 @@ from benchmarks.typed_graphs import DATASETS, load_dataset
 from core.errors import GraphveilError
 from core.evaluation.attacks.degree_signature import degree_signature
 from core.graphs.graph import Graph
-from core.graphs.ingest.assembled_objects import store
-from core.graphs.schema import GraphSchema
-from core.graphs.stored.whole import read_graph
+from papers._shared.benchmarks.reproduce import (
+    by_cell,
+    keep,
+    name_of,
+    own_graph,
+    own_schema,
+    parser_of,
+    thinned,
+    write,
+)
 from papers.thepuff.benchmarks.golden import scores
 from papers.thepuff.benchmarks.report import PAPER, SEVEN
 from papers.thepuff.benchmarks.tables import Row, release
@@ -75,8 +79,6 @@ ABLATIONS = {
 """Table 8."""
 EPSILONS = (8.0,)
 QUICK = {"most_batches": 100}
-CURVE = 60
-"""Points of a curve that are kept, each the mean of its batches."""
 
 
 class Cell(NamedTuple):
@@ -95,19 +97,10 @@ def loaded(asked: argparse.Namespace) -> tuple[str, Graph]:
         if name not in DATASETS or not (Path(folder) / DATASETS[name].path).exists():
             raise ValueError(f"--graph is NAME=FOLDER, which holds {'; '.join(_places())}")
         return name, load_dataset(name, Path(folder))
-    if asked.data is None or asked.schema is None:
-        raise ValueError("give --data FILE with its --schema, or --graph NAME=FOLDER")
-    for path in filter(None, (asked.data, asked.schema, asked.nodes)):
-        if not path.is_file():
-            raise ValueError(f"there is no file {path}")
-    schema = GraphSchema.model_validate_json(asked.schema.read_text(encoding="utf-8"))
+    schema = own_schema(asked, "--graph NAME=FOLDER")
     if not any(each.temporal for each in schema.edge_types):
         raise ValueError("THEPUFF's measures need a relation with a grid of time; this schema has none")
-    with tempfile.TemporaryDirectory() as folder:
-        store(asked.data, Path(folder), schema=schema, nodes=asked.nodes, public=True)
-        graph = read_graph(Path(folder))
-    digest = hashlib.sha256(asked.data.read_bytes() + asked.schema.read_bytes()).hexdigest()
-    return f"{asked.data.stem}-{digest[:12]}", graph
+    return name_of(asked), own_graph(asked, schema)
 
 
 def _places() -> Iterator[str]:
@@ -124,7 +117,7 @@ def measured(graph: Graph, cell: Cell) -> dict[str, Any]:
     found: dict[str, float | None] = dict(scores(graph, made.graph))
     attack = degree_signature(graph, made.graph, range(graph.schema.steps), "out")["per_step"]
     found["attack"] = None if attack is None else 100 * attack
-    curves = {name: _thinned(curve) for name, curve in made.curves.items()} if trained else {}
+    curves = {name: thinned(curve) for name, curve in made.curves.items()} if trained else {}
     return {
         "figures": found,
         "curves": curves,
@@ -132,12 +125,6 @@ def measured(graph: Graph, cell: Cell) -> dict[str, Any]:
         "guarantee": made.kind,
         "cpu_seconds": made.fit_seconds + made.sample_seconds,
     }
-
-
-def _thinned(curve: Any) -> list[tuple[int, float]]:
-    parts = np.array_split(np.asarray(curve, dtype=np.float64), min(CURVE, max(len(curve), 1)))
-    ends = np.cumsum([len(part) for part in parts])
-    return [(int(end), float(part.mean())) for end, part in zip(ends, parts, strict=True) if len(part)]
 
 
 def run_missing(asked: argparse.Namespace, data: str, graph: Graph, kept: Path) -> None:
@@ -149,21 +136,12 @@ def run_missing(asked: argparse.Namespace, data: str, graph: Graph, kept: Path) 
             if done[cell] > run:
                 continue
             line = {**cell._asdict(), "run": run, **measured(graph, cell)}
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+            keep(kept, line)
             print(f"run {run + 1} of {asked.runs}, epsilon {epsilon:g}: {system}", flush=True)
 
 
 def cell_of(line: Line) -> Cell:
     return Cell(*(line[name] for name in Cell._fields))
-
-
-def by_cell(lines: list[Line], data: str, quick: bool) -> dict[float, dict[str, list[Line]]]:
-    found: dict[float, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
-    for line in lines:
-        if (line["data"], line["quick"]) == (data, quick):
-            found[line["epsilon"]][line["system"]].append(line)
-    return dict(sorted(found.items()))
 
 
 def markdown(lines: list[Line], data: str, quick: bool) -> Iterator[str]:
@@ -220,26 +198,10 @@ def picture(lines: list[Line], data: str, quick: bool) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="graphveil reproduce thepuff",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument(
-        "--out",
-        type=Path,
-        default=Path("thepuff"),
-        metavar="FOLDER",
-        help="thepuff by default; runs that it holds stay",
-    )
-    made.add_argument("--data", type=Path, help="a file of edges that the service takes")
-    made.add_argument("--schema", type=Path, help="the schema of --data, JSON")
-    made.add_argument("--nodes", type=Path, help="the list of nodes of --data")
+    made = parser_of("thepuff", __doc__, runs="3 by default", quick="one run, and trainings of 100 batches")
     made.add_argument("--graph", metavar="NAME=FOLDER", help=f"a public graph: {', '.join(DATASETS)}")
     made.add_argument("--epsilon", type=float, action="append", help="eps_minus; repeat; 8 by default")
     made.add_argument("--only", action="append", choices=list(SYSTEMS), metavar="SYSTEM", help="repeat")
-    made.add_argument("--runs", type=int, choices=range(1, 101), metavar="1..100", help="3 by default")
-    made.add_argument("--quick", action="store_true", help="one run, and trainings of 100 batches")
     return made
 
 
@@ -256,10 +218,9 @@ def main(given: list[str] | None = None) -> None:
     kept = asked.out / "thepuff.jsonl"
     run_missing(asked, data, graph, kept)
     lines = read(kept)
-    text = "\n".join(markdown(lines, data, asked.quick)) + "\n"
-    (asked.out / "thepuff.md").write_text(text, encoding="utf-8")
+    told, drawn = markdown(lines, data, asked.quick), picture(lines, data, asked.quick)
+    write(asked.out, "thepuff", told, drawn)
     write_csv(lines, data, asked.out / "thepuff.csv")
-    (asked.out / "thepuff.svg").write_text(picture(lines, data, asked.quick), encoding="utf-8")
 
 
 if __name__ == "__main__":
