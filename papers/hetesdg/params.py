@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -35,6 +36,11 @@ OF_HETESDG: Mapping[str, Any] = {"split": "bilevel"}
 Output = Literal["graph", "features", "embedding"]
 
 
+@dataclass(frozen=True)
+class Way:
+    """What a preset fixes that nobody sets by itself: nothing."""
+
+
 class HeteParams(PresetParameters, ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
@@ -42,6 +48,7 @@ class HeteParams(PresetParameters, ValueParameters):
         **PRESETS,
         "paper": {**PRESETS["paper"], **OF_HETESDG},
     }
+    WAYS: ClassVar[Mapping[str, Way]] = {"default": Way(), "paper": Way()}
     RETIRED: ClassVar[Mapping[str, Any]] = {"count_share": 0.02}
     count_share: ClassVar[float] = RETIRED["count_share"]
     """Share of epsilon for a relation's number of edges, which bounds its degrees and which bilevel

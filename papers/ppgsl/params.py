@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -29,6 +30,11 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """What a preset sets apart from the parameters' own defaults. The paper states a range of alpha: its end."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A preset's choices that nobody sets singly: none."""
 
 
 def require_few(nodes: int) -> None:
@@ -67,6 +73,7 @@ class PpgslParams(PresetParameters, DefenceParams):
     rounds: ClassVar[int] = RETIRED["rounds"]
     """With a target: how many values of alpha are tried."""
     PRESETS = PRESETS
+    WAYS: ClassVar[Mapping[str, Way]] = dict.fromkeys(PRESETS, Way())
 
     preset: Literal["default", "paper"] = Field(
         default="default",

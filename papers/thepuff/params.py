@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -45,10 +46,16 @@ PUBLISHED = (
 """What variant paper alone looks at."""
 
 
+@dataclass(frozen=True)
+class Way:
+    """What a preset fixes that nobody sets by itself: nothing."""
+
+
 class ThepuffParams(PresetParameters, ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     PRESETS = PRESETS
+    WAYS: ClassVar[Mapping[str, Way]] = {"default": Way(), "paper": Way()}
 
     preset: Literal["default", "paper"] = Field(
         default="default",
