@@ -241,13 +241,17 @@ ReleaseSpec = Annotated[
 
 
 class JobSpec(_Spec):
-    """A job as the service reserved it. ``amounts``: what was reserved, by dimension of the account."""
+    """A job as the service reserved it. ``amounts``: what was reserved, by dimension of the account.
+
+    ``protects``: what one release hides, in words; None where nothing is promised, and of jobs of old.
+    """
 
     release: ReleaseSpec
     amounts: dict[str, int]
     kind: GuaranteeKind
     label: str | None
     suite: Suite
+    protects: str | None = None
 
     @model_validator(mode="after")
     def _reads_nothing(self) -> Self:

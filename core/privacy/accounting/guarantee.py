@@ -273,6 +273,21 @@ def unit_of(plan: PrivacyPlan) -> str:
     )
 
 
+def protects(plan: PrivacyPlan) -> str | None:
+    """Say what one release of the plan hides: rows of tables where records are apart. None where nothing is
+    promised."""
+    if plan.kind not in (GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE):
+        return None
+    if not plan.apart:
+        return unit_of(plan)
+    beside = {each.edge_type for each in plan.allotments} - set(plan.apart)
+    elsewhere = f"; of {', '.join(sorted(beside))} {_UNITS[plan.unit]}" if beside else ""
+    return (
+        f"any one row of {' or '.join(plan.apart)}, there or not; a changed row counts twice, k rows count k "
+        f"times{elsewhere}"
+    )
+
+
 def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int | None = None) -> str:
     """Put it in words; ``own``: the nano-epsilon of a live stream's snapshot alone, within its window's."""
     epsilon, delta = Decimal(nano_epsilon) / NANO, Decimal(delta_atto) / ATTO

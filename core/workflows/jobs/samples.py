@@ -151,7 +151,12 @@ def _checked(
         "size": size,
     }
     return dataset, JobSpec(
-        release=Sample(**drawn), amounts={}, kind=paid.kind, label=request.label, suite=request.suite
+        release=Sample(**drawn),
+        amounts={},
+        kind=paid.kind,
+        label=request.label,
+        suite=request.suite,
+        protects=paid.protects,
     )
 
 
