@@ -273,17 +273,20 @@ def unit_of(plan: PrivacyPlan) -> str:
     )
 
 
-def protects(plan: PrivacyPlan) -> str | None:
-    """Say what one release of the plan hides: rows of tables where records are apart. None where nothing is
-    promised."""
-    if plan.kind not in (GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE):
+def protects(
+    unit: Unit, window: int | None, kind: GuaranteeKind, apart: Sequence[str], edge_types: Sequence[str]
+) -> str | None:
+    """Say what one release of these relations hides: rows of tables where records are ``apart``. None where
+    nothing is promised."""
+    if kind not in (GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE):
         return None
-    if not plan.apart:
-        return unit_of(plan)
-    beside = {each.edge_type for each in plan.allotments} - set(plan.apart)
-    elsewhere = f"; of {', '.join(sorted(beside))} {_UNITS[plan.unit]}" if beside else ""
+    whole = _UNITS[unit].format(window=window)
+    if not apart:
+        return whole
+    beside = [each for each in edge_types if each not in apart]
+    elsewhere = f"; of {', '.join(beside)} {whole}" if beside else ""
     return (
-        f"any one row of {' or '.join(plan.apart)}, there or not; a changed row counts twice, k rows count k "
+        f"any one row of {' or '.join(apart)}, there or not; a changed row counts twice, k rows count k "
         f"times{elsewhere}"
     )
 

@@ -26,7 +26,6 @@ from core.methods.base import Accelerator, Method, PublicFacts
 from core.methods.choice import AUTO
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
-from core.privacy.accounting.guarantee import protects
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import ALWAYS_WRITTEN, check_size, protected_relations
@@ -191,7 +190,7 @@ def _price(
         kind=kind,
         label=request.label,
         suite=request.suite,
-        protects=protects(settled.plan),
+        apart=settled.plan.apart,
     )
 
 

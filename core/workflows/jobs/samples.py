@@ -156,7 +156,7 @@ def _checked(
         kind=paid.kind,
         label=request.label,
         suite=request.suite,
-        protects=paid.protects,
+        apart=paid.apart,
     )
 
 

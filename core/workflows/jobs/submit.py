@@ -19,7 +19,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.accounting import group_price
 from core.privacy.accounting.events import NANO
-from core.privacy.accounting.guarantee import protects, rounded_up
+from core.privacy.accounting.guarantee import rounded_up
 from core.privacy.accounting.plan import ATTO, DECLARED, GuaranteeKind
 from core.privacy.accounting.plan import Cost as PlanCost
 from core.privacy.units import Unit
@@ -98,7 +98,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         unit=str(release.unit),
         window=release.window,
         edge_types=release.edge_types,
-        protects=protects(plan),
+        protects=spec.protects,
         plan_digest=plan.digest(),
         allotments=len(plan.allotments),
         cost=cost_of(cost),

@@ -26,7 +26,6 @@ from core.methods import registry
 from core.methods.base import Method, PublicFacts
 from core.methods.room import require_room
 from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO
-from core.privacy.accounting.guarantee import protects
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params, chosen
@@ -192,7 +191,6 @@ def tick_spec(
         kind=plan.kind,
         label=stream.label,
         suite=Suite(stream.suite),
-        protects=protects(plan),
     ), plan
 
 
