@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from graphveil.problems import InvalidInput
 from graphveil.sources.libraries import library
 from graphveil.tables.constraints import constraints_of, fill, without_circles
-from graphveil.tables.graph import VALUE, attribute_of, by_type
+from graphveil.tables.graph import NOBODY, VALUE, attribute_of, by_type
+from graphveil.tables.groups import groups_of, rows_of
 from graphveil.tables.layout import Fact, Layout
 from graphveil.tables.mapping import Column
 from graphveil.tables.reading import arrow_type
@@ -41,13 +42,16 @@ def tables_of(layout: Layout, release: Path) -> dict[str, pa.Table]:
 class _Back:
     def __init__(self, layout: Layout, nodes: dict[str, Any], edges: dict[str, Any]) -> None:
         self.layout, self.edges = layout, edges
-        self.nodes = {kind: self._there(nodes[kind]) for kind in layout.entities.values()}
+        self.nodes = {kind: self._there(kind, nodes[kind]) for kind in layout.entities.values()}
         self.listed = {kind: nodes[kind] for kind in layout.listed}
         self.keys = {kind: self._keys(name, kind) for name, kind in layout.entities.items()}
 
-    def _there(self, nodes: Any) -> Any:
+    def _there(self, kind: str, nodes: Any) -> Any:
+        """Leave out the node of what is missing."""
         pc = library("pyarrow.compute", "tables")
-        return nodes.filter(pc.not_equal(nodes["id"], NONE)).combine_chunks()
+        marked = _held(nodes, kind, attribute_of(kind, NOBODY))
+        lacking = pc.equal(nodes["id"], NONE) if marked is None else pc.equal(nodes[marked], "yes")
+        return nodes.filter(pc.invert(lacking)).combine_chunks()
 
     def _keys(self, name: str, kind: str) -> Any:
         """Return the keys of an entity's rows: its own where keys are public, else fresh ones."""
@@ -78,7 +82,7 @@ class _Back:
     def _attribute(self, name: str, kind: str, column: str, said: Column) -> Any:
         pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
         nodes, short = self.nodes[kind], attribute_of(kind, column)
-        held = next((each for each in (short, f"{kind}.{short}") if each in nodes.column_names), None)
+        held = _held(nodes, kind, short)
         wanted = arrow_type(said.type)
         if held is None:
             raise InvalidInput(
@@ -125,8 +129,7 @@ class _Back:
             else:
                 listed = self.listed[kind]
                 place = pc.index_in(_whole(rows[end]), value_set=_whole(listed["id"]))
-                short = attribute_of(kind, VALUE)
-                name = short if short in listed.column_names else f"{kind}.{short}"
+                name = _held(listed, kind, attribute_of(kind, VALUE))
                 held[column] = Values(column, said).decode(_whole(listed[name]).take(place))
         made = {}
         for column, said in table.columns.items():
@@ -138,6 +141,12 @@ class _Back:
             else:
                 made[column] = held[column].cast(wanted)
         return pa.table(made)
+
+    def _third_key(self, said: Column, drawn: Any) -> Any:
+        """Name a row of each drawn group."""
+        other = str(said.references)
+        rows, key = self.entity(other), str(self.layout.mapping.tables[other].key)
+        return _whole(rows[key]).take(rows_of(groups_of(said, rows, key), drawn))
 
     def _values(self, fact: Fact, rows: Any) -> dict[str, Any]:
         pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
@@ -160,8 +169,7 @@ class _Back:
             array = _whole(rows[each.name])
             if not each.values:
                 (column,) = each.columns
-                texts = array.cast(pa.string())
-                held[column] = pc.if_else(pc.equal(texts, NONE), None, texts)
+                held[column] = self._third_key(columns[column], array.cast(pa.string()))
                 continue
             coded = each.decode(array)
             for column, values in zip(each.columns, each.values):  # noqa: B905 - one of each
@@ -171,6 +179,11 @@ class _Back:
             assert bound is not None
             held[high] = pc.min_element_wise(pc.add(held[high], held[low]), bound[1])
         return held
+
+
+def _held(nodes: Any, kind: str, attribute: str) -> str | None:
+    """Find how a release calls an attribute: with its type's name, where it has several; None: it has not."""
+    return next((each for each in (attribute, f"{kind}.{attribute}") if each in nodes.column_names), None)
 
 
 def _whole(column: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphveil.problems import InvalidInput
 from graphveil.sources.libraries import library
+from graphveil.tables.groups import groups_of
 from graphveil.tables.layout import Fact, Layout
 from graphveil.tables.mapping import Column, Place
 from graphveil.tables.values import MOST, NONE, Carried, Values
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VALUE = "value"
+NOBODY = "no_row"
+"""The attribute that tells the node of what is missing, where keys are fresh."""
 
 
 def attribute_of(kind: str, column: str) -> str:
@@ -36,7 +39,7 @@ def write_graph(layout: Layout, tables: dict[str, pa.Table], folder: Path) -> Pl
     spare = _nullable_ends(layout)
     schema: Place = {"node_types": _node_types(layout), "edge_types": []}
     edges = [_key_rows(layout, name, column, tables, ids, schema) for name, column in layout.keys]
-    edges += [_fact_rows(layout, fact, tables[fact.table], ids, schema) for fact in layout.facts.values()]
+    edges += [_fact_rows(layout, fact, tables, ids, schema) for fact in layout.facts.values()]
     if layout.grid is not None:
         schema["time"] = layout.grid
     schema["node_ids"] = "public" if layout.mapping.keys == "public" else "pseudonymous"
@@ -90,6 +93,11 @@ def _node_types(layout: Layout) -> list[Place]:
         if layout.mapping.unit == "person" and name == layout.mapping.person:
             said["protected"] = True
         made.append(said)
+    for kind in _nullable_ends(layout) if layout.mapping.keys == "fresh" else ():
+        said = next(each for each in made if each["name"] == kind)
+        said["attributes"].append(
+            {"name": attribute_of(kind, NOBODY), "kind": "category", "protection": "public"}
+        )
     for kind in layout.listed:
         value = {"name": attribute_of(kind, VALUE), "kind": "category", "protection": "public"}
         made.append({"name": kind, "attributes": [value]})
@@ -117,9 +125,14 @@ def _nodes(layout: Layout, tables: dict[str, pa.Table], ids: dict[str, Any], spa
             if said.role in ("public", "protected") and not said.references:
                 where = f"tables.{name}.columns.{column}"
                 columns[attribute_of(kind, column)] = _carried_by_node(where, said, tables[name][column])
+        if kind in spare and layout.mapping.keys == "fresh":
+            columns[attribute_of(kind, NOBODY)] = pa.array(["no"] * len(ids[name]))
         parts.append(pa.table(columns))
         if kind in spare:
-            parts.append(pa.table({"id": [NONE], "type": [kind]}))
+            missing: dict[str, Any] = {"id": [NONE], "type": [kind]}
+            if layout.mapping.keys == "fresh":
+                missing[attribute_of(kind, NOBODY)] = ["yes"]
+            parts.append(pa.table(missing))
     for kind, values in layout.listed.items():
         listed = pa.array(list(values), pa.string())
         parts.append(
@@ -184,9 +197,11 @@ def _hold_key(name: str, column: str, said: Column, held: Any, ids: Any) -> None
         )
 
 
-def _fact_rows(layout: Layout, fact: Fact, table: Any, ids: dict[str, Any], schema: Place) -> pa.Table:
+def _fact_rows(
+    layout: Layout, fact: Fact, tables: dict[str, pa.Table], ids: dict[str, Any], schema: Place
+) -> pa.Table:
     pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
-    said = layout.mapping.tables[fact.table]
+    said, table = layout.mapping.tables[fact.table], tables[fact.table]
     ends = []
     for column in fact.ends:
         if column is None:
@@ -210,9 +225,15 @@ def _fact_rows(layout: Layout, fact: Fact, table: Any, ids: dict[str, Any], sche
         made["time"] = Values(fact.time, said.columns[fact.time]).encode(table[fact.time].combine_chunks())
     width = layout.grid["width"] if layout.grid is not None and said.steps else None
     _hold_repeats(fact, int(said.repeats or 1), made, width)
-    declared = [_declared(layout, fact, each, ids) for each in fact.carried]
+    declared = []
     for one in fact.carried:
-        made[one.name] = _encoded(fact, one, table, said.columns, ids)
+        if one.values:
+            declared.append(one.declaration())
+            made[one.name] = _encoded(fact, one, table, said.columns)
+        else:
+            of_key = _third_key(layout, fact.table, one, tables, ids)
+            declared.append(of_key[0])
+            made[one.name] = of_key[1]
     if not declared and said.repeats != 1:
         counted = f"{fact.relation}_row"
         declared = [{"name": counted, "kind": "category", "categories": ["row"]}]
@@ -248,28 +269,32 @@ def _hold_repeats(fact: Fact, repeats: int, made: dict[str, Any], width: int | N
         )
 
 
-def _declared(layout: Layout, fact: Fact, each: Carried, ids: dict[str, Any]) -> Place:
-    if each.values:
-        return each.declaration()
-    column = layout.mapping.tables[fact.table].columns[each.columns[0]]
-    known = ids[str(column.references)].to_pylist() + ([NONE] if column.null else [])
-    if len(known) > MOST:
+def _third_key(
+    layout: Layout, name: str, each: Carried, tables: dict[str, pa.Table], ids: dict[str, Any]
+) -> tuple[Place, Any]:
+    """Declare a third key and say what each record has: the group of the row that it names."""
+    pc = library("pyarrow.compute", "tables")
+    (column,) = each.columns
+    said = layout.mapping.tables[name].columns[column]
+    other = str(said.references)
+    groups = groups_of(said, tables[other], str(layout.mapping.tables[other].key))
+    known = pc.unique(groups).to_pylist()
+    if len(known) + said.null > MOST or NONE in known:
         raise InvalidInput(
-            f"{fact.table}.{each.columns[0]} is a third key into more than {MOST} rows; make it one "
-            "of the two "
-            "ends, or withhold it",
-            field=f"tables.{fact.table}.columns.{each.columns[0]}",
+            f"{name}.{column} is a third key into more than {MOST} rows or groups, or into {NONE!r}; say "
+            f"group: a public column of {other} or a number of groups, make it one of the two ends, or "
+            "withhold it",
+            field=f"tables.{name}.columns.{column}",
         )
-    return {"name": each.name, "kind": "category", "categories": sorted(known)}
+    held = tables[name][column].combine_chunks().cast(ids[other].type)
+    _hold_key(name, column, said, held, ids[other])
+    values = pc.fill_null(groups.take(pc.index_in(held, value_set=ids[other])), NONE)
+    listed = sorted([*known, NONE] if said.null else known)
+    return {"name": each.name, "kind": "category", "categories": listed}, values
 
 
-def _encoded(fact: Fact, each: Carried, table: Any, columns: dict[str, Column], ids: dict[str, Any]) -> Any:
-    pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
-    if not each.values:
-        (column,) = each.columns
-        held = table[column].combine_chunks().cast(pa.string())
-        _hold_key(fact.table, column, columns[column], held, ids[str(columns[column].references)])
-        return pc.fill_null(held, NONE)
+def _encoded(fact: Fact, each: Carried, table: Any, columns: dict[str, Column]) -> Any:
+    pc = library("pyarrow.compute", "tables")
     lows = dict(fact.constraints.above)
     coded = []
     for column, values in zip(each.columns, each.values):  # noqa: B905 - one of each

@@ -12,6 +12,7 @@ from typing import Any
 
 from graphveil.problems import InvalidInput
 from graphveil.tables.constraints import Constraints, constraints_of
+from graphveil.tables.groups import check_group
 from graphveil.tables.mapping import Column, Place, Table, TableMapping
 from graphveil.tables.values import Carried, Values
 
@@ -104,32 +105,25 @@ def layout_of(mapping: TableMapping) -> Layout:
             field="tables",
         )
     made = Layout(mapping, entities, keys, facts, listed, grid)
-    _check_fresh(made)
+    _check_named(made)
     return made
 
 
-def _check_fresh(layout: Layout) -> None:
-    """Refuse what needs the rows' own names where keys are fresh, and persons that are missing."""
+def _check_named(layout: Layout) -> None:
+    """Refuse keys of private rows that no graph could tell apart, and persons that are missing."""
     mapping = layout.mapping
     for fact in layout.facts.values():
         table = mapping.tables[fact.table]
-        named = [each.columns[0] for each in fact.carried if not each.values]
-        empty = [
-            each for each in fact.ends if each and table.columns[each].null and table.columns[each].references
-        ]
-        for column in (*named, *empty):
-            where = _where(fact.table, column)
-            if mapping.keys == "fresh":
-                what = "a third key" if column in named else "a key that may be null"
-                raise InvalidInput(
-                    f"{fact.table}.{column} is {what}, which is known by its name; say keys: public, "
-                    "or withhold it",
-                    field=where,
-                )
-            if mapping.unit == "person" and column in empty and table.references[column] == mapping.person:
+        third = {each.columns[0] for each in fact.carried if not each.values}
+        for column in (*filter(None, fact.ends), *third):
+            if table.columns[column].references:
+                check_group(mapping, fact.table, column, column in third)
+        for column in filter(None, fact.ends):
+            nobody = table.columns[column].null and table.references.get(column) == mapping.person
+            if mapping.unit == "person" and nobody:
                 raise InvalidInput(
                     f"{fact.table}.{column} names a person or nobody; say keys that may not be null",
-                    field=where,
+                    field=_where(fact.table, column),
                 )
 
 

@@ -32,6 +32,8 @@ class Column(_Said):
     ``is``: the table's own ``key``, or ``public``, ``protected`` or ``withheld``. ``bounds`` (both included)
     of numbers and dates and ``categories`` of anything else say what a value may be; ``cuts``, or of dates a
     ``width`` such as ``1d`` or ``1h``, where bins begin. ``clip`` sets a number to the nearer bound.
+    ``group`` of a third key: the public column of its table by which rows are told apart, or into how many
+    even groups they are put by their order.
     """
 
     type: str
@@ -43,6 +45,7 @@ class Column(_Said):
     cuts: tuple[int | float, ...] = ()
     clip: bool = False
     width: str | None = None
+    group: Annotated[str | int, Field(union_mode="left_to_right")] | None = None
 
 
 class Table(_Said):
