@@ -198,10 +198,12 @@ def with_keys(unit: str) -> tuple[Tables, dict[str, Any]]:
         "origin", pl.when(null).then(None).otherwise("destination").alias("destination"), via=pl.Series(via)
     )
     end = {"type": "string", "is": "protected", "references": "airports"}
-    most = true["flights"].group_by("origin", "destination").len()["len"].max()
+    counts = true["flights"].group_by("origin", "destination").len()
+    lacking = counts.filter(pl.col("destination").is_null())["len"].max()
     plan["tables"]["flights"] = {
         "rows": "private",
-        "repeats": most,
+        "repeats": 60,
+        "lacking": lacking,
         "columns": {"origin": end, "destination": {**end, "null": True}, "via": {**end, "group": "state"}},
     }
     return true, plan

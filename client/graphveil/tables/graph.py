@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VALUE = "value"
-NOBODY = "no_row"
-"""The attribute that tells the node of what is missing, where keys are fresh."""
 
 
 def attribute_of(kind: str, column: str) -> str:
@@ -36,14 +34,16 @@ def write_graph(layout: Layout, tables: dict[str, pa.Table], folder: Path) -> Pl
     """
     parquet = library("pyarrow.parquet", "tables")
     ids = {name: _ids(name, layout, table) for name, table in tables.items() if name in layout.entities}
-    spare = _nullable_ends(layout)
     schema: Place = {"node_types": _node_types(layout), "edge_types": []}
     edges = [_key_rows(layout, name, column, tables, ids, schema) for name, column in layout.keys]
-    edges += [_fact_rows(layout, fact, tables, ids, schema) for fact in layout.facts.values()]
+    for name in layout.facts:
+        for fact in layout.relations(name):
+            own = _rows_of(layout, fact, tables[name])
+            edges.append(_fact_rows(layout, fact, {**tables, name: own}, ids, schema))
     if layout.grid is not None:
         schema["time"] = layout.grid
     schema["node_ids"] = "public" if layout.mapping.keys == "public" else "pseudonymous"
-    parquet.write_table(_nodes(layout, tables, ids, spare), folder / "nodes.parquet")
+    parquet.write_table(_nodes(layout, tables, ids), folder / "nodes.parquet")
     parquet.write_table(_joined([each for each in edges if each is not None]), folder / "edges.parquet")
     (folder / "schema.json").write_text(json.dumps(schema, indent=2), encoding="utf-8")
     return schema
@@ -68,18 +68,6 @@ def _ids(name: str, layout: Layout, table: Any) -> pa.Array:
     return texts
 
 
-def _nullable_ends(layout: Layout) -> set[str]:
-    """List node types that need a node for what is missing."""
-    return {
-        kind
-        for fact in layout.facts.values()
-        for column, kind in zip(fact.ends, fact.kinds)  # noqa: B905 - two of each
-        if column
-        and kind in layout.entities.values()
-        and layout.mapping.tables[fact.table].columns[column].null
-    }
-
-
 def _node_types(layout: Layout) -> list[Place]:
     made: list[Place] = []
     for name, kind in layout.entities.items():
@@ -93,11 +81,6 @@ def _node_types(layout: Layout) -> list[Place]:
         if layout.mapping.unit == "person" and name == layout.mapping.person:
             said["protected"] = True
         made.append(said)
-    for kind in _nullable_ends(layout) if layout.mapping.keys == "fresh" else ():
-        said = next(each for each in made if each["name"] == kind)
-        said["attributes"].append(
-            {"name": attribute_of(kind, NOBODY), "kind": "category", "protection": "public"}
-        )
     for kind in layout.listed:
         value = {"name": attribute_of(kind, VALUE), "kind": "category", "protection": "public"}
         made.append({"name": kind, "attributes": [value]})
@@ -116,7 +99,7 @@ def _attribute(where: str, column: Column) -> Place:
     return {**made, "clip": True} if column.clip else made
 
 
-def _nodes(layout: Layout, tables: dict[str, pa.Table], ids: dict[str, Any], spare: set[str]) -> pa.Table:
+def _nodes(layout: Layout, tables: dict[str, pa.Table], ids: dict[str, Any]) -> pa.Table:
     pa = library("pyarrow", "tables")
     parts = []
     for name, kind in layout.entities.items():
@@ -125,14 +108,7 @@ def _nodes(layout: Layout, tables: dict[str, pa.Table], ids: dict[str, Any], spa
             if said.role in ("public", "protected") and not said.references:
                 where = f"tables.{name}.columns.{column}"
                 columns[attribute_of(kind, column)] = _carried_by_node(where, said, tables[name][column])
-        if kind in spare and layout.mapping.keys == "fresh":
-            columns[attribute_of(kind, NOBODY)] = pa.array(["no"] * len(ids[name]))
         parts.append(pa.table(columns))
-        if kind in spare:
-            missing: dict[str, Any] = {"id": [NONE], "type": [kind]}
-            if layout.mapping.keys == "fresh":
-                missing[attribute_of(kind, NOBODY)] = ["yes"]
-            parts.append(pa.table(missing))
     for kind, values in layout.listed.items():
         listed = pa.array(list(values), pa.string())
         parts.append(
@@ -197,10 +173,28 @@ def _hold_key(name: str, column: str, said: Column, held: Any, ids: Any) -> None
         )
 
 
+def _rows_of(layout: Layout, fact: Fact, table: Any) -> Any:
+    """Keep the rows that a relation has: those with both ends, or those without the one that it lacks."""
+    pc = library("pyarrow.compute", "tables")
+    said = layout.mapping.tables[fact.table]
+    keys = [each for each in layout.facts[fact.table].ends if each and said.columns[each].references]
+    lacking = {each: pc.is_null(table[each]) for each in keys if said.columns[each].null}
+    if len(lacking) == 2 and pc.any(pc.and_(*lacking.values()), min_count=0).as_py():
+        raise InvalidInput(
+            f"rows of {fact.table} name nobody at either end; leave such rows out",
+            field=f"tables.{fact.table}",
+        )
+    if fact.lacks is not None:
+        return table.filter(lacking[fact.lacks])
+    for each in lacking:
+        table = table.filter(pc.is_valid(table[each]))
+    return table
+
+
 def _fact_rows(
     layout: Layout, fact: Fact, tables: dict[str, pa.Table], ids: dict[str, Any], schema: Place
 ) -> pa.Table:
-    pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
+    pa = library("pyarrow", "tables")
     said, table = layout.mapping.tables[fact.table], tables[fact.table]
     ends = []
     for column in fact.ends:
@@ -211,7 +205,7 @@ def _fact_rows(
         if each.references:
             held = table[column].combine_chunks().cast(pa.string())
             _hold_key(fact.table, column, each, held, ids[each.references])
-            ends.append(pc.fill_null(held, NONE))
+            ends.append(held)
         else:
             ends.append(
                 Values(f"tables.{fact.table}.columns.{column}", each).encode(table[column].combine_chunks())
@@ -224,7 +218,7 @@ def _fact_rows(
     if fact.time is not None:
         made["time"] = Values(fact.time, said.columns[fact.time]).encode(table[fact.time].combine_chunks())
     width = layout.grid["width"] if layout.grid is not None and said.steps else None
-    _hold_repeats(fact, int(said.repeats or 1), made, width)
+    _hold_repeats(fact, made, width)
     declared = []
     for one in fact.carried:
         if one.values:
@@ -234,7 +228,7 @@ def _fact_rows(
             of_key = _third_key(layout, fact.table, one, tables, ids)
             declared.append(of_key[0])
             made[one.name] = of_key[1]
-    if not declared and said.repeats != 1:
+    if not declared and fact.repeats != 1:
         counted = f"{fact.relation}_row"
         declared = [{"name": counted, "kind": "category", "categories": ["row"]}]
         made[counted] = pa.array(["row"] * table.num_rows, pa.string())
@@ -246,26 +240,29 @@ def _fact_rows(
         "temporal": fact.time is not None,
         "once": fact.time is not None and said.steps is None,
     }
-    if declared and said.repeats == 1:
+    if declared and fact.repeats == 1:
         relation["attributes"] = [{**each, "aggregate": "max"} for each in declared]
     elif declared:
-        relation |= {"attributes": declared, "multiplicity": "each", "records_per_slot": said.repeats}
+        relation |= {"attributes": declared, "multiplicity": "each", "records_per_slot": fact.repeats}
         if layout.mapping.unit == "row":
             relation["records_apart"] = True
     schema["edge_types"].append(relation)
     return pa.table(made)
 
 
-def _hold_repeats(fact: Fact, repeats: int, made: dict[str, Any], width: int | None) -> None:
+def _hold_repeats(fact: Fact, made: dict[str, Any], width: int | None) -> None:
     pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
     slots = {"source": made["source"], "target": made["target"]}
     if width is not None:
         slots["step"] = pc.divide(made["time"], width)
     counts = pa.table(slots).group_by(list(slots)).aggregate([([], "count_all")])["count_all"]
-    if len(counts) and pc.max(counts).as_py() > repeats:
+    if len(counts) and pc.max(counts).as_py() > fact.repeats:
+        said, of = "repeats", f"a pair of {fact.table}"
+        if fact.lacks is not None:
+            said, of = "lacking", f"an end of {fact.table} without {fact.lacks}"
         raise InvalidInput(
-            f"a pair of {fact.table} has more than repeats: {repeats} rows; declare more",
-            field=f"tables.{fact.table}.repeats",
+            f"{of} has more than {said}: {fact.repeats} rows; declare more",
+            field=f"tables.{fact.table}.{said}",
         )
 
 

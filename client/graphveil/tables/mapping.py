@@ -54,12 +54,14 @@ class Table(_Said):
     ``rows``: ``public`` where everybody may know which there are, ``private`` where each is a secret.
     Of private rows: ``repeats`` is the most rows that one pair of ends may have, ``ends`` names the columns
     that a row joins (the first two keys, unless said), ``together`` the columns that are drawn as one.
+    ``lacking`` is the most rows of one end whose other end is null, ``repeats`` unless said.
     ``steps`` names a date whose width cuts time into snapshots: ``repeats`` is then of a pair in one of them.
     """
 
     rows: Literal["public", "private"]
     columns: dict[str, Column]
     repeats: int | None = Field(default=None, ge=1, le=1_000_000)
+    lacking: int | None = Field(default=None, ge=1, le=1_000_000)
     ends: tuple[str, ...] | None = None
     steps: str | None = None
     together: tuple[tuple[str, ...], ...] = ()

@@ -283,10 +283,11 @@ def test_an_end_has_no_groups():
 def test_a_key_that_may_be_null_is_null_as_often(keys: str, unit: str):
     """Null in a third of the rows: paid for with the ends of all others, under the same epsilon."""
     columns = {"user": to("users"), "item": to("items", null=True)}
-    plan = visits(columns=columns, repeats=1) | {"keys": keys, "unit": unit, "person": "users"}
-    rows = drawn(1200).filter(pl.col("item") != 0).unique(["user", "item"])
+    plan = visits(columns=columns, repeats=1, lacking=4) | {"keys": keys, "unit": unit, "person": "users"}
+    times = 1 if unit == "person" else 4  # how many rows of 20 persons have is told by noise alone
+    some = drawn(1200).filter(pl.col("item") < 2 * times).select("user", "item")
     lacking = USERS.filter(pl.col("id") % 2 == 0).select(user="id", item=pl.lit(None, pl.Int64))
-    rows = pl.concat([rows.filter(pl.col("item") < 4).select("user", "item"), lacking])
+    rows = pl.concat([some, *[lacking] * times])
     true = rows["item"].null_count() / rows.height
     assert 0.1 < true < 0.9
     frames = {"users": USERS, "items": ITEMS, "visits": rows}
@@ -296,9 +297,54 @@ def test_a_key_that_may_be_null_is_null_as_often(keys: str, unit: str):
         again = pl.from_arrow(made["visits"])
         holds(made, "visits", "item", "items", "id")
         assert made["items"].num_rows == ITEMS.height
+        assert again.drop_nulls().is_unique().all()
         if abs(again["item"].null_count() / max(again.height, 1) - true) < 0.1:
             return
     pytest.fail(f"{again['item'].null_count()} of {again.height}, where {true:.2f} are null")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said", "words"),
+    [
+        ({"user": [1], "item": [None]}, {"user": to("users", null=True)}, "name nobody at either end"),
+        (
+            {"user": [1, 1], "item": [None, None]},
+            {},
+            "an end of visits without item has more than lacking: 1",
+        ),
+    ],
+)
+def test_rows_without_ends_are_held_against_what_is_declared(rows: Any, said: Any, words: str):
+    columns = {"user": to("users"), "item": to("items", null=True)} | said
+    if said:
+        rows = {"user": [None], "item": [None]}
+    frames = {
+        "users": USERS,
+        "items": ITEMS,
+        "visits": pl.DataFrame(rows, schema=dict.fromkeys(rows, pl.Int64)),
+    }
+    with pytest.raises(InvalidInput, match=words):
+        gv.read_tables(frames, visits(columns=columns, repeats=1))
+
+
+def test_both_ends_may_be_null_in_turn_and_dates_and_values_come_back():
+    when = {"type": "date", "is": "protected", "bounds": ["2024-01-01", "2024-03-31"], "width": "1w"}
+    columns = {"user": to("users", null=True), "item": to("items", null=True), "when": when}
+    days = (pl.lit(date(2024, 1, 1)) + pl.duration(days=pl.col("user"))).cast(pl.Date)
+    rows = drawn(900, when=days)
+    ends = [
+        pl.when((pl.col("user") + 2 * pl.col("item")) % 9 != place).then(pl.col(name)).alias(name)
+        for place, name in enumerate(("user", "item"))
+    ]
+    plan = visits(columns=columns, repeats=1, lacking=30)
+    frames = {"users": USERS, "items": ITEMS, "visits": rows.with_columns(ends)}
+    again = pl.from_arrow(
+        gv.read_tables(frames, plan).synthesize(40, budget=UNLIMITED, progress=False)["visits"]
+    )
+    assert again.columns == ["user", "item", "when"]
+    assert again["user"].null_count() > 20 < again["item"].null_count()
+    assert again.filter(pl.col("user").is_null() & pl.col("item").is_null()).is_empty()
+    assert again["when"].is_between(date(2024, 1, 1), date(2024, 3, 31)).all()
 
 
 @pytest.mark.parametrize("ends", [None, ["user", "kind"]])
