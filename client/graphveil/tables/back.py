@@ -178,7 +178,7 @@ class _Back:
             coded = each.decode(array)
             for column, values in zip(each.columns, each.values):  # noqa: B905 - one of each
                 held[column] = values.decode(coded[column])
-        for high, low in fact.constraints.above:
+        for high, low, _ in fact.constraints.above:
             bound = columns[high].bounds
             assert bound is not None
             held[high] = pc.min_element_wise(pc.add(held[high], held[low]), bound[1])

@@ -292,7 +292,7 @@ def _third_key(
 
 def _encoded(fact: Fact, each: Carried, table: Any, columns: dict[str, Column]) -> Any:
     pc = library("pyarrow.compute", "tables")
-    lows = dict(fact.constraints.above)
+    lows = {high: low for high, low, _ in fact.constraints.above}
     coded = []
     for column, values in zip(each.columns, each.values):  # noqa: B905 - one of each
         array = table[column].combine_chunks()
