@@ -10,8 +10,8 @@ from graphveil.problems import InvalidInput
 from graphveil.tables.mapping import Column, Table
 
 KNOWN = (
-    "unique(a, b) of the two ends, a >= b of two numbers, a > b of whole ones, acyclic(key) of a key into the "
-    "table itself"
+    "unique(a, b) of the two ends, a >= b of two numbers, a > b of whole ones, acyclic(key) of a key into "
+    "the table itself"
 )
 
 
