@@ -47,8 +47,11 @@ AT_ONCE = 2**21
 """Edges whose values are drawn at once: what a draw needs beside its edges does not grow with them."""
 ENOUGH = 2**18
 """Of more than twice so many edges pairs of classes and periods are raked by some, evenly spaced."""
-DRAWS = 2
-"""Of numbers of records whose sum is told apart: the second with what the first was off by."""
+DRAWS = 3
+"""Of numbers of records whose sum is told apart: each with what the one before was off by; the nearest
+stands."""
+LEAST_SHARE = 1e-6
+"""Of edges with so many records: noise may leave nothing of all but one number, which no tilt could mend."""
 HALVES = 40
 """Of the interval in which a tilt is sought."""
 FURTHEST = 12.0
@@ -101,11 +104,12 @@ def drawn_with_total(
     if not edges.count or any(TOTAL not in each for each in values):
         return drawn_numbers(numbers, edges, relation, undirected, rng)
     wanted = aim = told_total(values)
+    found = []
     for _ in range(DRAWS):  # what nodes lack moves the sum as well, and not by chance alone
         tables = with_total(numbers, aim, edges, relation)
-        drawn = drawn_numbers(tables, edges, relation, undirected, rng)
-        aim += wanted - float(drawn.sum())
-    return drawn
+        found.append(drawn_numbers(tables, edges, relation, undirected, rng))
+        aim += wanted - float(found[-1].sum())
+    return min(found, key=lambda each: abs(float(each.sum()) - wanted))
 
 
 def told_total(values: Sequence[Columns]) -> float:
@@ -123,29 +127,29 @@ def with_total(numbers: Columns, wanted: float, edges: EdgeTable, relation: Edge
     exp(tilt number), which moves the rare high ones most.
     """
     fine = bins_of(number_of_records(relation))
-    bins, histogram = numbers["bins"], numbers["histogram"]
+    bins = numbers["bins"]
+    histogram = shares_tilted(numbers["histogram"][None, :], np.zeros(1))[0]
     mass = np.bincount(bins, weights=histogram)
-    plain = np.bincount(bins, weights=fine.middles) / np.bincount(bins)
-    middle = np.bincount(bins, weights=histogram * fine.middles) / np.maximum(mass, 1e-300)
-    middle = np.where(mass > 0, middle, plain)
+    middle = np.bincount(bins, weights=histogram * fine.middles) / mass
     shares = numbers["steps"].reshape(-1, len(mass))
     step = np.zeros(edges.count, np.int64) if edges.step is None else edges.step
     of_period = np.bincount(numbers["periods"][step], minlength=len(shares))
-    furthest = FURTHEST / max(float(np.ptp(middle)), 1.0)
+    furthest = -2 * np.log(LEAST_SHARE) / max(float(np.ptp(middle)), 1.0)
     low, high = -furthest, furthest
     for _ in range(HALVES):
         tilt = (low + high) / 2
         below = of_period @ (shares_tilted(shares, tilt * middle) @ middle) < wanted
         low, high = (tilt, high) if below else (low, tilt)
     kinds = numbers["kinds"]
-    of_kind = np.bincount(kinds, weights=mass * middle) / np.maximum(np.bincount(kinds, weights=mass), 1e-300)
+    of_kind = np.bincount(kinds, weights=mass * middle) / np.bincount(kinds, weights=mass)
     pairs = shares_tilted(numbers["pairs"].reshape(-1, len(of_kind)), tilt * of_kind)
-    return {**numbers, "steps": shares_tilted(shares, tilt * middle).ravel(), "pairs": pairs.ravel()}
+    steps = shares_tilted(shares, tilt * middle)
+    return {**numbers, "histogram": histogram, "steps": steps.ravel(), "pairs": pairs.ravel()}
 
 
 def shares_tilted(shares: np.ndarray, by: np.ndarray) -> np.ndarray:
     """Weigh each row of shares by exp(by), which adds up to one again."""
-    found = np.maximum(shares, 1e-12) * np.exp(by - by.max())
+    found = np.maximum(shares, LEAST_SHARE) * np.exp(by - by.max())
     weighed: np.ndarray = found / found.sum(axis=1, keepdims=True)
     return weighed
 
