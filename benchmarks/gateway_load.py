@@ -155,6 +155,7 @@ def targets(service: Service, count: int) -> list[Target]:
                 state=VersionState.READY,
                 graph_schema=dataset.graph_schema,
                 node_counts={"person": NODES},
+                ingest_report={"readings": {}},
             )
             session.add(version)
             dataset.state, dataset.current_version_id = DatasetState.READY, version.id
