@@ -83,7 +83,7 @@ class Service:
     def __init__(self, folder: Path, processes: int, undo: ExitStack) -> None:
         postgres = undo.enter_context(EmbeddedPostgres(folder / "postgres", password=secrets.token_hex(16)))
         redis = EmbeddedRedis(folder / "redis", password=secrets.token_hex(16), log=folder / "redis.log")
-        self.database_url = postgres.url
+        self.folder, self.database_url = folder, postgres.url
         self._postmaster = int((folder / "postgres" / "postmaster.pid").read_text().split()[0])
         migrate.upgrade(self.database_url)
         self.port, metrics_port = free_port(), free_port()

@@ -35,7 +35,7 @@ from benchmarks import closed_loop
 from benchmarks.gateway_load import ROOT, Service, Target, cpu_seconds_of, load, targets
 from deploy.local.servers import free_port
 
-WARM_SECONDS = 1.0
+WARM_SECONDS, START_SECONDS = 1.0, 120.0
 INSERT = "one INSERT by SQLAlchemy in bare FastAPI"
 
 
@@ -53,13 +53,12 @@ class Row:
     a_second: list[float] = field(default_factory=list)
 
 
-def beside(
-    command: list[str], tree: Path, service: Service, asked: str, undo: ExitStack, **changed: str
-) -> tuple[int, int]:
+def beside(command: list[str], tree: Path, service: Service, asked: str, undo: ExitStack) -> tuple[int, int]:
     """Port and process id of a server on the service's database, once ``asked`` answers there."""
     port = free_port()
-    environment = service.environment | {"PYTHONPATH": f"{tree}:{tree / 'client'}"} | changed
+    environment = service.environment | {"PYTHONPATH": f"{tree}:{tree / 'client'}"}
     environment |= {"GRAPHVEIL_PORT": str(port), "GRAPHVEIL_METRICS_PORT": str(free_port())}
+    log = undo.enter_context((service.folder / f"{port}.log").open("wb"))
     told = [each.format(port=port) for each in command]
     process = subprocess.Popen(
         [sys.executable, *told],
@@ -70,7 +69,7 @@ def beside(
     )
     undo.callback(functools.partial(process.wait, timeout=40))
     undo.callback(process.terminate)
-    ends = time.monotonic() + 60
+    ends = time.monotonic() + START_SECONDS
     while time.monotonic() < ends and process.poll() is None:
         try:
             httpx.get(f"http://127.0.0.1:{port}{asked}", timeout=5)
@@ -78,7 +77,7 @@ def beside(
             time.sleep(0.1)
         else:
             return port, process.pid
-    raise RuntimeError(f"{command} did not start")
+    raise RuntimeError(f"{command} did not start:\n{Path(log.name).read_text()[-2_000:]}")
 
 
 def bodies(path: str) -> closed_loop.Next:
@@ -94,14 +93,16 @@ def floor_load(address: tuple[str, int], path: str, connections: int, seconds: f
 
 def measure(row: Row, asked: argparse.Namespace, pool: ProcessPoolExecutor) -> list[bytes]:
     """Add one round to the row. Returned are the heads of the answers."""
-    address = ("127.0.0.1", row.port)
-    if row.kind == "floor":
-        work = functools.partial(pool.submit, floor_load, address, row.given(), asked.connections)
-    else:
-        work = functools.partial(pool.submit, load, address, row.kind, row.given(), asked.connections)
-    work(WARM_SECONDS).result()
+    address, given = ("127.0.0.1", row.port), row.given()
+
+    def loaded(seconds: float) -> closed_loop.Loop:
+        if row.kind == "floor":
+            return pool.submit(floor_load, address, given, asked.connections, seconds).result()
+        return pool.submit(load, address, row.kind, given, asked.connections, seconds).result()
+
+    loaded(WARM_SECONDS)
     before = cpu_seconds_of(row.pid)
-    found = work(asked.seconds).result()
+    found = loaded(asked.seconds)
     if set(found.statuses) != {row.status}:
         raise RuntimeError(f"{row.name}: {dict(found.statuses)}")
     count = len(found.seconds)
