@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    case,
     cast,
     exists,
     func,
@@ -204,11 +205,22 @@ def page(
     )
     if state is not None:
         query = query.where(Job.state == state)
+        if (
+            state not in states.TERMINAL
+        ):  # an index has those: else a tenant's jobs are gone through for a few
+            query = query.where(text(OPEN_JOB))
     if dataset_id is not None:
         query = query.where(Job.dataset_id == dataset_id)
     if before is not None:
         query = query.where(tuple_(Job.created_at, Job.id) < tuple_(*before))
     return session.scalars(query).all()
+
+
+def under_way(session: Session, tenant: str, order: Sequence[JobState], limit: int) -> Sequence[Job]:
+    """List open jobs of a tenant in these states, by their order, the newest first."""
+    place = case({state: place for place, state in enumerate(order)}, value=Job.state)
+    query = select(Job).where(text(OPEN_JOB), Job.tenant == tenant, Job.state.in_(order))
+    return session.scalars(query.order_by(place, Job.created_at.desc(), Job.id.desc()).limit(limit)).all()
 
 
 def locked_of_dataset(session: Session, dataset_id: str, states: Collection[JobState]) -> Sequence[Job]:

@@ -21,7 +21,6 @@ from core.workflows.ledger import health, proposals
 router = APIRouter(prefix="/console", route_class=Signed, include_in_schema=False)
 
 SHOWN = 12
-RUNNING = ("running", "publishing", "queued")
 READERS = frozenset({Role.CURATOR, Role.REQUESTER, Role.AUDITOR})
 WATCHERS = frozenset({Role.CURATOR, Role.AUDITOR, Role.OPERATOR})
 ASKS = frozenset({Role.CURATOR, Role.REQUESTER})
@@ -48,7 +47,7 @@ def overview(request: Request, services: ServicesDep, principal: CallerDep) -> R
         "datasets": found,
         "budgets": budgets,
         "waiting": _waiting(services, principal) if Role.CURATOR in principal.roles else None,
-        "running": _running(services, principal) if principal.roles & ASKS else None,
+        "running": jobs.under_way(services, principal, SHOWN) if principal.roles & ASKS else None,
         "health": told,
         "kept": sum(promise.status == "intact" for promise in told.promises) if told else 0,
     }
@@ -59,11 +58,3 @@ def _waiting(services: Services, principal: Principal) -> Waiting:
     asked = jobs.list_jobs(services, principal, state="awaiting_approval", limit=SHOWN)
     proposed = proposals.list_proposals(services, principal, state="open", limit=SHOWN)
     return Waiting(asked.items, proposed.items, datasets.datasets_to_mend(services, principal, SHOWN))
-
-
-def _running(services: Services, principal: Principal) -> list[Any]:
-    found: list[Any] = []
-    for state in RUNNING:
-        if len(found) < SHOWN:
-            found += jobs.list_jobs(services, principal, state=state, limit=SHOWN - len(found)).items
-    return found

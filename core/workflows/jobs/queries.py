@@ -38,7 +38,10 @@ __all__ = [
     "methods",
     "new_job",
     "open_artifact",
+    "under_way",
 ]
+
+UNDER_WAY = (JobState.RUNNING, JobState.PUBLISHING, JobState.QUEUED)
 
 RUN_TIMES = (
     (60, "under 1 minute"),
@@ -96,6 +99,14 @@ def list_jobs(
         )
         shown, more = page.cut(rows, paging.newest_first)
         return views.Jobs(items=_views(session, principal, shown), next_cursor=more)
+
+
+def under_way(services: Services, principal: Principal, limit: int) -> list[views.Job]:
+    """List the tenant's jobs that workers hold, then those that wait for one, the newest first."""
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        rows = repository.under_way(session, principal.tenant, UNDER_WAY, limit)
+        return _views(session, principal, rows)
 
 
 def events(
