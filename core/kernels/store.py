@@ -61,7 +61,7 @@ class Store(_Cache):
         places = self._folders(self._kernel.targetctx)
         kept = {path.name: path for place in places for path in place.glob(f"{self._name}-*")}
         for name, path in kept.items():
-            with suppress(OSError):
+            with suppress(Exception):  # what another version of Numba kept may be unreadable
                 signature = pickle.loads(path.read_bytes())[SIGNATURE]
                 if self._file(signature) == name:  # else of another function of the name, or of other code
                     self._kernel.compile(signature.args)
