@@ -25,7 +25,7 @@ from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.settle import Settled, settle
 from tests.support.neighbours import compared, fit_of, toggled
-from tests.support.schema_grid import EMBEDDING, LIVES, Shape, counts_of, graph_of, shapes
+from tests.support.schema_grid import EMBEDDING, LIVES, WINDOW, Shape, counts_of, graph_of, shapes
 
 NANO = 10**9
 EVERY = [shape for shape in shapes() if shape.unit is not Unit.NODE]
@@ -246,6 +246,37 @@ def test_relations_of_a_live_stream_share_one_method():
     assert asked("auto", live).generator.name == "keyframe"
     with pytest.raises(NotAccepted, match="share one schedule, however long"):
         asked({"a": "keyframe", "b": "psgraph"}, live)
+
+
+def live(shape: Shape) -> PublicFacts:
+    """The facts of one snapshot of a live stream of that shape."""
+    facts = shape.facts()
+    schema = facts.schema.model_copy(update={"time": TimeGrid(start=0, width=10, count=1)})
+    return replace(facts, schema=schema, tick=7)
+
+
+LIVE = [each for each in EVERY if each.unit is Unit.W_EVENT and each.bounded and each.delta]
+
+
+def test_live_streams_of_every_schema_carry_values_and_say_that_rows_are_left_out():
+    for shape in LIVE:
+        facts = live(shape)
+        found = asked("auto", facts)
+        assert (found.plan.cost().nano_epsilon or 0) * WINDOW <= facts.nano_epsilon, shape
+        carried = found.generator.synthesised(found.params)
+        assert carried == {"values": shape.values != "none", "node_values": False, "vectors": False}, shape
+        rows = shape.rows in ("protected", "a vector")
+        assert ("in a live stream none are released" in (found.chosen_because or "")) == rows, shape
+        if rows:
+            with pytest.raises(NotAccepted, match="same row in every step.*publish the finished graph"):
+                asked("auto", facts, node_attribute_share=0.1)
+    assert len(LIVE) == 120
+
+
+def test_persons_have_no_live_stream():
+    shape = next(each for each in OF_PERSONS if each.timed)
+    with pytest.raises(NotAccepted, match="a live stream is published under unit w-event|live streams"):
+        asked("auto", live(shape))
 
 
 @pytest.mark.parametrize("unit", [Unit.EVENT, Unit.PAIR])
