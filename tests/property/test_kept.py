@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.spatial.distance import pdist
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import EdgeType
 from core.privacy.mechanisms import projection
 from core.privacy.mechanisms.projection import Items, kept_items, mutual_pairs
-from core.privacy.mechanisms.siphash import fresh_key
+from core.privacy.mechanisms.siphash import fresh_key, keyed
 from core.privacy.queries import Shape
 
 STEPS = 2
@@ -53,20 +54,30 @@ class World:
             found.extend(np.split(codes[order], cuts))
         return found
 
-    def told(self, measure: Callable[[Items, np.ndarray], np.ndarray]) -> np.ndarray:
-        """What ``measure(items, classes)`` says of every graph that there can be; int64 (graphs, size)."""
+    def told(self, measure: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """What ``measure(rows)`` says of every graph that there can be, by its items; (graphs, size)."""
         bits = np.arange(len(self.classes))
-        first = measure(self.items.only(bits[:0]), self.classes[:0])
-        answers = np.zeros((self.graphs, len(first)), np.int16)
+        answers = np.zeros((self.graphs, len(measure(bits[:0]))), np.int16)
         for code in np.flatnonzero(self.allowed()):
-            rows = np.flatnonzero(code >> bits & 1)
-            answers[code] = measure(self.items.only(rows), self.classes[rows])
+            answers[code] = measure(np.flatnonzero(code >> bits & 1))
         return answers
+
+    def kept(
+        self, caps: tuple[int, ...], copies: tuple[int | np.ndarray, int | np.ndarray], key: bytes
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """What of a graph's items is kept: :func:`kept_items`, its keyed order taken once for all graphs."""
+        place = np.argsort(np.argsort(projection._ranks(*self.items, keyed(key)), kind="stable"))
+        one, other = copies[0] * self.nodes + self.items.source, copies[1] * self.nodes + self.items.target
+        of_ends = np.repeat(np.asarray(caps, np.int64), self.nodes)
+
+        def rows_kept(rows: np.ndarray) -> np.ndarray:
+            return rows[projection.kept_in_order(one[rows], other[rows], np.argsort(place[rows]), of_ends)]
+
+        return rows_kept
 
     def farthest(self, answers: np.ndarray) -> int:
         """The largest L1 distance between two neighbours."""
-        own = (answers[family] for family in self.families())
-        return max(int(np.abs(each[:, None] - each).sum(axis=-1).max()) for each in own)
+        return max(int(pdist(answers[family], "cityblock").max(initial=0)) for family in self.families())
 
 
 def directed(nodes: int) -> World:
@@ -84,14 +95,15 @@ def classed(nodes: int, *, values: bool) -> World:
     return World(nodes, projection.items_of(source, target, step), classes, values)
 
 
-def degrees_of(nodes: int, thetas: tuple[int, ...], key: bytes) -> Callable[[Items, np.ndarray], np.ndarray]:
+def degrees_of(world: World, thetas: tuple[int, ...], key: bytes) -> Callable[[np.ndarray], np.ndarray]:
     """The kept degrees of every copy: one of an undirected graph, two of a directed one."""
     last = len(thetas) - 1
+    kept = world.kept(thetas, (0, last), key)
 
-    def measure(items: Items, _: np.ndarray) -> np.ndarray:
-        kept = kept_items(items, nodes, thetas, (0, last), key)
-        ends = np.concatenate([items.source[kept], last * nodes + items.target[kept]])
-        return np.bincount(ends, minlength=nodes * len(thetas))
+    def measure(rows: np.ndarray) -> np.ndarray:
+        found = kept(rows)
+        ends = np.concatenate([world.items.source[found], last * world.nodes + world.items.target[found]])
+        return np.bincount(ends, minlength=world.nodes * len(thetas))
 
     return measure
 
@@ -100,12 +112,24 @@ def shape(nodes: int) -> Shape:
     return Shape(EdgeType(directed=True), nodes, nodes)
 
 
+@pytest.mark.parametrize("caps", [(1,), (2, 1), (1, 2, 1, 1)])
+def test_what_is_kept_of_a_graph_hangs_on_its_items_places_in_one_order(caps: tuple[int, ...]):
+    """Any of a world's graphs: what the tests below count is what a release keeps."""
+    world, key, rng = classed(5, values=False), fresh_key(), np.random.default_rng(3)
+    copies = rng.integers(0, len(caps), (2, len(world.classes)))
+    kept = world.kept(caps, (copies[0], copies[1]), key)
+    for _ in range(300):
+        rows = np.flatnonzero(rng.random(len(world.classes)) < rng.random())
+        ends = copies[0][rows], copies[1][rows]
+        assert np.array_equal(kept(rows), rows[kept_items(world.items.only(rows), 5, caps, ends, key)])
+
+
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("nodes", SIZES)
 @pytest.mark.parametrize("thetas", [(1, 1), (2, 1), (1, 2)])
 def test_no_replacement_moves_a_double_cover_by_more_than_its_sensitivities(nodes, thetas):
     world = directed(nodes)
-    degrees = world.told(degrees_of(nodes, thetas, fresh_key()))
+    degrees = world.told(degrees_of(world, thetas, fresh_key()))
     thresholds = np.arange(1, nodes), np.arange(1, nodes)
     assert world.farthest(degrees) <= 2 * sum(thetas)
     for bound, measure in (
@@ -119,8 +143,16 @@ def test_no_replacement_moves_a_double_cover_by_more_than_its_sensitivities(node
 @pytest.mark.parametrize("nodes", SIZES)
 @pytest.mark.parametrize("theta", [1, 2])
 def test_no_replacement_moves_mutual_pairs_by_more_than_their_sensitivities(nodes, theta):
-    world, whole = directed(nodes), degrees_of(nodes, (theta,), fresh_key())
-    degrees = world.told(lambda items, classes: whole(mutual_pairs(items), classes))
+    world, low = directed(nodes), np.triu_indices(nodes, 1)
+    pairs = World(nodes, projection.items_of(*low), np.zeros(len(low[0]), np.int64))
+    whole, numbers = degrees_of(pairs, (theta,), fresh_key()), low[0] * nodes + low[1]
+    of_pairs = pairs.told(whole)
+
+    def of_mutual(rows: np.ndarray) -> np.ndarray:
+        found = mutual_pairs(world.items.only(rows))
+        return of_pairs[(1 << np.searchsorted(numbers, found.source * nodes + found.target)).sum()]
+
+    degrees = world.told(of_mutual)
     bound, measure = projection.edge_count(theta)
     assert world.farthest(np.array([measure(row) for row in degrees])) == bound
     assert world.farthest(degrees) <= 2 * theta
@@ -134,8 +166,10 @@ def test_no_replacement_moves_numbers_by_class_by_more_than_the_sum_of_thetas(no
     world, key = classed(nodes, values=values), fresh_key()
     bound, measure = projection.class_counts(thetas, None)
 
-    def counts(items: Items, classes: np.ndarray) -> np.ndarray:
-        return measure(classes[kept_items(items, nodes, thetas, (classes, classes), key)])
+    kept = world.kept(thetas, (world.classes, world.classes), key)
+
+    def counts(rows: np.ndarray) -> np.ndarray:
+        return measure(world.classes[kept(rows)])
 
     assert world.farthest(world.told(counts)) == bound == sum(thetas)
 
@@ -144,10 +178,10 @@ def test_under_a_declared_bound_numbers_by_class_move_by_twice_the_bound_at_most
     """All graphs in which nobody has more than two items, at thetas that alone would allow six."""
     world, key, thetas = classed(4, values=False), fresh_key(), (3, 3)
     bound, measure = projection.class_counts(thetas, 2)
-    whole = world.told(degrees_of(4, (6,), key))
+    whole, kept = world.told(degrees_of(world, (6,), key)), world.kept(thetas, (world.classes,) * 2, key)
 
-    def counts(items: Items, classes: np.ndarray) -> np.ndarray:
-        return measure(classes[kept_items(items, 4, thetas, (classes, classes), key)])
+    def counts(rows: np.ndarray) -> np.ndarray:
+        return measure(world.classes[kept(rows)])
 
     answers, few = world.told(counts), whole.max(axis=1) <= 2
     far = [answers[family[few[family]]] for family in world.families()]

@@ -470,9 +470,7 @@ def test_methods_are_compared_and_taken_relation_by_relation(tenant: Tenant, at_
     edges = [f"{n},{(n + 1) % 9},{name}" for n in range(9) for name in ("knows", "calls")]
     schema = {
         "node_types": [{"name": "person", "count": 9}],
-        "edge_types": [
-            {"name": name, "source": "person", "target": "person"} for name in ("knows", "calls")
-        ],
+        "edge_types": [{"name": name, "source": "person", "target": "person"} for name in ("knows", "calls")],
     }
     dataset_id = tenant.ready("2", "\n".join(["source,target,type", *edges]) + "\n", graph_schema=schema)
     steward = at_console(tenant, C, R)
