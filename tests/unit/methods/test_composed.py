@@ -28,6 +28,7 @@ from tests.support.neighbours import compared, fit_of, toggled
 from tests.support.schema_grid import EMBEDDING, LIVES, WINDOW, Shape, counts_of, graph_of, shapes
 
 NANO = 10**9
+ROOT = Path(__file__).parents[3]
 EVERY = [shape for shape in shapes() if shape.unit is not Unit.NODE]
 OF_PERSONS = [shape for shape in shapes() if shape.unit is Unit.NODE]
 SOME = 16
@@ -146,6 +147,18 @@ def asked(method: Any, facts: PublicFacts, **parameters: Any) -> Settled:
 def structures(found: Settled) -> dict[str, str]:
     assert isinstance(found.params, ComposedParams)
     return {name: each.method for name, each in found.params.structures.items()}
+
+
+def test_the_example_of_flights_carries_its_delays_with_nothing_named():
+    """What ``make demo`` asks for: an epsilon, and no method."""
+    example = ROOT / "examples" / "us-flights"
+    schema = GraphSchema.model_validate_json((example / "schema.json").read_text())
+    nodes = Counter(row.split(",")[1] for row in (example / "nodes.csv").read_text().splitlines()[1:])
+    facts = PublicFacts(schema, Unit.EVENT, None, NANO, 0, ("flight",))
+    found = settle("auto", {}, (), facts, {name: nodes[name] for name in ("airport", "state")})
+    assert found.generator.synthesised(found.params)["values"]
+    assert [each.name for each in found.released.edge_type("flight").attributes] == ["delay"]
+    assert found.plan.cost().nano_epsilon == NANO
 
 
 def test_a_map_names_the_structure_of_each_relation():
