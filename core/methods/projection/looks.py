@@ -23,7 +23,7 @@ GROWN = 1.08  # times an earlier number of kept edges: more says that hubs were 
 LONGEST = 4.0  # root n: no theta of the first look is larger
 LEAST_MEAN = 0.5
 LAW_THETA, LAW_NOISE = {1: (1.5, 4.0), 2: (1.0, 4.0)}, 0.015
-"""Theta for the law of degrees, in mean degrees: noise is about LAW_NOISE of the nodes, within limits by sides.
+"""Theta for the law of degrees, in mean degrees: noise about LAW_NOISE of the nodes, within limits by sides.
 Looked at on Cora, LastFM, CollegeMsg and bitcoin-otc; Facebook, of 44 edges a person, would have more."""
 EDGE_THETA, THETAS = (12.0, 200.0), 12
 """Thetas for the number of edges, in mean degrees, of which the best is taken."""
