@@ -58,7 +58,7 @@ class Choice:
     attributes: str = "yes"
 
     @property
-    def asked(self) -> str | dict[str, str]:
+    def asked(self) -> str | dict[str, Any]:
         """The method, or methods by relation; what is neither is refused as a method that is not known."""
         try:
             return by_relation.read(self.method)
@@ -66,7 +66,7 @@ class Choice:
             return self.method
 
     @property
-    def named(self) -> dict[str, str]:
+    def named(self) -> dict[str, Any]:
         """The method of each relation that has one of its own."""
         return self.asked if isinstance(self.asked, dict) else {}
 
