@@ -19,7 +19,8 @@ from api.deps import PortalDep, ServicesDep
 from core.errors import GraphveilError, InvalidInput
 from core.identity.service import Principal
 from core.methods import registry
-from core.methods.choice import AUTO, COMPOSED
+from core.methods._shared.composition.params import NAME as COMPOSED
+from core.methods.choice import AUTO
 from core.privacy.accounting.plan import DECLARED
 from core.publishing.declarations import REST, Relation
 from core.workflows.common.context import Services
