@@ -19,7 +19,8 @@ says about its pairs.
 A relation without time and with few pairs is fitted otherwise
 (:mod:`core.methods._shared.relations.static`): noisy degrees of its targets, how many sources have how
 many of them, randomised response on its pairs where that could tell true ones, and the best pairs of each
-source. Lazy evidence, and none, go by the chain there too.
+source. Lazy evidence, and none, go by the chain there too; so does a directed relation inside one type where
+evidence could not tell true pairs, as sources would be nobody in particular.
 
 How epsilon is shared is public, and so is where evidence is asked for at all: where epsilon is small beside
 the log odds against a pair being linked, it could not tell true edges from false ones, and degrees get

@@ -464,3 +464,26 @@ def test_the_page_of_a_schema_names_what_nodes_carry(tenant: Tenant, at_console:
     page = steward.get(declared.headers["Location"].removesuffix("/upload") + "/schema").text
     tags = [" ".join(each.split()) for each in re.findall(r'<span class="tag">(.*?)</span>', page, re.DOTALL)]
     assert tags == ["topic, public", "words: 8 numbers, 0 to 1, 3 not 0 at most, protected", "note, withheld"]
+
+
+def test_methods_are_compared_and_taken_relation_by_relation(tenant: Tenant, at_console: SignedIn):
+    edges = [f"{n},{(n + 1) % 9},{name}" for n in range(9) for name in ("knows", "calls")]
+    schema = {
+        "node_types": [{"name": "person", "count": 9}],
+        "edge_types": [{"name": name, "source": "person", "target": "person"} for name in ("knows", "calls")],
+    }
+    dataset_id = tenant.ready("2", "\n".join(["source,target,type", *edges]) + "\n", graph_schema=schema)
+    steward = at_console(tenant, C, R)
+    at = f"/console/datasets/{dataset_id}/release?epsilon=1"
+    page = html.unescape(steward.get(f"{at}&of=knows%3Ddcsbm&of=calls%3Danchored").text)
+    assert "knows=dcsbm,calls=anchored,*=auto" in page
+    assert re.findall(r'selected value="(.*?)"', page) == ["knows=dcsbm", "calls=anchored"]
+    asking = page.partition('action="/console/jobs"')[2].partition("</form>")[0]
+    sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', asking))
+    job = steward.client.post("/console/jobs", data=sent).headers["Location"].partition("?")[0]
+    told = tenant.call("GET", f"/jobs/{job.rpartition('/')[2]}").json()
+    assert (told["method"], set(told["parameters"]["structures"])) == ("composed", {"knows", "calls"})
+    for wrong in ("of=knows%3Dprofiles", "method=knows%3D", "of=likes%3Ddcsbm"):
+        answer = steward.get(f"{at}&{wrong}")
+        assert answer.status_code == 200
+        assert 'action="/console/jobs"' not in answer.text.partition('id="declared"')[0]
