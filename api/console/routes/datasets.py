@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from api.console import pages, pictures
 from api.console.forms import FormDep, mistaken
+from api.console.routes.jobs import decision
 from api.console.session import Signed, see
 from api.deps import CuratorDep, Cursor, ReaderDep, ServicesDep
 from api.schemas.budgets import Grant
@@ -24,6 +25,7 @@ from core.workflows.jobs import queries as jobs
 from core.workflows.ledger import proposals
 from core.workflows.ledger.grants import propose_grant
 from core.workflows.ledger.quotas import list_quotas
+from core.workflows.ledger.unblock import unblock_account
 from graphveil.models.ledger import Budget
 
 router = APIRouter(prefix="/console/datasets", route_class=Signed, include_in_schema=False)
@@ -98,6 +100,13 @@ def change_policy(
     return see("/console/approvals?done=proposed")
 
 
+@router.post("/{dataset_id}/unblock")
+def unblock(services: ServicesDep, principal: CuratorDep, dataset_id: str, form: FormDep) -> Response:
+    """The account takes jobs again; the reason enters the ledger."""
+    unblock_account(services, principal, dataset_id, reason=decision(form.get("reason", "")))
+    return see(f"/console/datasets/{dataset_id}?done=unblocked")
+
+
 def _page(
     request: Request,
     services: Services,
@@ -113,6 +122,9 @@ def _page(
     content = {
         "dataset": dataset,
         "budget": budget,
+        "exposing": datasets.exposure(services, principal, dataset_id)
+        if audits and dataset.exposed
+        else None,
         "quotas": list_quotas(services, principal, dataset_id).items,
         "drawn": pictures.type_graph(dataset.graph_schema) if dataset.graph_schema else None,
         "spent": _spent(services, principal, dataset_id, budget) if audits else None,

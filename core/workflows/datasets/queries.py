@@ -31,7 +31,7 @@ from core.workflows.common.policies import policy_of, rules_of
 from core.workflows.datasets import readings
 from core.workflows.datasets.derivations import marks_on
 from graphveil.models.datasets import Dataset, Datasets, Part, ReadOff, Version
-from graphveil.models.ledger import Budget, LedgerPage
+from graphveil.models.ledger import Budget, Entry, LedgerPage
 
 
 def list_datasets(
@@ -136,6 +136,16 @@ def ledger(
     with services.db.transaction() as session:
         dataset = service.get(session, principal.tenant, dataset_id)
         return entries_page(session, dataset.account_id, page, start)
+
+
+def exposure(services: Services, principal: Principal, dataset_id: str) -> Entry | None:
+    """Load the entry that exposed the dataset's account; None while it is not. For curators and
+    auditors."""
+    require(principal, Role.CURATOR, Role.AUDITOR)
+    with services.db.transaction() as session:
+        account_id = service.get(session, principal.tenant, dataset_id).account_id
+        found = budgets.exposing(session, budgets.account(session, account_id))
+        return None if found is None else entry_of(found)
 
 
 def entries_page(session: Session, account_id: str, page: paging.Paging, after: int) -> LedgerPage:
