@@ -18,6 +18,7 @@ from core.errors import GraphveilError, InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.workflows.common.context import Services
+from core.workflows.common.paging import Sort
 from core.workflows.common.policies import Policy
 from core.workflows.datasets import queries as datasets
 from core.workflows.datasets.dataset_policies import get_policy, set_policy
@@ -27,6 +28,8 @@ from core.workflows.ledger.grants import propose_grant
 from core.workflows.ledger.quotas import list_quotas
 from core.workflows.ledger.unblock import unblock_account
 from graphveil.models.ledger import Budget
+
+Sorted = Annotated[str | None, Query(max_length=32)]
 
 router = APIRouter(prefix="/console/datasets", route_class=Signed, include_in_schema=False)
 
@@ -40,12 +43,19 @@ def listed(
     services: ServicesDep,
     principal: ReaderDep,
     state: Annotated[str | None, Query(max_length=32)] = None,
+    sort: Sorted = None,
     cursor: Cursor = None,
 ) -> Response:
-    """A page of the tenant's datasets with their budgets, newest first."""
-    found = datasets.list_datasets(services, principal, cursor, state=state or None)
+    """A page of the tenant's datasets with their budgets, sorted by a column."""
+    found = datasets.list_datasets(services, principal, cursor, state=state or None, sort=sort or None)
     budgets = datasets.budgets_of(services, principal, found.items)
-    content = {"datasets": found, "budgets": budgets, "states": tuple(ShownState), "state": state or ""}
+    content = {
+        "datasets": found,
+        "budgets": budgets,
+        "states": tuple(ShownState),
+        "state": state or "",
+        "sort": sort or Sort.NEWEST,
+    }
     return pages.page(request, "datasets.html", content)
 
 

@@ -40,16 +40,27 @@ def list_datasets(
     cursor: str | None = None,
     limit: int | None = None,
     state: str | None = None,
+    sort: str | None = None,
 ) -> Datasets:
-    """One page of the tenant's datasets, newest first, archived ones included. InvalidInput: unknown
-    state."""
+    """One page of the tenant's datasets, newest first unless ``sort`` says otherwise, archived ones included.
+    InvalidInput: unknown state or order."""
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     paging.require_state(state, ShownState)
-    page = paging.paged(services, principal, "datasets", cursor, limit, state=state)
-    before = None if page.place is None else str(page.place[0])
+    order = paging.sort_of(sort, *paging.Sort)
+    by_name = order in (paging.Sort.A_TO_Z, paging.Sort.Z_TO_A)
+    page = paging.paged(services, principal, "datasets", cursor, limit, state=state, sort=order.named)
+    after = None if page.place is None else str(page.place[0])
     with services.db.transaction() as session:
-        rows = repository.page(session, principal.tenant, before=before, limit=page.size + 1, state=state)
-        shown, more = page.cut(rows, lambda dataset: (dataset.id,))
+        rows = repository.page(
+            session,
+            principal.tenant,
+            after=after,
+            limit=page.size + 1,
+            state=state,
+            by_name=by_name,
+            falls=order.falls,
+        )
+        shown, more = page.cut(rows, lambda dataset: (dataset.name if by_name else dataset.id,))
         return Datasets(items=_views(session, principal, shown), next_cursor=more)
 
 
