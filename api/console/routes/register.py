@@ -24,6 +24,7 @@ from core.identity.service import Principal
 from core.privacy.units import Unit
 from core.workflows.common.context import Services
 from core.workflows.datasets import queries as datasets
+from core.workflows.datasets.readings import warnings_of
 from core.workflows.datasets.register import NewDataset, confirm_schema, register_dataset
 from core.workflows.datasets.upload import receive_part
 
@@ -199,7 +200,9 @@ def confirming(
         "read_off": dataset.version.read_off if dataset.version and dataset.proposed_schema else (),
         "known": known,
         "noted": noted,
-        "warnings": dict.fromkeys(text for each in readings for text in each.warnings),
+        "warnings": warnings_of(dataset.version.ingest_report, readings)
+        if dataset.version and dataset.proposed_schema
+        else [],
         "readings": readings,
         "open": {each.part: asked_columns(each) for each in readings},
         "encodings": ENCODINGS,

@@ -3,7 +3,7 @@ of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from core.datasets import objects, repository, service
@@ -86,7 +86,7 @@ def keep_confirmation(
 ) -> None:
     """Keep with the version who confirmed its schema, and what was ticked. InvalidInput: a warning was
     not."""
-    warned = [text for each in _readings(version.ingest_report).values() for text in each.warnings]
+    warned = warnings_of(version.ingest_report, _readings(version.ingest_report).values())
     if noted is not None and (missed := [text for text in warned if text not in noted]):
         raise InvalidInput(
             f"not ticked: {missed[0]}",
@@ -96,6 +96,12 @@ def keep_confirmation(
     ticked = [text for text in warned if text in (noted or ())]
     made = {"person": principal.person, "read_off": sorted(known or ()), "warnings": ticked}
     version.ingest_report = {**(version.ingest_report or {}), CONFIRMED: made}
+
+
+def warnings_of(report: Mapping[str, Any] | None, readings: Iterable[Reading | models.Reading]) -> list[str]:
+    """List what a proposal warns of, and what the readings of its files do, each once."""
+    read = (text for each in readings for text in each.warnings)
+    return [*dict.fromkeys((*(report or {}).get("warnings", ()), *read))]
 
 
 def shown(report: Mapping[str, Any] | None) -> tuple[models.Reading, ...]:

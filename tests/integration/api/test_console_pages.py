@@ -284,7 +284,9 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     broken = steward.post(f"{dataset}/schema", schema='{"node_types": 3}')
     assert broken.status_code == 422
     assert "node_types" in broken.text
-    unnamed = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]))
+    noted = [html.unescape(text) for text in re.findall(r'name="noted" value="([^"]*)"', page)]
+    assert len(noted) == 3
+    unnamed = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]), noted=noted)
     assert unnamed.status_code == 422
     assert "read off the rows, and about to be public: the list of nodes" in html.unescape(unnamed.text)
     read_off = re.findall(r'name="read_off" value="(\w+)"', page)
@@ -294,7 +296,7 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     assert 'name="edge_types.0.directed"' in looked.text
     wrong = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]), **{BOUND: "many"})
     assert (wrong.status_code, "is no number" in wrong.text) == (422, True)
-    sent = {"schema": html.unescape(written[1]), "read_off": read_off, BOUND: "9000"}
+    sent = {"schema": html.unescape(written[1]), "read_off": read_off, "noted": noted, BOUND: "9000"}
     confirmed = steward.post(f"{dataset}/schema", **sent)
     assert (
         tenant.call("GET", f"/datasets/{dataset.rpartition('/')[2]}").json()["graph_schema"]["edge_types"][0][
