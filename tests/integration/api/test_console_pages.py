@@ -431,7 +431,9 @@ def test_pages_take_few_statements_however_many_rows_there_are(
     for path, most in (
         ("/console", 24),
         ("/console/datasets", 8),
+        ("/console/datasets?sort=name", 8),
         ("/console/jobs", 6),
+        ("/console/jobs?sort=created", 6),
         ("/console/approvals", 12),
         (f"/console/datasets/{ready_dataset}", 20),
         (f"/console/datasets/{ready_dataset}/release", 40),
