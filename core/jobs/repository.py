@@ -196,13 +196,14 @@ def page(
     tenant: str,
     state: str | None,
     dataset_id: str | None,
-    before: tuple[datetime, str] | None,
+    beyond: tuple[datetime, str] | None,
     limit: int,
+    falls: bool = True,
 ) -> Sequence[Job]:
-    """List jobs of a tenant, newest first. They are older than the pair (created_at, id)."""
-    query = (
-        select(Job).where(Job.tenant == tenant).order_by(Job.created_at.desc(), Job.id.desc()).limit(limit)
-    )
+    """List jobs of a tenant, newest or oldest first. They stand beyond the pair (created_at, id)."""
+    age = tuple_(Job.created_at, Job.id)
+    keys = (Job.created_at.desc(), Job.id.desc()) if falls else (Job.created_at, Job.id)
+    query = select(Job).where(Job.tenant == tenant).order_by(*keys).limit(limit)
     if state is not None:
         query = query.where(Job.state == state)
         if (
@@ -211,8 +212,8 @@ def page(
             query = query.where(text(OPEN_JOB))
     if dataset_id is not None:
         query = query.where(Job.dataset_id == dataset_id)
-    if before is not None:
-        query = query.where(tuple_(Job.created_at, Job.id) < tuple_(*before))
+    if beyond is not None:
+        query = query.where(age < tuple_(*beyond) if falls else age > tuple_(*beyond))
     return session.scalars(query).all()
 
 

@@ -9,11 +9,13 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from api.console import pages
+from api.console.routes.datasets import Sorted
 from api.console.session import Signed
 from api.deps import CallerDep, ServicesDep
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.workflows.common.context import Services
+from core.workflows.common.paging import Sort
 from core.workflows.datasets import queries as datasets
 from core.workflows.jobs import queries as jobs
 from core.workflows.ledger import health, proposals
@@ -36,16 +38,17 @@ class Waiting:
 
 
 @router.get("")
-def overview(request: Request, services: ServicesDep, principal: CallerDep) -> Response:
-    """The newest datasets with their budgets, and everything under way, as far as the caller may see it."""
+def overview(request: Request, services: ServicesDep, principal: CallerDep, sort: Sorted = None) -> Response:
+    """The first datasets with their budgets, and everything under way, as far as the caller may see it."""
     found, budgets = None, {}
     if principal.roles & READERS:
-        found = datasets.list_datasets(services, principal, limit=SHOWN)
+        found = datasets.list_datasets(services, principal, limit=SHOWN, sort=sort or None)
         budgets = datasets.budgets_of(services, principal, found.items)
     told = health.ledger_health(services, principal) if principal.roles & WATCHERS else None
     content = {
         "datasets": found,
         "budgets": budgets,
+        "sort": sort or Sort.NEWEST,
         "waiting": _waiting(services, principal) if Role.CURATOR in principal.roles else None,
         "running": jobs.under_way(services, principal, SHOWN) if principal.roles & ASKS else None,
         "health": told,

@@ -83,19 +83,24 @@ def list_jobs(
     dataset_id: str | None = None,
     cursor: str | None = None,
     limit: int | None = None,
+    sort: str | None = None,
 ) -> views.Jobs:
-    """One page of the tenant's jobs, newest first. InvalidInput: unknown state, bad cursor or limit."""
+    """One page of the tenant's jobs, newest first unless ``sort`` says otherwise. InvalidInput: unknown state
+    or order, bad cursor or limit."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     paging.require_state(state, JobState)
-    page = paging.paged(services, principal, "jobs", cursor, limit, state=state, dataset_id=dataset_id)
+    order = paging.sort_of(sort, paging.Sort.NEWEST, paging.Sort.OLDEST)
+    filters = {"state": state, "dataset_id": dataset_id, "sort": order.named}
+    page = paging.paged(services, principal, "jobs", cursor, limit, **filters)
     with services.db.transaction() as session:
         rows = repository.page(
             session,
             tenant=principal.tenant,
             state=state,
             dataset_id=dataset_id,
-            before=page.before,
+            beyond=page.before,
             limit=page.size + 1,
+            falls=order.falls,
         )
         shown, more = page.cut(rows, paging.newest_first)
         return views.Jobs(items=_views(session, principal, shown), next_cursor=more)

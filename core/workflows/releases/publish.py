@@ -115,8 +115,8 @@ def seal_context(job_id: str, name: str) -> str:
 def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
     """Begin the job under this worker's lease. Its reservation no longer expires; None if it is not free.
 
-    Not free is also a stream's snapshot while one before it has not ended, and a job that waits for a GPU, or
-    a method, to a worker that has none.
+    A stream's snapshot is not free while one before it has not ended. A job that needs a GPU or a method is
+    not free to a worker without it.
     """
     with services.db.transaction() as session:
         if not ticks.may_run(session, job_id):
