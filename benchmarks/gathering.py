@@ -4,7 +4,7 @@
     python -m benchmarks.gathering RESULTS.jsonl --data FOLDER --what labels --epsilons 0.5 1 2 4
     python -m benchmarks.gathering RESULTS.jsonl --table
 
-``gathered``: one paid model is drawn by every rule of ``WAYS``: so much of the edges for clustering of one,
+``gathered``: one paid model is drawn by every rule of ``WAYS``: so much of the edges for transitivity of one,
 and so much at most. ``labels``: labels as many as a node's mean degree can tell, or one, each paid for anew;
 the threshold of evidence is chosen among ``FROM``. Unit edge. The loss is the mean error in all measures of
 ``benchmarks.regret`` but those of which node is which, one above 1 taken as 1. Each choice is by the mean
@@ -42,8 +42,7 @@ WAYS: Mapping[str, tuple[float, float]] = {
     "none": (0.0, 0.0),
     "a fifth": (1e9, 0.2),
     "two fifths": (1e9, 0.4),
-    "by clustering, two fifths at most": (2.0, 0.4),
-    "by clustering, three fifths at most": (3.0, 0.6),
+    "by transitivity, two fifths at most": (5.0, 0.4),
 }
 FROM = (2.0, 2.5, 3.2, 4.0, 6.0, 1e9)
 """Evidence that labels may be asked for, see ``core.methods.dcsbm.fit.groups_of``; the last: never any."""

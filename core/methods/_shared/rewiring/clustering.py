@@ -51,11 +51,6 @@ class ToldClustering:
         damped = np.maximum(degrees, self.damping).astype(np.float64)
         return np.asarray(2 / (damped * (damped - 1)))
 
-    def coefficient(self, degrees: np.ndarray) -> float:
-        """Compute the damped sum as a share of what it is where all neighbours are linked; 0..1."""
-        full = float((self.weights(degrees) * degrees * (degrees - 1) / 2).sum())
-        return float(np.clip(self.total / full, 0, 1)) if full else 0.0
-
     def aim(self, own: float, spread: float, variance: float, nodes: int) -> float:
         """Compute the clustering to aim at.
 

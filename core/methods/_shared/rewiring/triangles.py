@@ -13,7 +13,7 @@ their aims. Every edge knows how many triangles it is in, so that edges in none 
 Triangles that are closed anywhere leave a graph with fewer communities than graphs have that are this
 clustered. So every node is of one of a few circles, chosen at random, and x and y are of one or both are
 hubs. Where clustering was paid for, a part of the edges is gathered into circles beforehand, larger the more
-clustered the graph is: triangles alone leave sparse graphs with fewer communities than graphs have.
+paths are closed: triangles alone leave sparse graphs with fewer communities than graphs have.
 
 A graph of MANY_EDGES sampled edges or more, a paid count, is brought to its aims by groups of nodes instead
 (:mod:`core.methods._shared.rewiring.affinity`), and by moves only where these do not reach.
@@ -47,9 +47,9 @@ CIRCLES = 16  # at random, in all labels together, in which triangles are closed
 ROOM = 8  # nodes that a circle has for each edge of a mean node; fewer leave some triangles out of reach
 LEAST_CIRCLE = 100  # nodes
 HUBS = 0.01  # of the nodes: those of most edges, which form triangles with each other in any circle
-# Of the edges, gathered into circles: so much for clustering of one, and so much at most. Leave-one-graph-out
-# (``benchmarks.gathering``); constants alone give graphs without clustering too many communities.
-GATHERED, MOST_GATHERED = 2.0, 0.4
+# Of the edges, gathered into circles: so much for transitivity of one, and so much at most. Chosen on other
+# graphs (``benchmarks.gathering``); constants alone give graphs of few triangles too many communities.
+GATHERED, MOST_GATHERED = 5.0, 0.4
 MANY_EDGES = 10**6  # and more: most triangles are closed in groups, at a cost that stays linear
 STEERED = 1 / 3  # of the proposals, at most, to bring degree products near their aim
 # Both on CA-HepPh and tvshow. Where triangles stay out of reach, clustering has its turn all the same.
@@ -110,7 +110,7 @@ def rewired(
         product, made = groups.gather((product, aim, band, steer), left)
         left -= made
     elif targets.clustering is not None and circles > 1:
-        product, made = _gathered(rows, targets.clustering, own, rng)
+        product, made = _gathered(rows, targets.triangles, own, rng)
         left -= made
     if steer:
         most, before = int(STEERED * proposals), abs(own - aim)
@@ -151,10 +151,11 @@ def _circles(nodes: int, edges: int, labels: int) -> int:
     return max(1, round(min(CIRCLES, nodes / room) / labels))
 
 
-def _gathered(rows: Rows, told: ToldClustering, product: int, rng: Rng) -> tuple[int, int]:
+def _gathered(rows: Rows, triangles: int, product: int, rng: Rng) -> tuple[int, int]:
     """Gather edges into circles; return product sum and tries. Degrees and block totals stay."""
-    share = min(GATHERED * told.coefficient(np.diff(rows.start)), MOST_GATHERED)
-    wanted = int(share * len(rows.others) / 2)
+    degree = np.diff(rows.start).astype(np.float64)
+    closed = 6 * max(triangles, 0) / max(float((degree * (degree - 1)).sum()), 1.0)
+    wanted = int(min(GATHERED * closed, MOST_GATHERED) * len(rows.others) / 2)
     return grouping.gathered(rows.arrays(), (product, 0, 0, False), wanted, CHANCES * wanted, rng)
 
 
