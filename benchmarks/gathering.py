@@ -148,6 +148,12 @@ def of_ways(lines: list[Line], epsilon: float) -> Iterator[str]:
         shown = " | ".join(f"{np.mean(own):.3f} ({max(own):.3f})" for own in told)
         spread = f" ± {gain.std(ddof=1) / np.sqrt(len(graphs)):.3f}" if place else ""
         yield f"| {way} | {chosen.count(place)} | {table[:, place].mean():.3f}{spread} | {shown} |"
+    none, *_, last = WAYS
+    yield "\n| graph | " + " | ".join(f"{name}, {way}" for name in SHOWN[:2] for way in (none, last)) + " |"
+    yield "|---" * 5 + "|"
+    for graph in graphs:
+        told_of = [f"{loss(cells[graph, way], [name]):.3f}" for name in SHOWN[:2] for way in (none, last)]
+        yield f"| {graph} | {' | '.join(told_of)} |"
     left = [table[place, pick] - table[place, 0] for place, pick in enumerate(chosen)]
     yield f"\nThe chosen rule on the graph left out, less none: {np.mean(left):.3f} ± {_error(left):.3f}."
 
