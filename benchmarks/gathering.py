@@ -154,8 +154,12 @@ def of_ways(lines: list[Line], epsilon: float) -> Iterator[str]:
     for graph in graphs:
         told_of = [f"{loss(cells[graph, way], [name]):.3f}" for name in SHOWN[:2] for way in (none, last)]
         yield f"| {graph} | {' | '.join(told_of)} |"
-    left = [table[place, pick] - table[place, 0] for place, pick in enumerate(chosen)]
-    yield f"\nThe chosen rule on the graph left out, less none: {np.mean(left):.3f} ± {_error(left):.3f}."
+    for what, measures in (("shape", SCOPES["shape"]), ("modularity", {"modularity"})):
+        own = np.array([[loss(cells[g, way], measures) for way in WAYS] for g in graphs])
+        picks = [int(np.delete(own, place, 0).mean(axis=0).argmin()) for place in range(len(graphs))]
+        left = [own[place, pick] - own[place, 0] for place, pick in enumerate(picks)]
+        judged = f"{np.mean(left):.3f} ± {_error(left):.3f}"
+        yield f"\nChosen by {what}, on the graph left out, less none: {judged}."
 
 
 def of_labels(lines: list[Line]) -> Iterator[str]:
