@@ -39,7 +39,7 @@ MOST_GROUPS = 16
 EDGES_A_LABEL = 4.0  # a label needs so many noise scales of a mean node's edges to be told from the others
 BIN, BINS = 50, 40  # nodes in a stretch of the order, at least, and stretches, about
 LEAST_SHARE = 0.02
-LEAST_EVIDENCE = 2.5  # labels below which there is one only, at epsilon 1 and more
+LEAST_EVIDENCE = 3.2  # labels below which there is one only, at epsilon 1 and more
 
 
 def fit(
