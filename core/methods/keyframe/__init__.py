@@ -7,7 +7,8 @@ epsilon. So what must follow the present is read at every step, and what changes
 1. Every step: the number of edges, and how many nodes have at least j edges, for public j (1 to 6, then about
    two for every doubling). The edges are followed by Bayes' rule on a grid, where they drift, jump or stop
    (:mod:`core.methods.keyframe.counts`); every counter by a bank of Kalman filters, which starts anew where
-   the edges changed more than fivefold: nights and mornings are followed at once.
+   the edges changed more than fivefold: nights and mornings are followed at once. Where the schema's time
+   grid declares a ``period``, the edges of one period ago are recalled, at no cost.
 2. A key frame, every w steps by the clock: the degrees of all nodes, filtered over the frames; then the
    number of edges inside and between two classes of nodes of equal degree volume, which those define.
 3. Once a window, a key frame's step and the next one together: how many edges both have, and, where the

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from core.methods._shared.frame.columns import Columns
 from core.methods.keyframe.budget import StepBudget
-from core.methods.keyframe.counts import EdgeCount
+from core.methods.keyframe.counts import EdgeCount, Phase
 from core.methods.keyframe.filters import Bank
 from core.methods.keyframe.stays import Stays
 from core.methods.keyframe.tail import Counters, curve, longest, sequence, thresholds, to_total
@@ -72,7 +73,8 @@ class Memory:
     It is outputs already paid for, nothing else.
 
     ``step``: whose outputs these are. ``edges``: the filtered number of edges. ``keys``: of a live stream,
-    the edges that were published.
+    the edges that were published. ``phases``: of a declared period, what was last known of the number of
+    edges in each of its steps.
     """
 
     step: int
@@ -82,6 +84,7 @@ class Memory:
     nodes: Nodes
     stays: Stays = field(default_factory=Stays)
     keys: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    phases: Mapping[int, Phase] = field(default_factory=dict)
 
 
 def fit_step(
@@ -102,7 +105,10 @@ def fit_step(
     """
     cell = graph.cell(*cell_of)
     nodes = cell.shape.source_count
-    counters, count, tail = _followed(cell, nodes, budget, memory, step)
+    phases = {} if memory is None else memory.phases
+    phase = step % graph.schema.time.period if graph.schema.time and graph.schema.time.period else None
+    past = None if phase is None else phases.get(phase)
+    counters, count, tail = _followed(cell, nodes, budget, memory, step, past)
     known = Nodes.unknown(nodes, rng) if memory is None else memory.nodes
     if budget.degrees:
         known = _framed(cell, nodes, budget, known, counters.edges, step, rng)
@@ -124,7 +130,8 @@ def fit_step(
         "ratio": known.ratio,
         "kept": np.array([_stay(stays, memory, step)], dtype=np.float32),
     }
-    return columns, Memory(step, counters.edges, count, tail, known, stays)
+    phases = phases if phase is None else {**phases, phase: count.phase()}
+    return columns, Memory(step, counters.edges, count, tail, known, stays, phases=phases)
 
 
 def _stay(stays: Stays, memory: Memory | None, step: int) -> float:
@@ -133,7 +140,7 @@ def _stay(stays: Stays, memory: Memory | None, step: int) -> float:
 
 
 def _followed(
-    cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int
+    cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int, past: Phase | None
 ) -> tuple[Counters, EdgeCount, Bank]:
     """Pay for the step's number of edges and tail counters, and update their filters.
 
@@ -148,7 +155,7 @@ def _followed(
     if gap < 1:
         raise ValueError("a stream's steps come in order")
     known = float(edge[0]), NANO / budget.count, slot_count(cell.shape)
-    count = EdgeCount.start(*known) if memory is None else memory.count.step(*known, gap)
+    count = EdgeCount.start(*known) if memory is None else memory.count.step(*known, gap, past)
     edges, variance = count.estimate()
     growth = 0.0 if memory is None else max(edges, SMALLEST_EDGES) / max(memory.edges, SMALLEST_EDGES)
     if memory is None or not GROWTH[0] <= growth <= GROWTH[1]:
