@@ -18,6 +18,7 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import PublicFacts, no_progress
 from core.methods.keyframe import GENERATOR, KeyframeParams
+from core.methods.keyframe.budget import NODES_SINCE
 from core.methods.keyframe.state import load_state
 from core.methods.keyframe.tail import thresholds
 from core.privacy import entropy
@@ -194,7 +195,7 @@ def test_what_steps_lose_to_reads_was_charged_to_them_in_whatever_order_they_are
         for each in meter.transcript:
             if each.purpose != SET_ASIDE:
                 lost[each.edge_type, tick] += each.event.nano_epsilon
-            if each.purpose == SINCE_BEFORE:
+            if each.purpose in (SINCE_BEFORE, NODES_SINCE):
                 lost[each.edge_type, tick - 1] += each.event.nano_epsilon
     for start in range(1 - window, max(sent) + 1):
         inside = [tick for tick in sent if start <= tick < start + window]

@@ -76,9 +76,7 @@ def test_what_is_recalled_is_bayes_rule_with_a_quarter_of_the_past():
 
 def schema_of(period: int | None, count: int = 30) -> GraphSchema:
     grid = TimeGrid(start=7, width=3, count=count, period=period)
-    return GraphSchema(
-        node_types=(NodeType(count=50),), edge_types=(EdgeType(temporal=True),), time=grid
-    )
+    return GraphSchema(node_types=(NodeType(count=50),), edge_types=(EdgeType(temporal=True),), time=grid)
 
 
 def test_a_period_is_written_only_where_it_is_declared():
