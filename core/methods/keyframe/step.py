@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from core.methods._shared.frame.columns import Columns
+from core.methods.keyframe import few
 from core.methods.keyframe.budget import StepBudget
 from core.methods.keyframe.counts import EdgeCount, Phase
 from core.methods.keyframe.filters import Bank
@@ -38,7 +39,8 @@ class Nodes:
     only order the nodes. ``variance``: error of every score. ``spread``: variance of relative degrees over
     nodes, and ``spread_weight`` the precision of that. ``label`` int8 (n,): degree class. ``ratio``,
     ``ratio_variance`` float64 (3,): edges in the classes' cells over those of a Chung-Lu graph. ``step``: of
-    the last key frame, None before it.
+    the last key frame, None before it. ``law`` float64 (laws,): of few nodes, how likely key frames make each
+    law of degrees.
     """
 
     score: np.ndarray
@@ -49,6 +51,7 @@ class Nodes:
     ratio: np.ndarray
     ratio_variance: np.ndarray
     step: int | None
+    law: np.ndarray = field(default_factory=lambda: np.zeros(few.LAWS))
 
     @classmethod
     def unknown(cls, count: int, rng: Rng) -> Nodes:
@@ -147,10 +150,13 @@ def _followed(
     The counters are taken to grow with the number of edges. Where that changed more than fivefold they are
     those of another time of day, and start anew.
     """
-    at = thresholds(nodes)
+    at = thresholds(nodes) if budget.tail else np.empty(0, dtype=np.int64)
     edge = cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count")
-    far = cell.laplace("tail_counts", nano_epsilon=budget.tail, purpose="degree tail counters", thresholds=at)
-    far_noise = _variance(2, budget.tail)
+    far, far_noise = np.empty(0), 1.0
+    if budget.tail:
+        spent, purpose = budget.tail, "degree tail counters"
+        far = cell.laplace("tail_counts", nano_epsilon=spent, purpose=purpose, thresholds=at)
+        far_noise = _variance(2, budget.tail)
     gap = 1 if memory is None else step - memory.step
     if gap < 1:
         raise ValueError("a stream's steps come in order")
@@ -188,6 +194,10 @@ def _framed(
     spread = max(varied - noise, SPREAD if noise > 1 else DENSE_SPREAD)
     weight = nodes / (2 * varied**2)
     spread = (before.spread * before.spread_weight + spread * weight) / (before.spread_weight + weight)
+    law = before.law
+    if not budget.tail:
+        passed = 0 if before.step is None else step - before.step
+        law = few.seen(law, measured, 2 * NANO / budget.degrees, 2 * edges / nodes, passed)
     score, variance = seen, noise
     if before.step is not None:
         keep = max(MEMORY ** (step - before.step), SMALLEST_MEMORY)
@@ -202,12 +212,15 @@ def _framed(
         spread=spread,
         spread_weight=before.spread_weight + weight,
         step=step,
+        law=law,
     )
 
 
 def _ranked(counters: Counters, known: Nodes, order: np.ndarray, nodes: int) -> np.ndarray:
     """List the step's degrees in descending order, float64 (n,), before they are scaled to its edges."""
     mean = 2 * counters.edges / nodes
+    if not len(counters.at):
+        return few.ranked(known.law, mean, nodes)
     expected, _ = known.expected()
     largest = 0.0 if known.step is None else float(expected[order[0]]) * mean
     return sequence(curve(counters, longest(counters, largest, nodes), nodes), nodes)
