@@ -2,9 +2,9 @@
 
     python -m benchmarks.stream_phase --stream digg-6h=munmun_digg_reply.txt,4 --runs 10
 
-Made streams first, of known periods and of none; streams as in :mod:`benchmarks.stream_tables`, each with the
-period to try. Only the number of edges is followed, under the noise of its share of epsilon at w = 5. The first
-period counts for nothing: there is nothing to recall.
+Made streams first, of known periods and of none; streams as in :mod:`benchmarks.stream_tables`, each with
+the period to try. Only the number of edges is followed, under the noise of its share of epsilon at w = 5. The
+first period counts for nothing: there is nothing to recall.
 """
 
 from __future__ import annotations

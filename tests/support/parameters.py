@@ -243,6 +243,7 @@ TRIED: Mapping[str, Table] = {
             "tail_share": (0.25, 0.5),
             "cells_share": (0.05, 0.3),
             "kept_share": (0.07, 0.2),
+            "few_nodes": (True, False),
             "first_frame": (0, 1),
         },
         "timed plain",

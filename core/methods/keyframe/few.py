@@ -1,9 +1,9 @@
-"""Degrees of few nodes. Where tail counters would drown in noise, key frames alone say how degrees are spread.
+"""Degrees of few nodes. Where tail counters would drown in noise, key frames say how degrees are spread.
 
 With a few hundred nodes the noise of a tail counter is as large as what it counts, while the noise of one
 degree at a key frame is a few edges. So the law of degrees is read off the noisy degrees themselves: some
-nodes have none, the others' degrees follow a gamma law, and every pair of a share without edges and a shape is
-weighed by the likelihood of what the frames showed. The mean is that of the step. Post-processing.
+nodes have none, the others' degrees follow a gamma law, and every pair of a share without edges and a shape
+is weighed by the likelihood of what the frames showed. The mean is that of the step. Post-processing.
 
 Shapes, shares and what is forgotten were set on radoslaw-email and on made contacts of
 :mod:`benchmarks.stream_made`.
@@ -46,7 +46,8 @@ def seen(evidence: np.ndarray, measured: np.ndarray, scale: float, mean: float, 
     least = far.min(axis=1, keepdims=True)
     likely = np.log(np.maximum(np.exp(least - far) @ chances.T, LEAST)).sum(axis=0)
     updated: np.ndarray = evidence * FORGETTING**steps + likely
-    return updated - updated.max()
+    updated -= updated.max()
+    return updated
 
 
 def ranked(evidence: np.ndarray, mean: float, nodes: int) -> np.ndarray:
@@ -56,4 +57,5 @@ def ranked(evidence: np.ndarray, mean: float, nodes: int) -> np.ndarray:
     weight = np.exp(evidence - evidence.max())
     law = weight / weight.sum() @ laws(mean, nodes)
     at = np.searchsorted(np.cumsum(law), (np.arange(nodes) + 0.5) / nodes)
-    return np.minimum(at, len(law) - 1)[::-1].astype(np.float64)
+    found: np.ndarray = np.minimum(at, len(law) - 1)[::-1].astype(np.float64)
+    return found
