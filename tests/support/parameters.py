@@ -243,12 +243,12 @@ TRIED: Mapping[str, Table] = {
             "tail_share": (0.25, 0.5),
             "cells_share": (0.05, 0.3),
             "kept_share": (0.07, 0.2),
-            "few_nodes": (True, False),
             "first_frame": (0, 1),
         },
         "timed plain",
         "stream",
     )
+    | everywhere({"few_nodes": (True, False)}, "timed plain", "stream", tail_share=0.01)
     | {
         "attribute_share": [Tried("stream", 0.0, 0.3), Tried("valued stream", 0.2, 0.5)],
         "node_attribute_share": [Tried("stream", 0.0, 0.2), Tried("labelled stream", 0.1, 0.4)],
