@@ -28,6 +28,7 @@ DROWNED, MOST_FEW = 5.0, 2_000
 """Nodes are few that are fewer than so many standard deviations of a tail counter's noise, and than this."""
 COUNT_OF_TAILS = 0.6
 """Of few nodes, the part of the tail counters' share that edge counts have; key frames have the other."""
+NAME = "keyframe"
 ALWAYS_NAMED = frozenset({"count_share", "tail_share", "cells_share", "first_frame"})
 
 
