@@ -7,11 +7,15 @@ epsilon. So what must follow the present is read at every step, and what changes
 1. Every step: the number of edges, and how many nodes have at least j edges, for public j (1 to 6, then about
    two for every doubling). The edges are followed by Bayes' rule on a grid, where they drift, jump or stop
    (:mod:`core.methods.keyframe.counts`); every counter by a bank of Kalman filters, which starts anew where
-   the edges changed more than fivefold: nights and mornings are followed at once.
+   the edges changed more than fivefold: nights and mornings are followed at once. Where the schema's time
+   grid declares a ``period``, the edges of one period ago are recalled, at no cost.
 2. A key frame, every w steps by the clock: the degrees of all nodes, filtered over the frames; then the
    number of edges inside and between two classes of nodes of equal degree volume, which those define.
 3. Once a window, a key frame's step and the next one together: how many edges both have, and, where the
    noise is at most an eighth of all nodes, how many nodes have an edge in both.
+   With few nodes, declared fewer than five standard deviations of a counter's noise, no counters are read:
+   edge counts and key frames have their share, and frames tell the law of degrees
+   (:mod:`core.methods.keyframe.few`). By public facts alone.
 4. Free: a degree curve with a cap is fitted to the counters and to the number of edges. Who is active is
    drawn: those of the step before at the rate that stays, the others by their odds, given what key frames saw
    (:mod:`core.methods.keyframe.stays`). Active nodes get the curve's degrees by the rank of their filtered
