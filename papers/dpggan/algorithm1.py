@@ -67,6 +67,9 @@ def published(
     decoder = Decoder(scale=1.0 if printed else HIDDEN**0.25).to(place)
     rival = Discriminator(nodes, total=settings.total, loops=not printed).to(place)
     decoder.offset.requires_grad_(settings.offset)
+    if settings.offset:
+        with torch.no_grad():
+            decoder.offset.fill_(float(union.priors()[0]))
     inner = settings.optimiser(list(encoder.parameters()))
     outer = settings.optimiser(list(_trained(decoder).values()))
     other = settings.optimiser(list(rival.parameters()))
@@ -140,13 +143,13 @@ def _losses(
     ``shift``: the offset as every node has it; a pair has half of either's.
     """
     logits = rows @ rows.T + (shift.unsqueeze(0) + shift.unsqueeze(1)) / 2
-    u, v = torch.triu_indices(len(rows), len(rows), 1, device=rows.device)
+    pairs = 1 - torch.eye(len(rows), device=rows.device)
     rebuilt = told = own = 0.0 * logits.sum()
     if settings.links:
-        each = functional.binary_cross_entropy_with_logits(logits[u, v], present[u, v], reduction="sum")
-        rebuilt = rebuilt + (2 * each if settings.printed else each)  # Eq. 4 has every pair both ways
+        each = functional.binary_cross_entropy_with_logits(logits, present, weight=pairs, reduction="sum")
+        rebuilt = rebuilt + (each if settings.printed else each / 2)  # Eq. 4 has every pair both ways
     if settings.views or settings.adversarial:
-        real, fake = rival.known(graph, at), rival.soft(u, v, torch.sigmoid(logits[u, v]), at)
+        real, fake = rival.known(graph, at), rival.dense(pairs * torch.sigmoid(logits), at)
         if settings.views:
             rebuilt = rebuilt + (real.detach() - fake).square().sum()
         told = -functional.softplus(rival.judge(fake)).sum()  # log(1 - D(A'))

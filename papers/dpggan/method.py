@@ -117,7 +117,7 @@ class LinkMethod:
         return of_networks(trains, nodes)
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
-        """Return what the paper claims for its own form. None for ours, and where no epsilon gave the steps."""
+        """Return what the paper claims for its own form. None for ours, and for steps of no epsilon."""
         claims = params.variant == "paper" and params.calibrated
         return paper.claim_of(params.claimed_epsilon) if claims else None
 

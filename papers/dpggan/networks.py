@@ -8,7 +8,7 @@ a row for each node. Sources: Yang et al., IJCAI 2021; Kipf and Welling, 2016 an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -178,12 +178,22 @@ class Discriminator(nn.Module):
         table = self.table if at is None else self.table[at]
         own = torch.full((len(table),), float(self.loops), device=weight.device)
         degree = own.index_add(0, u, weight).index_add(0, v, weight)
-        scale = degree.clamp(min=LEAST_DEGREE).rsqrt().unsqueeze(1)
 
         def spread(values: torch.Tensor) -> torch.Tensor:
-            """Multiply (A + I), or A, of the weighted edges by ``values``."""
             each, kept = weight.unsqueeze(1), own.unsqueeze(1) * values
             return kept.index_add(0, u, each * values[v]).index_add(0, v, each * values[u])
 
+        return self._seen(table, degree, spread)
+
+    def dense(self, weight: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """As :meth:`soft`, of a symmetric matrix of weights with nothing on its diagonal."""
+        degree = weight.sum(1) + float(self.loops)
+        return self._seen(self.table[at], degree, lambda values: weight @ values + float(self.loops) * values)
+
+    def _seen(
+        self, table: torch.Tensor, degree: torch.Tensor, spread: Callable[[torch.Tensor], torch.Tensor]
+    ) -> torch.Tensor:
+        """Compute g' by ``spread``, the product with A + I, or A without loops."""
+        scale = degree.clamp(min=LEAST_DEGREE).rsqrt().unsqueeze(1)
         hidden = torch.relu(spread(table * scale) * scale)
         return self._pooled(spread(self.second(hidden) * scale) * scale)

@@ -104,7 +104,10 @@ class PaperParams(Parameters):
         ),
     )
     offset: bool = Field(
-        default=False, description="Variant paper: learn one offset for all pairs; Eq. 3 has none."
+        default=False,
+        description=(
+            "Variant paper: one offset for all pairs, learned from the log odds on; Eq. 3 has none."
+        ),
     )
 
 
@@ -276,7 +279,7 @@ class BackboneParams(Parameters):
         default="sampled",
         description=(
             "Which pairs become edges, to the true number. sampled: by their scores. largest: those of the "
-            "largest scores, as in variant paper; after 200 steps they clump, after 800 they are the original's."
+            "largest scores, as in variant paper; they clump after 200 steps, and copy after 800."
         ),
     )
 

@@ -65,7 +65,11 @@ ROWS: dict[str, Row] = {
     "tmf": Row("tmf"),
     "dpggan, variant paper": Row("dpggan", {"variant": "paper"}),
     "paper, from its encoder": Row("dpggan", {"variant": "paper", "latent": "encoder"}),
+    "dpggan, preset paper": Row("dpggan", {"preset": "paper"}),
+    "dpgvae, preset paper": Row("dpgvae", {"preset": "paper"}),
+    "dpgvae": Row("dpgvae", delta=True),
 }
+LARGEST = {"draw": "largest"}
 # Rows that know no epsilon, and claim nothing.
 FREE: dict[str, Row | None] = {
     "original": None,
@@ -73,6 +77,12 @@ FREE: dict[str, Row | None] = {
     "configuration": None,
     "gvae": Row("gvae"),
     "ggan": Row("ggan"),
+    "gvae, largest": Row("gvae", LARGEST),
+    "ggan, largest": Row("ggan", LARGEST),
+    "gvae, largest, 800 steps": Row("gvae", LARGEST | {"epochs": 800}),
+    "ggan, largest, 800 steps": Row("ggan", LARGEST | {"epochs": 800}),
+    "dpggan, noise on the decoder alone": Row("dpggan", {"preset": "decoder"}),
+    "dpgvae, noise on the decoder alone": Row("dpgvae", {"preset": "decoder"}),
     "diffusion": Row("diffusion", together=True),
 }
 
@@ -80,7 +90,8 @@ FREE: dict[str, Row | None] = {
 def fitted(row: Row, graph: Graph, epsilon: float) -> FittedModel:
     """The row's model under unit edge. A method without a guarantee does not look at ``epsilon``."""
     generator = get(row.method)
-    extra = {"claimed_epsilon": epsilon} if row.parameters.get("variant") == "paper" else {}
+    claims = row.parameters.get("variant") == "paper" or row.parameters.get("preset") == "paper"
+    extra = {"claimed_epsilon": epsilon} if claims else {}
     params = generator.Params.model_validate(row.parameters | extra)
     delta = DELTA_ATTO if row.delta else 0
     names = tuple(relation.name for relation in graph.schema.edge_types)
