@@ -141,7 +141,8 @@ def loaded(asked: argparse.Namespace) -> tuple[str, Subject]:
             raise ValueError(f"--set is NAME=FOLDER, which holds {places}")
         return name, subject_of(load(name, Path(folder)), asked.relation or DATASETS[name].focus)
     schema = own_schema(asked, "--set NAME=FOLDER")
-    return name_of(asked), subject_of(own_graph(asked, schema), asked.relation)
+    subject = subject_of(own_graph(asked, schema), asked.relation)
+    return name_of(asked, subject.graph, subject.focus), subject
 
 
 def measured(subject: Subject, cell: Cell, seed: int) -> dict[str, Any]:
