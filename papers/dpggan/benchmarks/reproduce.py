@@ -46,7 +46,7 @@ from papers._shared.benchmarks.reproduce import (
 )
 from papers.dpggan.benchmarks.attacks import hidden
 from papers.dpggan.benchmarks.networks import COLUMNS, EPSILONS, FEWEST_NODES, REPORTED, figures
-from papers.dpggan.benchmarks.rows import FREE, PLAIN, ROWS, Row, planned, release
+from papers.dpggan.benchmarks.rows import FREE, ROWS, Row, planned, release
 
 METRICS = (*COLUMNS, "hidden links")
 PUBLISHED = "DPGGAN, preset paper"
@@ -115,8 +115,8 @@ def loaded(asked: argparse.Namespace) -> tuple[str, list[Graph]]:
     return name_of(asked, graph), networks_of(graph)
 
 
-def measured(network: Graph, cell: Cell) -> dict[str, Any]:
-    """One release of one network, and one of four fifths of its links."""
+def measured(network: Graph, cell: Cell, links: bool) -> dict[str, Any]:
+    """One release of one network, and with ``links`` one of four fifths of its links."""
     row = ALL[cell.system]
     if row is not None and cell.quick and {"variant", "preset"} & row.parameters.keys():
         row = replace(row, parameters=row.parameters | QUICK)
@@ -124,9 +124,8 @@ def measured(network: Graph, cell: Cell) -> dict[str, Any]:
     drawn = release(row or DRAWN[cell.system], network, cell.epsilon)[0]
     spent = time.process_time() - started
     found: dict[str, float] = dict(zip(COLUMNS, figures(network, drawn), strict=True))
-    if DRAWN.get(cell.system) not in set(PLAIN) - {"original"} and (
-        network.edges["edge"].count >= FEWEST_LINKS
-    ):
+    links &= DRAWN.get(cell.system) != "gnm" and network.edges["edge"].count >= FEWEST_LINKS
+    if links:
         found["hidden links"] = float(hidden(row, [network], cell.epsilon, noise_generator())[1]["value"])
     kind = GuaranteeKind.NONE if row is None else planned(row, network, cell.epsilon)[2].kind
     return {"figures": found, "guarantee": str(kind), "cpu_seconds": spent}
@@ -142,7 +141,7 @@ def run_missing(asked: argparse.Namespace, data: str, networks: list[Graph], kep
             missing = [each for each in range(len(networks)) if not done[cell, run, each]]
             for number in missing:
                 line = {**cell._asdict(), "run": run, "network": number}
-                keep(kept, {**line, **measured(networks[number], cell)})
+                keep(kept, {**line, **measured(networks[number], cell, not asked.no_hidden)})
             if missing:
                 told = f"run {run + 1} of {asked.runs}, epsilon {cell.epsilon:g}: {cell.system}"
                 print(f"{told}, {len(missing)} networks", flush=True)
@@ -228,6 +227,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--networks", metavar="NAME=FILE", help=f"a public set: {', '.join(SETS)}")
     made.add_argument("--first", type=int, metavar="N", help="so many networks; all by default")
+    made.add_argument("--no-hidden", action="store_true", help="no hidden links, in half the time")
     made.add_argument("--epsilon", type=float, action="append", help="repeat; .1, 1 and 10 by default")
     made.add_argument("--only", action="append", choices=list(ALL), metavar="SYSTEM", help="repeat")
     return made
