@@ -84,6 +84,7 @@ FREE: dict[str, Row | None] = {
     "ggan, largest, 800 steps": Row("ggan", LARGEST | {"epochs": 800}),
     "dpggan, noise on the decoder alone": Row("dpggan", {"preset": "decoder"}),
     "dpgvae, noise on the decoder alone": Row("dpgvae", {"preset": "decoder"}),
+    "heterogeneous_walks": Row("heterogeneous_walks"),
     "diffusion": Row("diffusion", together=True),
 }
 
