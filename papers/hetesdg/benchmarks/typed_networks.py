@@ -26,8 +26,8 @@ NAMES = ("RGCN", "HGT", "HANConv", "metapath2vec")
 THERE = find_spec("torch_geometric") is not None
 """PyTorch Geometric is no part of the extra ``papers``: without it there are no such rows."""
 WIDTH, HEADS, EPOCHS, RATE = 64, 4, 100, 0.005
-WALK, CONTEXT, WALKS = 20, 5, 5
-WALK_STEPS, WALK_BATCH, WALK_RATE = 200, 128, 0.02
+WALK, CONTEXT, WALKS = 20, 5, 1
+WALK_STEPS, WALK_BATCH, WALK_RATE, WALK_START = 200, 128, 0.02, 0.1
 Key = tuple[str, str, str]
 
 
@@ -184,6 +184,8 @@ def walked(typed: Typed, kind: str) -> dict[str, torch.Tensor]:
         num_nodes_dict=typed.counts,
         sparse=True,
     )
+    with torch.no_grad():
+        model.embedding.weight *= WALK_START  # else chance outweighs what so few steps teach
     loader = model.loader(batch_size=WALK_BATCH, shuffle=True)
     optimiser = torch.optim.SparseAdam(list(model.parameters()), lr=WALK_RATE)
     for _ in range(-(-WALK_STEPS // len(loader))):
