@@ -18,6 +18,7 @@ from worker.limits import ROOT
 OURS = (
     *(f"core/{room}" for room in ("graphs", "privacy", "methods", "evaluation", "reports", "publishing")),
     "papers",
+    "worker/children",
 )
 LIBRARIES = (
     *("numba", "randomgen", "polars", "scipy.special", "scipy.sparse.csgraph"),

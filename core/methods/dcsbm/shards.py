@@ -8,6 +8,7 @@ from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import scaled_to
 from core.methods._shared.frame.columns import Columns
+from core.methods._shared.frame.model import CellsModel
 from core.methods._shared.shards.law import STRIP_EDGES, StripLaw, strip_law
 from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
@@ -31,3 +32,9 @@ def law_of(columns: Columns, order: np.ndarray, rng: Rng, shard_edges: int = STR
     blocks = whole_blocks(columns["blocks"], labels, degrees, rng)
     strip_edges = min(STRIP_EDGES, shard_edges)
     return strip_law(degrees, labels, blocks, entropy.fresh_key(), rng, strip_edges)
+
+
+def law_of_model(model: CellsModel, order: np.ndarray, rng: Rng, shard_edges: int = 2**24) -> StripLaw:
+    """Make the law of a model of one cell. See :func:`law_of`."""
+    (columns,) = model.cells.values()
+    return law_of(columns, order, rng, shard_edges)

@@ -23,6 +23,7 @@ EDGES_OF_KEPT = 3 / 7
 """Of what is read of two steps together, the part for edges; the other is for nodes."""
 TOLD = 1 / 8
 """Kept nodes are read where the noise is at most this part of all nodes."""
+NAME = "keyframe"
 ALWAYS_NAMED = frozenset({"count_share", "tail_share", "cells_share", "first_frame"})
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from core.graphs.schema.partable import Part, part_name
 from core.graphs.stored.parts import write_part
 from core.methods._shared.shards.kernels import SPARE, guide_of, strip
-from core.methods._shared.shards.law import StripLaw
+from core.methods._shared.shards.law import StripLaw, load_law
 from core.privacy import entropy
 
 GUIDE_BITS = 26  # the guide has so many places at most, four bytes each
@@ -47,3 +47,8 @@ def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:
     """
     chosen = law.shard(number, shards)
     return write_part(strips(law, chosen), folder / part_name(number, shards), law.nodes)
+
+
+def draw_shard(law: Path, number: int, shards: int, folder: Path) -> Part:
+    """Sample one of so many shards of the law stored in ``law``, and write it to ``folder``."""
+    return write_shard(load_law(law), number, shards, folder)
