@@ -116,7 +116,7 @@ class Decoder(nn.Module):
         other.load_state_dict(self.state_dict())
         with torch.no_grad():
             for each in other.second.parameters():
-                each *= other.scale / self.scale
+                each.mul_(other.scale / self.scale)
         return other
 
     def forward(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
