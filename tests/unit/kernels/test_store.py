@@ -66,6 +66,19 @@ def test_what_was_compiled_is_read_from_wherever_it_was_copied_to(tmp_path: Path
     assert run(tmp_path / "elsewhere", tmp_path / "moved", words="Noise, in other words.") == "[41.0, 6.0] 0"
 
 
+@pytest.mark.audits
+def test_the_same_code_is_compiled_to_the_same_bytes(tmp_path: Path) -> None:
+    """Whenever it is, and in whichever order a process goes through its sets: an image is built again."""
+    made = []
+    for seed in ("1", "2"):
+        run(tmp_path / "code", tmp_path / seed, PYTHONHASHSEED=seed)
+        made.append(
+            {path.name: path.read_bytes() for path in (tmp_path / seed).rglob("*-*") if path.is_file()}
+        )
+    assert len(made[0]) == 4  # each of the two kernels for each of the two types
+    assert made[0] == made[1]
+
+
 def test_a_change_of_what_a_kernel_calls_or_names_is_compiled(tmp_path: Path) -> None:
     """Coins and noise must not go on being drawn by the code of before an upgrade."""
     run(tmp_path / "code", tmp_path / "kept")
