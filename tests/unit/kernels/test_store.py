@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -67,13 +68,17 @@ def test_what_was_compiled_is_read_from_wherever_it_was_copied_to(tmp_path: Path
 
 
 @pytest.mark.audits
-def test_the_same_code_is_compiled_to_the_same_bytes(tmp_path: Path) -> None:
-    """Whenever it is, and in whichever order a process goes through its sets: an image is built again."""
+def test_what_was_compiled_holds_no_time(tmp_path: Path) -> None:
+    """The same code makes the same bytes, but for the address that Numba gives a sum over arrays as a name."""
     made = []
     for seed in ("1", "2"):
         run(tmp_path / "code", tmp_path / seed, PYTHONHASHSEED=seed)
         made.append(
-            {path.name: path.read_bytes() for path in (tmp_path / seed).rglob("*-*") if path.is_file()}
+            {
+                path.name: re.sub(rb"array_expr_0x[0-9a-f]+", b"", path.read_bytes())
+                for path in (tmp_path / seed).rglob("*-*")
+                if path.is_file()
+            }
         )
     assert len(made[0]) == 4  # each of the two kernels for each of the two types
     assert made[0] == made[1]
