@@ -35,7 +35,7 @@ from core.privacy.reads.public_groups import group_attribute
 if TYPE_CHECKING:
     from core.methods._shared.frame.model import CellsModel
     from core.methods._shared.frame.resized import Law
-    from core.methods._shared.shards.law import StripLaw
+    from core.methods._shared.shards.cells import CellLaws
     from core.privacy.session.counted import CountedSession, PrivateParts
 
 
@@ -82,20 +82,23 @@ def fit_parts(graph: PrivateParts, plan: PrivacyPlan, params: DCSBMParams, progr
     return CELLS.fitted(graph, plan, params, progress, paid)
 
 
-def shard_law(model: CellsModel, order: np.ndarray, rng: Rng, shard_edges: int = 2**24) -> StripLaw:
-    """Make the law of a model of one cell. See :func:`core.methods.dcsbm.shards.law_of`."""
+def shard_law(
+    model: CellsModel, orders: Mapping[str, np.ndarray], rng: Rng, shard_edges: int = 2**24
+) -> CellLaws:
+    """Make the law of each cell of a model. See :func:`core.methods.dcsbm.shards.law_of`."""
+    from core.methods._shared.shards.cells import CellLaws
     from core.methods.dcsbm.shards import law_of
 
-    (columns,) = model.cells.values()
-    return law_of(columns, order, rng, shard_edges)
+    kinds = {each.name: each.source for each in model.schema.edge_types}
+    laws = [law_of(columns, orders[kinds[key[0]]], rng, shard_edges) for key, columns in model.cells.items()]
+    return CellLaws(tuple(model.cells), tuple(laws))
 
 
 def draw_shard(law: Path, number: int, shards: int, folder: Path) -> Part:
     """Sample one of so many shards, and write it to ``folder``. It is of the law that ``law`` holds."""
-    from core.methods._shared.shards.draw import write_shard
-    from core.methods._shared.shards.law import load_law
+    from core.methods._shared.shards.cells import write_shard_of
 
-    return write_shard(load_law(law), number, shards, folder)
+    return write_shard_of(law, number, shards, folder)
 
 
 def paid(graph: CountedSession, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng) -> Columns:

@@ -69,7 +69,7 @@ def test_what_was_compiled_is_read_from_wherever_it_was_copied_to(tmp_path: Path
 
 @pytest.mark.audits
 def test_what_was_compiled_holds_no_time(tmp_path: Path) -> None:
-    """The same code makes the same bytes, but for the address that Numba gives a sum over arrays as a name."""
+    """The same code makes the same bytes, but for the address by which Numba names a sum over arrays."""
     made = []
     for seed in ("1", "2"):
         run(tmp_path / "code", tmp_path / seed, PYTHONHASHSEED=seed)
