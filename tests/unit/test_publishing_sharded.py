@@ -174,6 +174,14 @@ def test_several_relations_and_snapshots_are_published_together(tmp_path: Path) 
         assert whole.count == own.num_rows  # no pair twice in a snapshot, no loop
         assert own.num_rows > 100
     assert part.statistics.nodes == {"person": NODES, "firm": 40}
+    context = Context("http://localhost", date(2026, 1, 1))
+    columns = [
+        [field["name"] for field in each["facets"]["schema"]["fields"]]
+        for each in metadata(Form.OPENLINEAGE, part, context)["outputs"]
+        if each["name"].endswith(made.parts[0].name)
+    ]
+    assert columns == [["source", "target", "type", "step"]]
+    assert "among the nodes of its type" in card(part)
     again = run_shard(law=made.fit / "law", method="dcsbm", number=2, shards=made.shards, out=tmp_path / "x")
     assert again == made.parts[2]
 
