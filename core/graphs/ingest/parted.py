@@ -76,6 +76,9 @@ def canonicalise_parts(
                     name = each.edge_type.name
                     count[name]["rows"] += len(each.source)
                     count[name]["loops_dropped"] += int((each.source == each.target).sum())
+                    if len(first) == 1 and each.time is None:
+                        yield each.source, each.target
+                        continue
                     cell = np.full(len(each.source), first[name])
                     yield (
                         each.source,

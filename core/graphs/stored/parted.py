@@ -193,20 +193,20 @@ def check_parted(graph: PartedGraph) -> int:
 
 def _scatter(rows: Iterable[Rows], counts: np.ndarray, files: list[Path]) -> None:
     """Append the keys of all rows but loops to the file of their place."""
-    begins, most = np.cumsum(counts) - counts, np.uint64(counts.max())
+    begins, most = (np.cumsum(counts) - counts).astype(np.uint64), np.uint64(counts.max())
     width = np.uint64(-(-int(counts.sum()) // len(files)))
     with ExitStack() as stack:
         opened = [stack.enter_context(path.open("wb")) for path in files]
         for source, target, *of in rows:
             low, high = np.minimum(source, target), np.maximum(source, target)
-            limit, begin = (counts[of[0]], begins[of[0]]) if of else (counts[0], begins[0])
-            if len(low) and (low.min() < 0 or np.any(high >= limit)):
+            limit = counts[of[0]] if of else counts[0]
+            if len(low) and (low.min() < 0 or (high >= limit).any()):
                 raise ValueError("an edge ends at no node of the universe")
-            place = (low.astype(np.int64) + begin).astype(np.uint64)
-            apart = low != high
-            place, high = place[apart], high[apart].astype(np.uint64)
-            number = (place // width).astype(np.int64)
-            keys = place * most + high
+            place = low.astype(np.uint64)
+            if of:
+                place += begins[of[0]]
+            keys = (place * most + high.astype(np.uint64))[low != high]
+            number = (keys // (most * width)).astype(np.int64)
             order = np.argsort(number, kind="stable")
             keys, sizes = keys[order], np.bincount(number, minlength=len(files))
             ends = np.cumsum(sizes)
