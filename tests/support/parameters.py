@@ -248,6 +248,7 @@ TRIED: Mapping[str, Table] = {
         "timed plain",
         "stream",
     )
+    | everywhere({"few_nodes": (True, False)}, "timed plain", "stream", tail_share=0.01)
     | {
         "attribute_share": [Tried("stream", 0.0, 0.3), Tried("valued stream", 0.2, 0.5)],
         "node_attribute_share": [Tried("stream", 0.0, 0.2), Tried("labelled stream", 0.1, 0.4)],

@@ -25,7 +25,7 @@ def test_a_library_that_aborts_at_exit_undoes_no_work(tmp_path: Path, rows: str,
     }
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     with children.served_by(
-        "sandbox.ingest(folder, channel)", before="import atexit, os; atexit.register(os.abort)"
+        "sandbox.KINDS['ingest'](folder, channel)", before="import atexit, os; atexit.register(os.abort)"
     ):
         done = children.ended(tmp_path)
     assert done.code == 0, done.output

@@ -38,7 +38,7 @@ class CellLaws:
         (folder / CELLS).write_text(json.dumps(told), encoding="utf-8")
 
 
-def write_shard_of(folder: Path, number: int, shards: int, out: Path) -> Part:
+def draw_shard(folder: Path, number: int, shards: int, out: Path) -> Part:
     """Sample one of so many shards of the laws in ``folder``. Only its own cell's law is read.
 
     It has the same bytes each time. ValueError where there is no such shard.

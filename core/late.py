@@ -1,0 +1,23 @@
+"""Functions that are loaded when they are first called, by their path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def late(path: str) -> Callable[..., Any]:
+    """Return a function that loads ``module:function`` when it is called.
+
+    For what describes work and is read everywhere, and loads the work itself only where it is done. That
+    every path leads to a function is tested (``tests/unit/test_late.py``).
+    """
+    module, name = path.split(":")
+
+    def called(*args: Any, **given: Any) -> Any:
+        return getattr(import_module(module), name)(*args, **given)
+
+    called.__name__ = called.__qualname__ = name
+    called.__module__ = module
+    return called
