@@ -394,8 +394,7 @@ def test_relations_and_snapshots_are_published_from_files_of_both(
     assert (job.shards or 0) > 3
     draw(services, job)
     assert taken(settings, Topic.RUN, job.id)
-    assert shown(services, principal, job)[0] == "published"
-    assert spent(services, job) == ("6", "0")
+    assert (shown(services, principal, job)[0], *spent(services, job)) == ("published", "6", "0")
     public = PublicPart.model_validate(get_report(services, principal, job.id)["public"])
     assert [each.name for each in public.statistics.edge_types] == ["calls", "owns"]
     assert [row.step for row in public.statistics.edge_types[0].rows] == [0, 1]
