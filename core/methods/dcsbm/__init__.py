@@ -93,7 +93,7 @@ GENERATOR = CELLS.method(
         COUNTED,
         require_counts,
         fit_parts,
-        late("core.methods.dcsbm.shards:law_of_model"),
-        late("core.methods._shared.shards.draw:draw_shard"),
+        late("core.methods.dcsbm.shards:laws_of_model"),
+        late("core.methods._shared.shards.cells:draw_shard"),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from core.methods._shared.blocks.whole import whole_blocks
@@ -9,6 +11,7 @@ from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import scaled_to
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import CellsModel
+from core.methods._shared.shards.cells import CellLaws
 from core.methods._shared.shards.law import STRIP_EDGES, StripLaw, strip_law
 from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
@@ -34,7 +37,10 @@ def law_of(columns: Columns, order: np.ndarray, rng: Rng, shard_edges: int = STR
     return strip_law(degrees, labels, blocks, entropy.fresh_key(), rng, strip_edges)
 
 
-def law_of_model(model: CellsModel, order: np.ndarray, rng: Rng, shard_edges: int = 2**24) -> StripLaw:
-    """Make the law of a model of one cell. See :func:`law_of`."""
-    (columns,) = model.cells.values()
-    return law_of(columns, order, rng, shard_edges)
+def laws_of_model(
+    model: CellsModel, orders: Mapping[str, np.ndarray], rng: Rng, shard_edges: int = 2**24
+) -> CellLaws:
+    """Make the law of each cell of a model. See :func:`law_of`."""
+    kinds = {each.name: each.source for each in model.schema.edge_types}
+    laws = [law_of(columns, orders[kinds[key[0]]], rng, shard_edges) for key, columns in model.cells.items()]
+    return CellLaws(tuple(model.cells), tuple(laws))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -78,6 +79,23 @@ def test_what_was_compiled_is_read_from_wherever_it_was_copied_to(tmp_path: Path
     assert run(tmp_path / "code", tmp_path / "kept") == "[41.0, 6.0] 2"
     shutil.copytree(tmp_path / "kept", tmp_path / "moved", copy_function=shutil.copyfile)
     assert run(tmp_path / "elsewhere", tmp_path / "moved", words="Noise, in other words.") == "[41.0, 6.0] 0"
+
+
+@pytest.mark.audits
+def test_what_was_compiled_holds_no_time(tmp_path: Path) -> None:
+    """The same code makes the same bytes, but for the address by which Numba names a sum over arrays."""
+    made = []
+    for seed in ("1", "2"):
+        run(tmp_path / "code", tmp_path / seed, PYTHONHASHSEED=seed)
+        made.append(
+            {
+                path.name: re.sub(rb"array_expr_0x[0-9a-f]+", b"", path.read_bytes())
+                for path in (tmp_path / seed).rglob("*-*")
+                if path.is_file()
+            }
+        )
+    assert len(made[0]) == 4  # each of the two kernels for each of the two types
+    assert made[0] == made[1]
 
 
 def test_a_change_of_what_a_kernel_calls_or_names_is_compiled(tmp_path: Path) -> None:

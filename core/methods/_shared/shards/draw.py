@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from core.graphs.schema.partable import Part, part_name
 from core.graphs.stored.parts import write_part
 from core.methods._shared.shards.kernels import SPARE, guide_of, strip
-from core.methods._shared.shards.law import StripLaw, load_law
+from core.methods._shared.shards.law import StripLaw
 from core.privacy import entropy
 
 GUIDE_BITS = 26  # the guide has so many places at most, four bytes each
@@ -39,16 +40,15 @@ def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, 
         yield pairs[0, :count], pairs[1, :count]
 
 
-def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:
-    """Sample one of so many shards, and write it to ``folder``.
+def write_strips(law: StripLaw, number: int, shards: int, path: Path, **told: Any) -> Part:
+    """Sample one of so many shards of a law, and write it to ``path``.
 
-    It has the same bytes each time. ValueError where there is no such shard. One strip is in memory, and the
-    law.
+    ``told``: whose part it is, see :func:`~core.graphs.stored.parts.write_part`. It has the same bytes each
+    time. ValueError where there is no such shard. One strip is in memory, and the law.
     """
-    chosen = law.shard(number, shards)
-    return write_part(strips(law, chosen), folder / part_name(number, shards), law.nodes)
+    return write_part(strips(law, law.shard(number, shards)), path, law.nodes, **told)
 
 
-def draw_shard(law: Path, number: int, shards: int, folder: Path) -> Part:
-    """Sample one of so many shards of the law stored in ``law``, and write it to ``folder``."""
-    return write_shard(load_law(law), number, shards, folder)
+def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:
+    """Sample one of so many shards of a graph of one cell, and write it to ``folder``."""
+    return write_strips(law, number, shards, folder / part_name(number, shards))
