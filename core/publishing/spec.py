@@ -25,6 +25,7 @@ from core.graphs.schema import MAX_STEPS, MAX_TYPES, Derived, GraphSchema
 from core.graphs.schema.names import Name
 from core.methods.base import PublicFacts
 from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.guarantee import protects
 from core.privacy.accounting.plan import DECLARED, GuaranteeKind
 from core.privacy.units import Unit
 
@@ -241,13 +242,25 @@ ReleaseSpec = Annotated[
 
 
 class JobSpec(_Spec):
-    """A job as the service reserved it. ``amounts``: what was reserved, by dimension of the account."""
+    """A job as the service reserved it. ``amounts``: what was reserved, by dimension of the account.
+
+    ``apart``: relations of which one record is the unit, as the plan says; written where there are any.
+    """
 
     release: ReleaseSpec
     amounts: dict[str, int]
     kind: GuaranteeKind
     label: str | None
     suite: Suite
+    apart: tuple[str, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write what the version before reads, which knows no records that are apart."""
+        written: dict[str, Any] = write(self)
+        if not self.apart:
+            del written["apart"]
+        return written
 
     @model_validator(mode="after")
     def _reads_nothing(self) -> Self:
@@ -256,6 +269,12 @@ class JobSpec(_Spec):
         if unread != (self.kind is GuaranteeKind.UNREAD) or (unread and any(self.amounts.values())):
             raise ValueError("declarations alone are unread, and reserve nothing")
         return self
+
+    @property
+    def protects(self) -> str | None:
+        """What one release hides, in words. None where nothing is promised."""
+        of = self.release
+        return protects(of.unit, of.window, self.kind, self.apart, of.edge_types)
 
     @property
     def nano_epsilon(self) -> int:

@@ -123,6 +123,8 @@ def plan(found: Plan) -> None:
     relations = ", ".join(found.edge_types)
     out.print(f"[bold]{found.method}[/bold] on {escape(relations)}: {price} ({cost.kind}),")
     out.print(f"unit {_unit(found.unit, found.window)}, {found.allotments} metered operations")
+    if found.protects is not None:
+        out.print(f"It hides {escape(found.protects)}.")
     chosen(found.chosen_because)
     if found.solved is not None:
         why = f": {found.solved.binds} takes it" if found.solved.binds else ", the least that is taken"

@@ -83,6 +83,12 @@ class Job(Answer):
     delta: str = Field(examples=["0"])
     unit: str
     window: int | None
+    protects: str | None = Field(
+        default=None,
+        description="What one release hides: two datasets that differ in no more than this are told apart by "
+        "epsilon at most. Null where nothing is promised.",
+        examples=["any one row of flights, there or not; a changed row counts twice, k rows count k times"],
+    )
     kind: str = Field(description="The guarantee of the plan: pure, approximate, none, or unread: epsilon 0.")
     exposed: bool = Field(default=False, description=EXPOSED)
     plan_digest: str = Field(description="SHA-256 of the privacy plan that was reserved.")

@@ -105,6 +105,12 @@ class Plan(Answer):
     unit: str
     window: int | None
     edge_types: tuple[str, ...]
+    protects: str | None = Field(
+        default=None,
+        description="What one release hides: two datasets that differ in no more than this are told apart by "
+        "epsilon at most. Null where nothing is promised.",
+        examples=["any one row of flights, there or not; a changed row counts twice, k rows count k times"],
+    )
     cost: Cost
     amounts: dict[str, int] = Field(
         description="What would be reserved, by budget dimension: nano-epsilon, delta in 1e-18."

@@ -9,10 +9,11 @@ from graphveil.problems import InvalidInput
 from graphveil.sources.libraries import library
 from graphveil.tables.constraints import constraints_of, fill, without_circles
 from graphveil.tables.graph import VALUE, attribute_of, by_type
+from graphveil.tables.groups import groups_of, rows_of
 from graphveil.tables.layout import Fact, Layout
 from graphveil.tables.mapping import Column
 from graphveil.tables.reading import arrow_type
-from graphveil.tables.values import NONE, Values
+from graphveil.tables.values import Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +34,7 @@ def tables_of(layout: Layout, release: Path) -> dict[str, pa.Table]:
         ) from error
     back = _Back(layout, by_type(nodes), by_type(edges))
     return {
-        name: back.entity(name) if name in layout.entities else back.fact(layout.facts[name])
+        name: back.entity(name) if name in layout.entities else back.rows(name)
         for name in layout.mapping.tables
     }
 
@@ -41,13 +42,9 @@ def tables_of(layout: Layout, release: Path) -> dict[str, pa.Table]:
 class _Back:
     def __init__(self, layout: Layout, nodes: dict[str, Any], edges: dict[str, Any]) -> None:
         self.layout, self.edges = layout, edges
-        self.nodes = {kind: self._there(nodes[kind]) for kind in layout.entities.values()}
+        self.nodes = {kind: nodes[kind].combine_chunks() for kind in layout.entities.values()}
         self.listed = {kind: nodes[kind] for kind in layout.listed}
         self.keys = {kind: self._keys(name, kind) for name, kind in layout.entities.items()}
-
-    def _there(self, nodes: Any) -> Any:
-        pc = library("pyarrow.compute", "tables")
-        return nodes.filter(pc.not_equal(nodes["id"], NONE)).combine_chunks()
 
     def _keys(self, name: str, kind: str) -> Any:
         """Return the keys of an entity's rows: its own where keys are public, else fresh ones."""
@@ -78,7 +75,7 @@ class _Back:
     def _attribute(self, name: str, kind: str, column: str, said: Column) -> Any:
         pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
         nodes, short = self.nodes[kind], attribute_of(kind, column)
-        held = next((each for each in (short, f"{kind}.{short}") if each in nodes.column_names), None)
+        held = _held(nodes, kind, short)
         wanted = arrow_type(said.type)
         if held is None:
             raise InvalidInput(
@@ -110,9 +107,29 @@ class _Back:
             places = pa.array(without_circles(listed) if acyclic else listed, pa.int64())
         return self.keys[other].take(places)
 
-    def fact(self, fact: Fact) -> pa.Table:
-        """Make a table of private rows."""
+    def rows(self, name: str) -> pa.Table:
+        """Make a table of private rows, of all of its relations."""
         pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
+        table = self.layout.mapping.tables[name]
+        parts = [self._columns(fact) for fact in self.layout.relations(name)]
+        made = {}
+        for column, said in table.columns.items():
+            wanted, rows = arrow_type(said.type), sum(count for _, count in parts)
+            if said.role == "key":
+                made[column] = fresh(rows, wanted, name, pa, pc)
+            elif said.role == "withheld":
+                made[column] = pa.nulls(rows, wanted)
+            else:
+                held = [
+                    each[column].cast(wanted) if column in each else pa.nulls(count, wanted)
+                    for each, count in parts
+                ]
+                made[column] = pa.chunked_array([_whole(each) for each in held], wanted).combine_chunks()
+        return pa.table(made)
+
+    def _columns(self, fact: Fact) -> tuple[dict[str, Any], int]:
+        """Make the protected columns of a relation's rows, but for an end that they lack; and count them."""
+        pc = library("pyarrow.compute", "tables")
         table, rows = self.layout.mapping.tables[fact.table], self.edges[fact.relation]
         held = self._values(fact, rows)
         for column, kind, end in zip(fact.ends, fact.kinds, ("source", "target")):  # noqa: B905 - two of each
@@ -125,19 +142,15 @@ class _Back:
             else:
                 listed = self.listed[kind]
                 place = pc.index_in(_whole(rows[end]), value_set=_whole(listed["id"]))
-                short = attribute_of(kind, VALUE)
-                name = short if short in listed.column_names else f"{kind}.{short}"
+                name = _held(listed, kind, attribute_of(kind, VALUE))
                 held[column] = Values(column, said).decode(_whole(listed[name]).take(place))
-        made = {}
-        for column, said in table.columns.items():
-            wanted = arrow_type(said.type)
-            if said.role == "key":
-                made[column] = fresh(rows.num_rows, wanted, fact.table, pa, pc)
-            elif said.role == "withheld":
-                made[column] = pa.nulls(rows.num_rows, wanted)
-            else:
-                made[column] = held[column].cast(wanted)
-        return pa.table(made)
+        return held, rows.num_rows
+
+    def _third_key(self, said: Column, drawn: Any) -> Any:
+        """Name a row of each drawn group."""
+        other = str(said.references)
+        rows, key = self.entity(other), str(self.layout.mapping.tables[other].key)
+        return _whole(rows[key]).take(rows_of(groups_of(said, rows, key), drawn))
 
     def _values(self, fact: Fact, rows: Any) -> dict[str, Any]:
         pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
@@ -160,17 +173,21 @@ class _Back:
             array = _whole(rows[each.name])
             if not each.values:
                 (column,) = each.columns
-                texts = array.cast(pa.string())
-                held[column] = pc.if_else(pc.equal(texts, NONE), None, texts)
+                held[column] = self._third_key(columns[column], array.cast(pa.string()))
                 continue
             coded = each.decode(array)
             for column, values in zip(each.columns, each.values):  # noqa: B905 - one of each
                 held[column] = values.decode(coded[column])
-        for high, low in fact.constraints.above:
+        for high, low, _ in fact.constraints.above:
             bound = columns[high].bounds
             assert bound is not None
             held[high] = pc.min_element_wise(pc.add(held[high], held[low]), bound[1])
         return held
+
+
+def _held(nodes: Any, kind: str, attribute: str) -> str | None:
+    """Find how a release calls an attribute: with its type's name, where it has several; None: it has not."""
+    return next((each for each in (attribute, f"{kind}.{attribute}") if each in nodes.column_names), None)
 
 
 def _whole(column: Any) -> Any:

@@ -9,25 +9,30 @@ from dataclasses import dataclass
 from graphveil.problems import InvalidInput
 from graphveil.tables.mapping import Column, Table
 
-KNOWN = "unique(a, b) of the two ends, a >= b of two numbers, acyclic(key) of a key into the table itself"
+KNOWN = (
+    "unique(a, b) of the two ends, a >= b of two numbers, a > b of whole ones, acyclic(key) of a key into "
+    "the table itself"
+)
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """The constraints of one table. ``above``: pairs a, b with a >= b. ``acyclic``: such keys."""
+    """The constraints of one table. ``above``: a, b and the least of a - b. ``acyclic``: such keys."""
 
     table: Table
-    above: tuple[tuple[str, str], ...] = ()
+    above: tuple[tuple[str, str, int], ...] = ()
     acyclic: tuple[str, ...] = ()
 
     def rewritten(self, column: str, said: Column) -> Column:
-        """Declare a column as it is drawn: of a >= b, how much a is above b."""
-        for high, low in self.above:
+        """Declare a column as it is drawn: of a >= b or a > b, how much a is above b."""
+        for high, low, least in self.above:
             if high == column:
                 own, other = said.bounds, self.table.columns[low].bounds
                 assert own is not None
                 assert other is not None
-                return said.model_copy(update={"bounds": (0, own[1] - other[0]), "cuts": (), "clip": False})
+                return said.model_copy(
+                    update={"bounds": (least, own[1] - other[0]), "cuts": (), "clip": False}
+                )
         return said
 
 
@@ -43,8 +48,8 @@ def constraints_of(name: str, table: Table) -> Constraints:
             if column is None or column.references != name or table.rows != "public":
                 raise InvalidInput(f"{text}: that is no key of {name} into {name}; leave it out", field=where)
             acyclic.append(found[1].strip())
-        elif found := re.fullmatch(r"\s*(\w+)\s*>=\s*(\w+)\s*", text):
-            above.append(_above(name, table, found[1], found[2], text))
+        elif found := re.fullmatch(r"\s*(\w+)\s*(>=?)\s*(\w+)\s*", text):
+            above.append(_above(name, table, found[1], found[3], text))
         else:
             raise InvalidInput(
                 f"the constraint {text!r} of {name} is not kept; kept are {KNOWN}. Leave it out to release "
@@ -68,7 +73,7 @@ def _unique(name: str, table: Table, columns: list[str], where: str) -> None:
     )
 
 
-def _above(name: str, table: Table, high: str, low: str, text: str) -> tuple[str, str]:
+def _above(name: str, table: Table, high: str, low: str, text: str) -> tuple[str, str, int]:
     where = f"tables.{name}.constraints"
     for column in (high, low):
         said = table.columns.get(column)
@@ -83,9 +88,12 @@ def _above(name: str, table: Table, high: str, low: str, text: str) -> tuple[str
     above, below = table.columns[high].bounds, table.columns[low].bounds
     assert above is not None
     assert below is not None
-    if below[1] > above[1]:
+    least = 0 if ">=" in text else 1
+    if least and any("int" not in table.columns[each].type for each in (high, low)):
+        raise InvalidInput(f"{text}: that is kept of whole numbers; say {high} >= {low}", field=where)
+    if below[1] + least > above[1]:
         raise InvalidInput(f"{text}: {low} may be above all that {high} may be; lower its bound", field=where)
-    return high, low
+    return high, low, least
 
 
 def fill(targets: list[int | None]) -> list[int | None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphveil.problems import InvalidInput
 from graphveil.sources.libraries import library
+from graphveil.tables.groups import groups_of
 from graphveil.tables.layout import Fact, Layout
 from graphveil.tables.mapping import Column, Place
 from graphveil.tables.values import MOST, NONE, Carried, Values
@@ -33,14 +34,16 @@ def write_graph(layout: Layout, tables: dict[str, pa.Table], folder: Path) -> Pl
     """
     parquet = library("pyarrow.parquet", "tables")
     ids = {name: _ids(name, layout, table) for name, table in tables.items() if name in layout.entities}
-    spare = _nullable_ends(layout)
     schema: Place = {"node_types": _node_types(layout), "edge_types": []}
     edges = [_key_rows(layout, name, column, tables, ids, schema) for name, column in layout.keys]
-    edges += [_fact_rows(layout, fact, tables[fact.table], ids, schema) for fact in layout.facts.values()]
+    for name in layout.facts:
+        for fact in layout.relations(name):
+            own = _rows_of(layout, fact, tables[name])
+            edges.append(_fact_rows(layout, fact, {**tables, name: own}, ids, schema))
     if layout.grid is not None:
         schema["time"] = layout.grid
     schema["node_ids"] = "public" if layout.mapping.keys == "public" else "pseudonymous"
-    parquet.write_table(_nodes(layout, tables, ids, spare), folder / "nodes.parquet")
+    parquet.write_table(_nodes(layout, tables, ids), folder / "nodes.parquet")
     parquet.write_table(_joined([each for each in edges if each is not None]), folder / "edges.parquet")
     (folder / "schema.json").write_text(json.dumps(schema, indent=2), encoding="utf-8")
     return schema
@@ -63,18 +66,6 @@ def _ids(name: str, layout: Layout, table: Any) -> pa.Array:
             f"{name}.{key} has the value {NONE!r}, which stands for null; rename it", field=where
         )
     return texts
-
-
-def _nullable_ends(layout: Layout) -> set[str]:
-    """List node types that need a node for what is missing."""
-    return {
-        kind
-        for fact in layout.facts.values()
-        for column, kind in zip(fact.ends, fact.kinds)  # noqa: B905 - two of each
-        if column
-        and kind in layout.entities.values()
-        and layout.mapping.tables[fact.table].columns[column].null
-    }
 
 
 def _node_types(layout: Layout) -> list[Place]:
@@ -108,7 +99,7 @@ def _attribute(where: str, column: Column) -> Place:
     return {**made, "clip": True} if column.clip else made
 
 
-def _nodes(layout: Layout, tables: dict[str, pa.Table], ids: dict[str, Any], spare: set[str]) -> pa.Table:
+def _nodes(layout: Layout, tables: dict[str, pa.Table], ids: dict[str, Any]) -> pa.Table:
     pa = library("pyarrow", "tables")
     parts = []
     for name, kind in layout.entities.items():
@@ -118,8 +109,6 @@ def _nodes(layout: Layout, tables: dict[str, pa.Table], ids: dict[str, Any], spa
                 where = f"tables.{name}.columns.{column}"
                 columns[attribute_of(kind, column)] = _carried_by_node(where, said, tables[name][column])
         parts.append(pa.table(columns))
-        if kind in spare:
-            parts.append(pa.table({"id": [NONE], "type": [kind]}))
     for kind, values in layout.listed.items():
         listed = pa.array(list(values), pa.string())
         parts.append(
@@ -184,9 +173,29 @@ def _hold_key(name: str, column: str, said: Column, held: Any, ids: Any) -> None
         )
 
 
-def _fact_rows(layout: Layout, fact: Fact, table: Any, ids: dict[str, Any], schema: Place) -> pa.Table:
-    pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
+def _rows_of(layout: Layout, fact: Fact, table: Any) -> Any:
+    """Keep the rows that a relation has: those with both ends, or those without the one that it lacks."""
+    pc = library("pyarrow.compute", "tables")
     said = layout.mapping.tables[fact.table]
+    keys = [each for each in layout.facts[fact.table].ends if each and said.columns[each].references]
+    lacking = {each: pc.is_null(table[each]) for each in keys if said.columns[each].null}
+    if len(lacking) == 2 and pc.any(pc.and_(*lacking.values()), min_count=0).as_py():
+        raise InvalidInput(
+            f"rows of {fact.table} name nobody at either end; leave such rows out",
+            field=f"tables.{fact.table}",
+        )
+    if fact.lacks is not None:
+        return table.filter(lacking[fact.lacks])
+    for each in lacking:
+        table = table.filter(pc.is_valid(table[each]))
+    return table
+
+
+def _fact_rows(
+    layout: Layout, fact: Fact, tables: dict[str, pa.Table], ids: dict[str, Any], schema: Place
+) -> pa.Table:
+    pa = library("pyarrow", "tables")
+    said, table = layout.mapping.tables[fact.table], tables[fact.table]
     ends = []
     for column in fact.ends:
         if column is None:
@@ -196,7 +205,7 @@ def _fact_rows(layout: Layout, fact: Fact, table: Any, ids: dict[str, Any], sche
         if each.references:
             held = table[column].combine_chunks().cast(pa.string())
             _hold_key(fact.table, column, each, held, ids[each.references])
-            ends.append(pc.fill_null(held, NONE))
+            ends.append(held)
         else:
             ends.append(
                 Values(f"tables.{fact.table}.columns.{column}", each).encode(table[column].combine_chunks())
@@ -209,11 +218,17 @@ def _fact_rows(layout: Layout, fact: Fact, table: Any, ids: dict[str, Any], sche
     if fact.time is not None:
         made["time"] = Values(fact.time, said.columns[fact.time]).encode(table[fact.time].combine_chunks())
     width = layout.grid["width"] if layout.grid is not None and said.steps else None
-    _hold_repeats(fact, int(said.repeats or 1), made, width)
-    declared = [_declared(layout, fact, each, ids) for each in fact.carried]
+    _hold_repeats(fact, made, width)
+    declared = []
     for one in fact.carried:
-        made[one.name] = _encoded(fact, one, table, said.columns, ids)
-    if not declared and said.repeats != 1:
+        if one.values:
+            declared.append(one.declaration())
+            made[one.name] = _encoded(fact, one, table, said.columns)
+        else:
+            of_key = _third_key(layout, fact.table, one, tables, ids)
+            declared.append(of_key[0])
+            made[one.name] = of_key[1]
+    if not declared and fact.repeats != 1:
         counted = f"{fact.relation}_row"
         declared = [{"name": counted, "kind": "category", "categories": ["row"]}]
         made[counted] = pa.array(["row"] * table.num_rows, pa.string())
@@ -225,52 +240,59 @@ def _fact_rows(layout: Layout, fact: Fact, table: Any, ids: dict[str, Any], sche
         "temporal": fact.time is not None,
         "once": fact.time is not None and said.steps is None,
     }
-    if declared and said.repeats == 1:
+    if declared and fact.repeats == 1:
         relation["attributes"] = [{**each, "aggregate": "max"} for each in declared]
     elif declared:
-        relation |= {"attributes": declared, "multiplicity": "each", "records_per_slot": said.repeats}
+        relation |= {"attributes": declared, "multiplicity": "each", "records_per_slot": fact.repeats}
         if layout.mapping.unit == "row":
             relation["records_apart"] = True
     schema["edge_types"].append(relation)
     return pa.table(made)
 
 
-def _hold_repeats(fact: Fact, repeats: int, made: dict[str, Any], width: int | None) -> None:
+def _hold_repeats(fact: Fact, made: dict[str, Any], width: int | None) -> None:
     pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
     slots = {"source": made["source"], "target": made["target"]}
     if width is not None:
         slots["step"] = pc.divide(made["time"], width)
     counts = pa.table(slots).group_by(list(slots)).aggregate([([], "count_all")])["count_all"]
-    if len(counts) and pc.max(counts).as_py() > repeats:
+    if len(counts) and pc.max(counts).as_py() > fact.repeats:
+        said, of = "repeats", f"a pair of {fact.table}"
+        if fact.lacks is not None:
+            said, of = "lacking", f"an end of {fact.table} without {fact.lacks}"
         raise InvalidInput(
-            f"a pair of {fact.table} has more than repeats: {repeats} rows; declare more",
-            field=f"tables.{fact.table}.repeats",
+            f"{of} has more than {said}: {fact.repeats} rows; declare more",
+            field=f"tables.{fact.table}.{said}",
         )
 
 
-def _declared(layout: Layout, fact: Fact, each: Carried, ids: dict[str, Any]) -> Place:
-    if each.values:
-        return each.declaration()
-    column = layout.mapping.tables[fact.table].columns[each.columns[0]]
-    known = ids[str(column.references)].to_pylist() + ([NONE] if column.null else [])
-    if len(known) > MOST:
+def _third_key(
+    layout: Layout, name: str, each: Carried, tables: dict[str, pa.Table], ids: dict[str, Any]
+) -> tuple[Place, Any]:
+    """Declare a third key and say what each record has: the group of the row that it names."""
+    pc = library("pyarrow.compute", "tables")
+    (column,) = each.columns
+    said = layout.mapping.tables[name].columns[column]
+    other = str(said.references)
+    groups = groups_of(said, tables[other], str(layout.mapping.tables[other].key))
+    known = pc.unique(groups).to_pylist()
+    if len(known) + said.null > MOST or NONE in known:
         raise InvalidInput(
-            f"{fact.table}.{each.columns[0]} is a third key into more than {MOST} rows; make it one "
-            "of the two "
-            "ends, or withhold it",
-            field=f"tables.{fact.table}.columns.{each.columns[0]}",
+            f"{name}.{column} is a third key into more than {MOST} rows or groups, or into {NONE!r}; say "
+            f"group: a public column of {other} or a number of groups, make it one of the two ends, or "
+            "withhold it",
+            field=f"tables.{name}.columns.{column}",
         )
-    return {"name": each.name, "kind": "category", "categories": sorted(known)}
+    held = tables[name][column].combine_chunks().cast(ids[other].type)
+    _hold_key(name, column, said, held, ids[other])
+    values = pc.fill_null(groups.take(pc.index_in(held, value_set=ids[other])), NONE)
+    listed = sorted([*known, NONE] if said.null else known)
+    return {"name": each.name, "kind": "category", "categories": listed}, values
 
 
-def _encoded(fact: Fact, each: Carried, table: Any, columns: dict[str, Column], ids: dict[str, Any]) -> Any:
-    pa, pc = library("pyarrow", "tables"), library("pyarrow.compute", "tables")
-    if not each.values:
-        (column,) = each.columns
-        held = table[column].combine_chunks().cast(pa.string())
-        _hold_key(fact.table, column, columns[column], held, ids[str(columns[column].references)])
-        return pc.fill_null(held, NONE)
-    lows = dict(fact.constraints.above)
+def _encoded(fact: Fact, each: Carried, table: Any, columns: dict[str, Column]) -> Any:
+    pc = library("pyarrow.compute", "tables")
+    lows = {high: low for high, low, _ in fact.constraints.above}
     coded = []
     for column, values in zip(each.columns, each.values):  # noqa: B905 - one of each
         array = table[column].combine_chunks()

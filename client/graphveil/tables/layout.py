@@ -12,6 +12,7 @@ from typing import Any
 
 from graphveil.problems import InvalidInput
 from graphveil.tables.constraints import Constraints, constraints_of
+from graphveil.tables.groups import check_group
 from graphveil.tables.mapping import Column, Place, Table, TableMapping
 from graphveil.tables.values import Carried, Values
 
@@ -20,8 +21,9 @@ ROWS = "rows"
 
 @dataclass(frozen=True)
 class Fact:
-    """A table of private rows as a relation.
+    """A table of private rows as a relation; of an end that may be null, its rows without that end.
 
+    ``repeats``: the most rows of one pair of ends. ``lacks``: the end that is null in all of its rows.
     ``ends``: the columns of its two ends, None where a row has one key and the other end is the table itself.
     ``kinds``: the node types there. ``time``: the column of the snapshots, where pairs are once.
     """
@@ -33,6 +35,8 @@ class Fact:
     carried: tuple[Carried, ...]
     time: str | None
     constraints: Constraints
+    repeats: int
+    lacks: str | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,12 @@ class Layout:
     listed: dict[str, tuple[str, ...]]
     """Node types beside the entities: ends that are a declared category, or a table itself."""
     grid: Place | None
+    without: dict[str, tuple[Fact, ...]]
+    """Of tables with ends that may be null: relations of their rows without one."""
+
+    def relations(self, table: str) -> tuple[Fact, ...]:
+        """List the relations of a table of private rows, each row in one of them."""
+        return self.facts[table], *self.without[table]
 
     @property
     def unit(self) -> str:
@@ -91,10 +101,12 @@ def layout_of(mapping: TableMapping) -> Layout:
     }
     facts: dict[str, Fact] = {}
     listed: dict[str, tuple[str, ...]] = {}
+    without: dict[str, tuple[Fact, ...]] = {}
     grid: Place | None = None
     for name, table in mapping.tables.items():
         if table.rows == "private":
             facts[name], grid = _fact(mapping, name, table, (names, types), entities, listed, grid)
+            without[name] = _without(facts[name], table, (names, types), listed)
     if not facts and not any(
         mapping.tables[name].columns[column].role == "protected" for name, column in keys
     ):
@@ -103,33 +115,26 @@ def layout_of(mapping: TableMapping) -> Layout:
             "the tables",
             field="tables",
         )
-    made = Layout(mapping, entities, keys, facts, listed, grid)
-    _check_fresh(made)
+    made = Layout(mapping, entities, keys, facts, listed, grid, without)
+    _check_named(made)
     return made
 
 
-def _check_fresh(layout: Layout) -> None:
-    """Refuse what needs the rows' own names where keys are fresh, and persons that are missing."""
+def _check_named(layout: Layout) -> None:
+    """Refuse keys of private rows that no graph could tell apart, and persons that are missing."""
     mapping = layout.mapping
     for fact in layout.facts.values():
         table = mapping.tables[fact.table]
-        named = [each.columns[0] for each in fact.carried if not each.values]
-        empty = [
-            each for each in fact.ends if each and table.columns[each].null and table.columns[each].references
-        ]
-        for column in (*named, *empty):
-            where = _where(fact.table, column)
-            if mapping.keys == "fresh":
-                what = "a third key" if column in named else "a key that may be null"
-                raise InvalidInput(
-                    f"{fact.table}.{column} is {what}, which is known by its name; say keys: public, "
-                    "or withhold it",
-                    field=where,
-                )
-            if mapping.unit == "person" and column in empty and table.references[column] == mapping.person:
+        third = {each.columns[0] for each in fact.carried if not each.values}
+        for column in (*filter(None, fact.ends), *third):
+            if table.columns[column].references:
+                check_group(mapping, fact.table, column, column in third)
+        for column in filter(None, fact.ends):
+            nobody = table.columns[column].null and table.references.get(column) == mapping.person
+            if mapping.unit == "person" and nobody:
                 raise InvalidInput(
                     f"{fact.table}.{column} names a person or nobody; say keys that may not be null",
-                    field=where,
+                    field=_where(fact.table, column),
                 )
 
 
@@ -174,8 +179,46 @@ def _fact(
                 "and width",
                 field=f"tables.{name}.steps",
             )
-    carried = _carried(name, table, {key: each for key, each in columns.items() if key != time}, names)
-    return Fact(name, names.new(name), ends, (kinds[0], kinds[1]), carried, time, kept), grid
+    drawn = {key: each for key, each in columns.items() if key != time}
+    carried = _carried(name, table, drawn, names)
+    repeats = int(table.repeats or 1)
+    return Fact(name, names.new(name), ends, (kinds[0], kinds[1]), carried, time, kept, repeats), grid
+
+
+def _without(
+    fact: Fact, table: Table, given: tuple[Names, Names], listed: dict[str, tuple[str, ...]]
+) -> tuple[Fact, ...]:
+    """Lay out the rows without an end, for each end that may be null: from the other end to the table itself.
+
+    A row lies in one relation, so that each is paid with all of epsilon where one row is hidden, and how many
+    rows are null is told as how many rows there are.
+    """
+    (names, types), made = given, []
+    for place, column in enumerate(fact.ends):
+        said = None if column is None else table.columns[column]
+        if said is None or column is None or not (said.null and said.references):
+            continue
+        other = fact.ends[1 - place]
+        if other is None:
+            raise InvalidInput(
+                f"{fact.table}.{column} may be null, and nothing else says of whom a row is; name a second "
+                "end, or leave such rows out",
+                field=_where(fact.table, column),
+            )
+        kind = types.new(f"{fact.table}_without_{column}")
+        listed[kind] = (ROWS,)
+        time = fact.time if table.steps is not None else None
+        columns = {
+            key: fact.constraints.rewritten(key, each)
+            for key, each in table.columns.items()
+            if each.role == "protected" and key not in (*fact.ends, time)
+        }
+        ends = (other, None)
+        kinds = (fact.kinds[1 - place], kind)
+        carried = _carried(fact.table, table, columns, names)
+        relation, repeats = names.new(f"{fact.table}_without_{column}"), table.lacking or fact.repeats
+        made.append(Fact(fact.table, relation, ends, kinds, carried, time, fact.constraints, repeats, column))
+    return tuple(made)
 
 
 def _ends(mapping: TableMapping, name: str, table: Table) -> tuple[str, str | None]:

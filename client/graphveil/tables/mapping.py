@@ -32,6 +32,8 @@ class Column(_Said):
     ``is``: the table's own ``key``, or ``public``, ``protected`` or ``withheld``. ``bounds`` (both included)
     of numbers and dates and ``categories`` of anything else say what a value may be; ``cuts``, or of dates a
     ``width`` such as ``1d`` or ``1h``, where bins begin. ``clip`` sets a number to the nearer bound.
+    ``group`` of a third key: the public column of its table by which rows are told apart, or into how many
+    even groups they are put by their order.
     """
 
     type: str
@@ -43,6 +45,7 @@ class Column(_Said):
     cuts: tuple[int | float, ...] = ()
     clip: bool = False
     width: str | None = None
+    group: Annotated[str | int, Field(union_mode="left_to_right")] | None = None
 
 
 class Table(_Said):
@@ -51,12 +54,14 @@ class Table(_Said):
     ``rows``: ``public`` where everybody may know which there are, ``private`` where each is a secret.
     Of private rows: ``repeats`` is the most rows that one pair of ends may have, ``ends`` names the columns
     that a row joins (the first two keys, unless said), ``together`` the columns that are drawn as one.
+    ``lacking`` is the most rows of one end whose other end is null, ``repeats`` unless said.
     ``steps`` names a date whose width cuts time into snapshots: ``repeats`` is then of a pair in one of them.
     """
 
     rows: Literal["public", "private"]
     columns: dict[str, Column]
     repeats: int | None = Field(default=None, ge=1, le=1_000_000)
+    lacking: int | None = Field(default=None, ge=1, le=1_000_000)
     ends: tuple[str, ...] | None = None
     steps: str | None = None
     together: tuple[tuple[str, ...], ...] = ()

@@ -273,6 +273,24 @@ def unit_of(plan: PrivacyPlan) -> str:
     )
 
 
+def protects(
+    unit: Unit, window: int | None, kind: GuaranteeKind, apart: Sequence[str], edge_types: Sequence[str]
+) -> str | None:
+    """Say what one release of these relations hides: rows of tables where records are ``apart``. None where
+    nothing is promised."""
+    if kind not in (GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE):
+        return None
+    whole = _UNITS[unit].format(window=window)
+    if not apart:
+        return whole
+    beside = [each for each in edge_types if each not in apart]
+    elsewhere = f"; of {', '.join(beside)} {whole}" if beside else ""
+    return (
+        f"any one row of {' or '.join(apart)}, there or not; a changed row counts twice, k rows count k "
+        f"times{elsewhere}"
+    )
+
+
 def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int | None = None) -> str:
     """Put it in words; ``own``: the nano-epsilon of a live stream's snapshot alone, within its window's."""
     epsilon, delta = Decimal(nano_epsilon) / NANO, Decimal(delta_atto) / ATTO

@@ -190,6 +190,7 @@ def _price(
         kind=kind,
         label=request.label,
         suite=request.suite,
+        apart=settled.plan.apart,
     )
 
 

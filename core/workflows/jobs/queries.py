@@ -221,6 +221,7 @@ def _view(
         delta=format_delta(release.delta_atto),
         unit=release.unit,
         window=release.window,
+        protects=spec.protects,
         kind=spec.kind,
         exposed=exposed,
         plan_digest=job.plan_digest,

@@ -153,7 +153,12 @@ def _checked(
         "size": size,
     }
     return dataset, JobSpec(
-        release=Sample(**drawn), amounts={}, kind=paid.kind, label=request.label, suite=request.suite
+        release=Sample(**drawn),
+        amounts={},
+        kind=paid.kind,
+        label=request.label,
+        suite=request.suite,
+        apart=paid.apart,
     )
 
 

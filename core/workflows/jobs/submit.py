@@ -96,6 +96,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         unit=str(release.unit),
         window=release.window,
         edge_types=release.edge_types,
+        protects=spec.protects,
         plan_digest=plan.digest(),
         allotments=len(plan.allotments),
         cost=cost_of(cost),

@@ -30,6 +30,7 @@ from core.errors import (
     UnknownFormat,
     UnknownMethod,
 )
+from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs import repository
@@ -38,11 +39,12 @@ from core.outbox.models import OutboxMessage
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
 from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.jobs.queries import get_job
 from core.workflows.jobs.questions import QUESTIONS
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
 from core.workflows.operations.archive import archive_dataset
 from tests.support.postgres import PostgresCluster
-from tests.support.releases import SCHEMA, queued_job, ready_dataset, spent, violations
+from tests.support.releases import NODES, SCHEMA, queued_job, ready_dataset, spent, violations
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +156,26 @@ def test_a_dry_run_tells_what_submission_would_do_and_does_nothing(
     assert job.plan_digest == dry.plan_digest
     assert job.spec["amounts"] == dry.amounts
     assert spent(services, job)[1] == dry.budget_after.reserved.epsilon
+
+
+def test_a_dry_run_and_its_job_say_what_one_release_hides(services: Services, principal: Principal) -> None:
+    """Of rows of tables that are apart in words of rows."""
+    stars = {"name": "stars", "kind": "integer", "bounds": [1, 5]}
+    visits = {"name": "visits", "attributes": [stars], "multiplicity": "each", "records_per_slot": 3}
+    told = {
+        "apart": "any one row of visits, there or not; a changed row counts twice, k rows count k times",
+        "whole": "any one edge of the graph, which one of them lacks",
+    }
+    ring = [f"{node},{(node + 1) % NODES},3" for node in range(NODES)]
+    edges = "\n".join(["source,target,stars", *ring, *ring[:9]]).encode()
+    for name, words in told.items():
+        kinds = [{"name": "node", "count": NODES}]
+        declared = {"node_types": kinds, "edge_types": [{**visits, "records_apart": name == "apart"}]}
+        schema = GraphSchema.model_validate(declared)
+        dataset = ready_dataset(services, principal, name, edges=edges, graph_schema=schema)
+        assert plan_job(services, principal, ask(dataset)).protects == words
+        job = queued_job(services, principal, dataset.id, name)
+        assert get_job(services, principal, job.id).protects == words
 
 
 def test_a_dry_run_predicts_precision_and_never_looks_at_the_graph(

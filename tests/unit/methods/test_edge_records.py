@@ -18,6 +18,7 @@ from core.graphs.views.records import each_alone, records_per_edge
 from core.methods import registry
 from core.methods._shared.frame.plan import plan_of
 from core.methods._shared.values import fit as fitting
+from core.methods._shared.values.draw import drawn_numbers, with_total
 from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.guarantee import guarantee_of
@@ -216,6 +217,36 @@ def test_no_whole_fit_tells_one_record_by_more_than_epsilon_whatever_the_share(
     unit: Unit, steps: int, share: float, monkeypatch: pytest.MonkeyPatch
 ):
     assert 0.3 * NANO < worst_of_records(Losses(monkeypatch), unit, steps, share) <= NANO
+
+
+@pytest.mark.parametrize(("unit", "steps"), [(Unit.EDGE, 0), (Unit.EVENT, 3)])
+def test_as_many_records_are_drawn_as_values_were_counted(unit: Unit, steps: int):
+    """A cap far above what edges have makes noisy numbers useless for the sum; counts of values tell it."""
+    few = paying(steps)
+    wide = schema_of(NODES, steps, 60, STARS, SORT, records_apart=True)
+    of = Graph.build(wide, {}, dict(few.edges))
+    count = of.edges["pays"].values.count
+    for _ in range(3):
+        model, meter, _ = fitted("dcsbm", of, 4, 0.5, unit, None)
+        histogram = [each for each in meter.measurements if each.query == "value_histogram"]
+        told = [abs(np.asarray(each.values).sum() - count) / count for each in histogram]
+        drawn = model.sample(public_generator(3), no_progress).edges["pays"]
+        if abs(drawn.values.count - count) / count <= max(0.1, 2 * max(told)):
+            return
+    pytest.fail(f"{drawn.values.count} records in place of {count}")
+
+
+def test_a_sum_that_no_numbers_could_have_moves_them_to_the_end():
+    of = Graph.build(schema_of(NODES, 0, CAP, STARS, SORT, records_apart=True), {}, dict(paying().edges))
+    model, _, _ = fitted("dcsbm", of, 800, 0.5, Unit.EDGE, None)
+    tables, edges = model.tables.cells, of.edges["pays"].bare()
+    means = []
+    for total in (-50.0, 1e9):
+        numbers = with_total(tables["pays", 2], total, edges, of.schema.edge_types[0])
+        found = drawn_numbers(numbers, edges, of.schema.edge_types[0], True, public_generator(3))
+        assert 1 <= found.min() <= found.max() <= CAP
+        means.append(found.mean())
+    assert means[0] < 2 < 4 < means[1]
 
 
 def test_values_whose_noise_is_for_half_a_record_show_in_the_loss_of_whole_fits(

@@ -14,6 +14,8 @@ from core.graphs.schema.value_bins import ValueBins
 
 MOST_BINS = 24
 MOST_KINDS = 6
+TOTAL = "total"
+"""The column of how many records a histogram counted, and of that count's noise, where records are apart."""
 MOST_ENTRIES = 2**25
 """Of a table of nodes and bins, of values without an order: of more nodes fewer bins are told apart. 256
 MiB."""

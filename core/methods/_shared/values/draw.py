@@ -7,6 +7,7 @@ sampled edges, nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from core.graphs.views.joined import joined, parted, relation_of
 from core.graphs.views.records import number_of_records, with_numbers
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import StoredCells
-from core.methods._shared.values.bins import SCORE
+from core.methods._shared.values.bins import SCORE, TOTAL
 from core.methods._shared.values.kernels import (
     chosen,
     expected_of,
@@ -46,6 +47,10 @@ AT_ONCE = 2**21
 """Edges whose values are drawn at once: what a draw needs beside its edges does not grow with them."""
 ENOUGH = 2**18
 """Of more than twice so many edges pairs of classes and periods are raked by some, evenly spaced."""
+DRAWS = 2
+"""Of numbers of records whose sum is told apart: the second with what the first was off by."""
+HALVES = 40
+"""Of the interval in which a tilt is sought."""
 FURTHEST = 12.0
 """Weights of a node are within exp of that of one another."""
 
@@ -74,12 +79,75 @@ def _carried(tables: StoredCells, relation: EdgeType, table: EdgeTable, rng: Rng
     undirected, edge = relation.homogeneous and not relation.directed, None
     numbers = tables.cells.get((relation.name, len(relation.attributes)))
     if numbers is not None:
-        table, edge = with_numbers(table, drawn_numbers(numbers, table, relation, undirected, rng))
+        told = [tables.cells[relation.name, place] for place in range(len(relation.attributes))]
+        drawn = drawn_with_total(numbers, told, table, relation, undirected, rng)
+        table, edge = with_numbers(table, drawn)
     columns = {
         each.name: drawn_values(tables.cells[relation.name, place], table, bins_of(each), undirected, rng)
         for place, each in enumerate(relation.attributes)
     }
     return EdgeValues(columns, edge)
+
+
+def drawn_with_total(
+    numbers: Columns,
+    values: Sequence[Columns],
+    edges: EdgeTable,
+    relation: EdgeType,
+    undirected: bool,
+    rng: Rng,
+) -> np.ndarray:
+    """Sample how many records each edge has; where records are apart as many in all as were counted."""
+    if not edges.count or any(TOTAL not in each for each in values):
+        return drawn_numbers(numbers, edges, relation, undirected, rng)
+    wanted = aim = told_total(values)
+    for _ in range(DRAWS):  # what nodes lack moves the sum as well, and not by chance alone
+        tables = with_total(numbers, aim, edges, relation)
+        drawn = drawn_numbers(tables, edges, relation, undirected, rng)
+        aim += wanted - float(drawn.sum())
+    return drawn
+
+
+def told_total(values: Sequence[Columns]) -> float:
+    """Tell how many records there are: what each attribute's values were counted to, weighed by their
+    noise."""
+    counts, noise = np.array([each[TOTAL] for each in values]).T
+    return float((counts / noise).sum() / (1 / noise).sum())
+
+
+def with_total(numbers: Columns, wanted: float, edges: EdgeTable, relation: EdgeType) -> Columns:
+    """Tilt the tables of edges' numbers of records, so that there are as many records as wanted.
+
+    A few noisy edges of many records add more to the sum than all others, where one record more or less moves
+    counts of values by one. So where records are apart these say how many there are. Numbers are tilted by
+    exp(tilt number), which moves the rare high ones most.
+    """
+    fine = bins_of(number_of_records(relation))
+    bins, histogram = numbers["bins"], numbers["histogram"]
+    mass = np.bincount(bins, weights=histogram)
+    plain = np.bincount(bins, weights=fine.middles) / np.bincount(bins)
+    middle = np.bincount(bins, weights=histogram * fine.middles) / np.maximum(mass, 1e-300)
+    middle = np.where(mass > 0, middle, plain)
+    shares = numbers["steps"].reshape(-1, len(mass))
+    step = np.zeros(edges.count, np.int64) if edges.step is None else edges.step
+    of_period = np.bincount(numbers["periods"][step], minlength=len(shares))
+    furthest = FURTHEST / max(float(np.ptp(middle)), 1.0)
+    low, high = -furthest, furthest
+    for _ in range(HALVES):
+        tilt = (low + high) / 2
+        below = of_period @ (shares_tilted(shares, tilt * middle) @ middle) < wanted
+        low, high = (tilt, high) if below else (low, tilt)
+    kinds = numbers["kinds"]
+    of_kind = np.bincount(kinds, weights=mass * middle) / np.maximum(np.bincount(kinds, weights=mass), 1e-300)
+    pairs = shares_tilted(numbers["pairs"].reshape(-1, len(of_kind)), tilt * of_kind)
+    return {**numbers, "steps": shares_tilted(shares, tilt * middle).ravel(), "pairs": pairs.ravel()}
+
+
+def shares_tilted(shares: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Weigh each row of shares by exp(by), which adds up to one again."""
+    found = np.maximum(shares, 1e-12) * np.exp(by - by.max())
+    weighed: np.ndarray = found / found.sum(axis=1, keepdims=True)
+    return weighed
 
 
 def drawn_numbers(

@@ -20,7 +20,7 @@ from core.graphs.columns.tables import EdgeTable
 from core.methods._shared.blocks.estimates import norm_sub, norm_sub_groups
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.plan import divide
-from core.methods._shared.values.bins import Division, divided
+from core.methods._shared.values.bins import TOTAL, Division, divided
 from core.methods._shared.values.effects import by_degree, by_mass, node_rates
 from core.methods._shared.values.memory import Memory, Nodes, Pairs
 from core.privacy.accounting.events import NANO
@@ -47,7 +47,8 @@ def paid(reads: EdgeValueReads, drawn: EdgeTable, steps: int, nano_epsilon: int)
     ``source_rates``, ``target_rates`` (nodes * columns,): mean score, or share of each bin;
     ``source_classes``, ``target_classes`` (nodes,); ``pairs`` (classes * classes * kinds,) and ``steps``
     (periods * bins,): shares of one pair of classes, of one period; ``periods`` (steps,). Of an undirected
-    relation only the source has any. O(m + n bins).
+    relation only the source has any. Where records are apart ``total``: how many records the histogram
+    counted, and its noise's variance. O(m + n bins).
     """
     return _paid(reads, drawn, steps, nano_epsilon)[0]
 
@@ -117,7 +118,10 @@ def _paid(
         step or 0, 1 if before is None else before.told + 1, whole, division, tuple(told), classes, pairs
     )
     shares = pair_shares(pairs, division, mass)
-    return columns_of(histogram, division, (rates, classes), shares, (by_period, periods)), kept
+    columns = columns_of(histogram, division, (rates, classes), shares, (by_period, periods))
+    if reads.relation.records_apart:  # whose sum has little noise, as one record moves it by one
+        columns = {**columns, TOTAL: np.array([here.sum(), len(here) * noise_of(reads, first)])}
+    return columns, kept
 
 
 def costs_of(nano_epsilon: int, steps: int) -> tuple[int, ...]:
