@@ -83,11 +83,11 @@ class Service:
     def __init__(self, folder: Path, processes: int, undo: ExitStack) -> None:
         postgres = undo.enter_context(EmbeddedPostgres(folder / "postgres", password=secrets.token_hex(16)))
         redis = EmbeddedRedis(folder / "redis", password=secrets.token_hex(16), log=folder / "redis.log")
-        self.database_url = postgres.url
+        self.folder, self.database_url = folder, postgres.url
         self._postmaster = int((folder / "postgres" / "postmaster.pid").read_text().split()[0])
         migrate.upgrade(self.database_url)
         self.port, metrics_port = free_port(), free_port()
-        environment = {
+        self.environment = {
             **os.environ,
             "GRAPHVEIL_DATABASE_URL": self.database_url,
             "GRAPHVEIL_REDIS_URL": undo.enter_context(redis).url,
@@ -105,7 +105,9 @@ class Service:
         }
         (folder / "objects").mkdir()
         log = undo.enter_context((folder / "api.log").open("wb"))
-        self._api = subprocess.Popen([sys.executable, "-m", "api"], cwd=ROOT, env=environment, stderr=log)
+        self._api = subprocess.Popen(
+            [sys.executable, "-m", "api"], cwd=ROOT, env=self.environment, stderr=log
+        )
         undo.callback(self._stop)
         self._wait(folder / "api.log")
 
@@ -113,9 +115,14 @@ class Service:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        """The api's first process."""
+        return self._api.pid
+
     def cpu_seconds(self) -> tuple[float, float]:
         """CPU seconds so far of the api's and of PostgreSQL's processes."""
-        return _cpu_seconds(self._api.pid), _cpu_seconds(self._postmaster)
+        return cpu_seconds_of(self._api.pid), cpu_seconds_of(self._postmaster)
 
     def _wait(self, log: Path) -> None:
         deadline = time.monotonic() + 60
@@ -155,6 +162,7 @@ def targets(service: Service, count: int) -> list[Target]:
                 state=VersionState.READY,
                 graph_schema=dataset.graph_schema,
                 node_counts={"person": NODES},
+                ingest_report={"readings": {}},
             )
             session.add(version)
             dataset.state, dataset.current_version_id = DatasetState.READY, version.id
@@ -309,7 +317,7 @@ def _row(
     )
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds_of(pid: int) -> float:
     """CPU seconds of a process and all below it, those that have ended included."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -317,7 +325,7 @@ def _cpu_seconds(pid: int) -> float:
     except (FileNotFoundError, ProcessLookupError):
         return 0.0  # it has ended since it was listed, and its parent's figure has its time
     total = sum(map(int, fields[11:15])) / TICKS
-    return total + sum(_cpu_seconds(int(child)) for children in tasks for child in children.split())
+    return total + sum(cpu_seconds_of(int(child)) for children in tasks for child in children.split())
 
 
 def table(rows: list[Measured]) -> Iterator[str]:

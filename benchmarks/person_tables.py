@@ -53,7 +53,6 @@ from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.meter import MemoryRecorder, Meter
-from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import noise_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
@@ -131,7 +130,7 @@ def released(row: Row, graph: Graph, epsilon: float, bound: int) -> tuple[Graph,
     if row.unit is Unit.EDGE:
         graph = person_graphs.edge_wise(graph)
     spent = epsilon / (2 * bound) if row.grouped else epsilon
-    delta = DELTA_ATTO if generator.kinds == {GuaranteeKind.APPROXIMATE} else 0
+    delta = DELTA_ATTO if row.method == "profiles" else 0
     names = tuple(kind.name for kind in graph.schema.edge_types if not kind.public)
     facts = PublicFacts(graph.schema, unit, None, max(1, int(spent * NANO)), delta, names)
     params = generator.Params.model_validate_json(row.parameters)

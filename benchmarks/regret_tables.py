@@ -220,6 +220,22 @@ def left_one_out(
         ]
         told = [[each[name] for each in own if name in each] for name in measures]
         yield _row(candidate, [f"{short(np.mean(v))} ({short(max(v))})" if v else "" for v in told])
+    yield from beside_the_first(cells, candidates, measures)
+
+
+def beside_the_first(cells: Cells, candidates: Sequence[str], measures: Sequence[str]) -> Iterator[str]:
+    """What each candidate's mean error is beside the first one's, with its standard error over graphs."""
+    first, *others = candidates
+    for epsilon in dict.fromkeys(epsilon for _, epsilon in cells):
+        here = [e for (_, own), e in cells.items() if own == epsilon and set(candidates) <= e.keys()]
+        for label in others if len(here) > 1 else ():
+            more = []
+            for each in here:
+                errors = each[label].errors, each[first].errors
+                both = [name for name in measures if name in errors[0] and name in errors[1]]
+                more.append(np.mean([min(errors[0][n], MOST) - min(errors[1][n], MOST) for n in both]))
+            told = f"{np.mean(more):.3f} ± {np.std(more, ddof=1) / np.sqrt(len(more)):.3f}"
+            yield f"\nMean error at epsilon {epsilon:g}, {label} less {first}: {told}, {len(here)} graphs."
 
 
 def picture(cells: Cells, default: str, measures: Sequence[str]) -> str:

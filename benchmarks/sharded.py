@@ -167,8 +167,10 @@ def law(asked: argparse.Namespace) -> Told:
     for name in ("labels", "degrees"):
         columns[name] = np.tile(columns[name], asked.repeat[0])
     columns["blocks"] = columns["blocks"] * asked.repeat[0]
-    made = generator.sharding.shards(model, rng.permutation(len(columns["labels"])), rng, 2**24)
-    made.save(asked.folder / "law")
+    order = rng.permutation(len(columns["labels"]))
+    laws = generator.sharding.shards(model, {"node": order}, rng, 2**24)
+    laws.save(asked.folder / "law")
+    (made,) = laws.laws
     return {"strips": made.strips, "nodes": made.nodes, "edge type": key[0]}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.load import numbers
+from benchmarks.stream_made import HOURS, MADE, contacts
 from core.evaluation.metric import Suite
 from core.evaluation.utility import assortativity, clustering, degrees, edges, eigenvector
 from core.evaluation.utility.relative import plain
@@ -86,6 +87,10 @@ def _citations(path: Path) -> Graph:
     return _stream(rows, steps, len(CIT_MONTHS))
 
 
+def _made(name: str) -> Callable[[Path], Graph]:
+    return lambda _: _stream(*contacts(MADE[name]), MADE[name].days * HOURS)
+
+
 LOADERS: dict[str, Callable[[Path], Graph]] = {
     "collegemsg-28d": _seconds((0, 1, -1), 28 * DAY_SECONDS),
     "collegemsg-weekly": _seconds((0, 1, -1), 7 * DAY_SECONDS),
@@ -96,6 +101,7 @@ LOADERS: dict[str, Callable[[Path], Graph]] = {
     "radoslaw-weekly": _seconds((0, 1, 3), 7 * DAY_SECONDS),
     "mathoverflow-60d": _seconds((0, 1, 2), 60 * DAY_SECONDS),
     "digg-6h": _seconds((0, 1, 3), DAY_SECONDS // 4, 1),
+    **{name: _made(name) for name in MADE},  # whatever the path
 }
 
 

@@ -128,7 +128,7 @@ class Settings(BaseSettings):
     shard_edges: int = Field(
         default=2**24, ge=1, description="About how many edges of a dataset in parts are drawn as one shard."
     )
-    max_shards: int = Field(default=4_096, ge=1, le=10_000, description="Most shards of one release.")
+    max_shards: int = Field(default=4_096, ge=64, le=10_000, description="Most shards of one release.")
     max_unpacking_ratio: int = Field(
         default=100, ge=1, le=1_100, description="Most bytes that a byte of a compressed upload unpacks to."
     )

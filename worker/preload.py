@@ -43,6 +43,7 @@ def load() -> None:
             del sys.modules[name]
     _know_methods()
     _start_compiler()
+    _read_kernels()
     _end_threads()
     os.register_at_fork(after_in_child=_forget_random_states)
 
@@ -89,6 +90,14 @@ def _start_compiler() -> None:
         return found
 
     total(np.zeros(1, dtype=np.int64))
+
+
+def _read_kernels() -> None:
+    """Read what was compiled of every kernel by its types: no kernel is called."""
+    from core.kernels.store import Store
+
+    for kept in list(Store.every):
+        kept.read()
 
 
 def _forget_random_states() -> None:

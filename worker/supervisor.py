@@ -38,7 +38,7 @@ log = get_logger(__name__)
 class Ending(StrEnum):
     """How a child ended. LOST, OUTAGE and DRAINED: infrastructure; CANCELLED: a caller; the rest: itself.
 
-    OUTAGE: the database could not be reached. What it answers, if only that it will not, is none.
+    OUTAGE: the database could not be reached. An answer of the database, even a refusal, is no outage.
     """
 
     FINISHED = "finished"

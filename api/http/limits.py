@@ -11,12 +11,13 @@ import ipaddress
 import math
 import threading
 import time
+from collections.abc import Mapping
 
 from fastapi import Request
 from limits import RateLimitItem, RateLimitItemPerMinute
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import MovingWindowRateLimiter
-from redis import ConnectionPool
+from redis import ConnectionPool, Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
@@ -30,8 +31,7 @@ from graphveil.models.identity import RateLimit
 WINDOW_SECONDS = 60
 REDIS_TIMEOUT_SECONDS = 0.25
 PAUSE_SECONDS = 5.0  # a Redis that failed is left alone for as long
-STATED_SECONDS = 1.0  # how long a count that was read serves for the headers, corrected by our own requests
-MAX_STATED = 10_000
+MAX_NETWORKS = 10_000
 JOB_ROUTES = frozenset(
     {
         *(("POST", "/jobs"), ("POST", "/jobs/{job_id}/samples"), ("POST", "/plans")),
@@ -40,6 +40,31 @@ JOB_ROUTES = frozenset(
         ("GET", "/console/datasets/{dataset_id}/release"),
     }
 )
+
+# Of every list, or of none. Each holds moments, the newest first, as the library keeps them. Answered is
+# which one has no room, or 0; of that one, or else of the last, how many are in the window and when the
+# oldest came.
+TAKE = """
+local now, seconds = tonumber(ARGV[1]), tonumber(ARGV[2])
+for i, key in ipairs(KEYS) do
+    local limit = tonumber(ARGV[2 + i])
+    local oldest = redis.call('lindex', key, limit - 1)
+    if oldest and tonumber(oldest) >= now - seconds then return {i, limit, oldest} end
+end
+for i, key in ipairs(KEYS) do
+    redis.call('lpush', key, now)
+    redis.call('ltrim', key, 0, ARGV[2 + i] - 1)
+    redis.call('expire', key, seconds)
+end
+local last = KEYS[#KEYS]
+local low, high = 0, redis.call('llen', last) - 1
+while low < high do
+    local middle = math.ceil((low + high) / 2)
+    local moment = tonumber(redis.call('lindex', last, middle))
+    if moment >= now - seconds then low = middle else high = middle - 1 end
+end
+return {0, low + 1, redis.call('lindex', last, low)}
+"""
 
 log = get_logger(__name__)
 
@@ -57,8 +82,8 @@ class Limits:
     """The limits of one app. They are per key, per key for requests that make jobs, and per address for
     refusals.
 
-    A moving window: no minute, wherever it begins, sees more than the limit. One or two round trips to Redis
-    a request. Opens no connection before its first use. Safe to share between threads.
+    A moving window: no minute, wherever it begins, sees more than the limit. One round trip to Redis a
+    request. Opens no connection before its first use. Safe to share between threads.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -67,7 +92,6 @@ class Limits:
         self._attempts = _item(settings.rate_limit_attempts_per_minute)
         self._open = _Opened(settings.rate_limit_open_per_minute)
         self._counter = _Counter(settings.redis_url)
-        self._stated: dict[str, tuple[float, RateLimit]] = {}
 
     def take(self, key_id: str, method: str, route: str) -> RateLimit | None:
         """Count the request against its key. Returned is how the key stands now, or None where there is no
@@ -75,12 +99,11 @@ class Limits:
 
         Raises RateLimited; a refused request does not count.
         """
-        if self._jobs is not None and (method, route) in JOB_ROUTES:
-            self._hit(self._jobs, "jobs", key_id)
-        if self._requests is None:
-            return None
-        self._hit(self._requests, "requests", key_id)
-        return self._standing(self._requests, key_id)
+        taken = {} if self._jobs is None or (method, route) not in JOB_ROUTES else {"jobs": self._jobs}
+        if self._requests is not None:
+            taken["requests"] = self._requests
+        standing = self._hit(taken, key_id) if taken else None
+        return None if self._requests is None else standing
 
     def standing(self, key_id: str) -> tuple[RateLimit | None, RateLimit | None]:
         """Return how the key stands. It does with all requests, and with those that make jobs; None: no
@@ -100,7 +123,7 @@ class Limits:
     def refused_attempt(self, client: str) -> None:
         """Count a refused credential against its address."""
         if self._attempts is not None:
-            self._counter.hit(self._attempts, "attempts", network_of(client))
+            self._counter.take({"attempts": self._attempts}, network_of(client))
 
     def attempt(self, client: str) -> None:
         """Count an address's attempt to sign in. It counts before anything of it is read, whatever comes of
@@ -109,34 +132,23 @@ class Limits:
         Raises RateLimited.
         """
         if self._attempts is not None:
-            self._hit(self._attempts, "attempts", network_of(client))
+            self._hit({"attempts": self._attempts}, network_of(client))
 
     def open(self, client: str) -> None:
         """Count a request that needs no key against its address. Raises RateLimited. Waits for nobody."""
         self._open.take(network_of(client))
 
-    def _hit(self, item: RateLimitItem, kind: str, key_id: str) -> None:
-        if not self._counter.hit(item, kind, key_id):
-            raise _refusal(item, self._counter.standing(item, kind, key_id))
-
-    def _standing(self, item: RateLimitItem, key_id: str) -> RateLimit:
-        """From Redis once in a while, and in between less one for each request of this process."""
-        now = time.monotonic()
-        read_at, stated = self._stated.get(key_id, (-math.inf, None))
-        if stated is None or now - read_at > STATED_SECONDS:
-            read_at, stated = now, self._counter.standing(item, "requests", key_id)
-        else:
-            stated = stated.model_copy(update={"remaining": max(0, stated.remaining - 1)})
-        if len(self._stated) >= MAX_STATED:
-            self._stated.clear()
-        self._stated[key_id] = (read_at, stated)
-        return stated
+    def _hit(self, taken: Mapping[str, RateLimitItem], name: str) -> RateLimit:
+        refused, standing = self._counter.take(taken, name)
+        if refused is not None:
+            raise _refusal(refused, standing)
+        return standing
 
 
 class _Opened:
     """Counts by the minute in this process alone: a thread and a round trip would cost more than the pages.
 
-    Used from the event loop alone. Memory: ``MAX_STATED`` networks; more than those begin anew.
+    Used from the event loop alone. Memory: ``MAX_NETWORKS``; more than those begin anew.
     """
 
     def __init__(self, limit: int) -> None:
@@ -149,7 +161,7 @@ class _Opened:
         if not self._limit:
             return
         now = time.monotonic()
-        if now >= self._ends or len(self._counts) >= MAX_STATED:
+        if now >= self._ends or len(self._counts) >= MAX_NETWORKS:
             self._counts.clear()
             self._ends = now + WINDOW_SECONDS
         count = self._counts.get(network, 0)
@@ -169,24 +181,34 @@ class _Counter:
             # Once more after a connection that had been closed meanwhile; never after a silence.
             retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
         )
-        storage = RedisStorage(redis_url, connection_pool=pool, key_prefix="graphveil:limits")
-        self._shared = MovingWindowRateLimiter(storage)
+        self._storage = RedisStorage(redis_url, connection_pool=pool, key_prefix="graphveil:limits")
+        self._shared = MovingWindowRateLimiter(self._storage)
+        self._script = Redis(connection_pool=pool).register_script(TAKE)
         self._own = MovingWindowRateLimiter(MemoryStorage())
         self._lock = threading.Lock()
         self._shared_from = -math.inf  # Redis is asked from this moment on
         self._down = False
 
-    def hit(self, item: RateLimitItem, kind: str, name: str) -> bool:
-        """Admit and count one more, if there is room; tell whether it was."""
+    def take(self, taken: Mapping[str, RateLimitItem], name: str) -> tuple[RateLimitItem | None, RateLimit]:
+        """Count one more of every kind, if each has room. Returned are the limit that has none, if any, and
+        how that one stands, or else the last."""
+        items = list(taken.values())
         if self._ask_redis():
+            keys = [self._storage.prefixed_key(item.key_for(kind, name)) for kind, item in taken.items()]
+            limits = [item.amount for item in items]
             try:
-                admitted = self._shared.hit(item, kind, name)
+                full, count, oldest = self._script(keys, [time.time(), WINDOW_SECONDS, *limits])
             except (RedisError, OSError) as error:
                 self._failed(error)
             else:
                 self._answered()
-                return admitted
-        return self._own.hit(item, kind, name)
+                item = items[full - 1]
+                standing = _standing(item, float(oldest) + WINDOW_SECONDS, item.amount - count)
+                return (item if full else None), standing
+        for kind, item in taken.items():
+            if not self._own.hit(item, kind, name):
+                return item, _standing(item, *self._own.get_window_stats(item, kind, name))
+        return None, _standing(item, *self._own.get_window_stats(item, kind, name))
 
     def standing(self, item: RateLimitItem, kind: str, name: str) -> RateLimit:
         """How many are left, and the seconds until the oldest of the window leaves it."""
@@ -196,8 +218,7 @@ class _Counter:
         except (RedisError, OSError) as error:
             self._failed(error)
             reset_at, remaining = self._own.get_window_stats(item, kind, name)
-        seconds = min(WINDOW_SECONDS, max(1, math.ceil(reset_at - time.time())))
-        return RateLimit(limit=item.amount, remaining=max(0, int(remaining)), reset_seconds=seconds)
+        return _standing(item, reset_at, remaining)
 
     def _ask_redis(self) -> bool:
         """Tell whether to ask Redis: it is well, or it is time to try it, which one request then does."""
@@ -245,6 +266,11 @@ def client_of(request: Request) -> str:
 
 def _item(per_minute: int) -> RateLimitItem | None:
     return RateLimitItemPerMinute(per_minute) if per_minute else None
+
+
+def _standing(item: RateLimitItem, reset_at: float, remaining: float) -> RateLimit:
+    seconds = min(WINDOW_SECONDS, max(1, math.ceil(reset_at - time.time())))
+    return RateLimit(limit=item.amount, remaining=max(0, int(remaining)), reset_seconds=seconds)
 
 
 def _refusal(item: RateLimitItem, standing: RateLimit) -> RateLimited:

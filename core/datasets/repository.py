@@ -89,15 +89,24 @@ def _shown_as(state: str) -> ColumnElement[bool]:
 
 
 def page(
-    session: Session, tenant: str, *, before: str | None, limit: int, state: str | None = None
+    session: Session,
+    tenant: str,
+    *,
+    after: str | None,
+    limit: int,
+    state: str | None = None,
+    by_name: bool = False,
+    falls: bool = True,
 ) -> Sequence[Dataset]:
-    """List datasets of a tenant, newest first. They are older than the id ``before``, and in the state."""
-    query = select(Dataset).where(Dataset.tenant == tenant).order_by(Dataset.id.desc()).limit(limit)
+    """List datasets of a tenant by id, which is by age, or by name. They come after that id or name, and are
+    in the state."""
+    key = Dataset.name if by_name else Dataset.id
+    query = select(Dataset).where(Dataset.tenant == tenant).order_by(key.desc() if falls else key)
     if state is not None:
         query = query.where(_shown_as(state))
-    if before is not None:
-        query = query.where(Dataset.id < before)
-    return session.scalars(query).all()
+    if after is not None:
+        query = query.where(key < after if falls else key > after)
+    return session.scalars(query.limit(limit)).all()
 
 
 def version(session: Session, version_id: str) -> DatasetVersion | None:

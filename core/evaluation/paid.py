@@ -16,6 +16,7 @@ from core.graphs.schema.node_bins import places_of
 from core.graphs.views.records import counted, each_alone, numbered
 from core.privacy import queries
 from core.privacy.accounting.measurements import Measurement
+from core.privacy.reads.between_steps import kept_edges, kept_nodes
 from core.privacy.reads.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
 from core.privacy.reads.node_values import (
     DIRECTED_MIXING,
@@ -32,8 +33,10 @@ def exact(graph: Graph, asked: Measurement) -> np.ndarray | None:
 
     The result is int64, in the order of the paid answer. None where the graph by itself does not say: of
     edges of which only some count at each node, which ones those are was sampled; and where the graph carries
-    no such values. O(n + m).
+    no such values; and of two steps of which the graph has one, as in live streams. O(n + m log m).
     """
+    if asked.query in ("kept_edges", "kept_nodes"):
+        return _kept(graph, asked)
     if asked.query in queries.QUERIES:
         return _counted(graph, asked)
     if asked.query == "node_values":
@@ -57,6 +60,15 @@ def _counted(graph: Graph, asked: Measurement) -> np.ndarray:
     ends = graph.nodes[relation.source].count, graph.nodes[relation.target].count
     question = queries.ask(asked.query, queries.Shape(relation, *ends), asked.arguments)
     return question.measure(replace(cell, source=source, target=target))
+
+
+def _kept(graph: Graph, asked: Measurement) -> np.ndarray | None:
+    if not asked.step:
+        return None
+    before, now = (graph.cell(asked.edge_type, step) for step in (asked.step - 1, asked.step))
+    nodes = graph.nodes[graph.schema.edge_type(asked.edge_type).source].count
+    edges = asked.query == "kept_edges"
+    return np.array([kept_edges(before, now) if edges else kept_nodes(before, now, nodes)], dtype=np.int64)
 
 
 def _edge_values(graph: Graph, asked: Measurement) -> np.ndarray | None:

@@ -7,8 +7,8 @@ original's curators only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,42 +59,67 @@ def public_statistics(synthetic: Graph) -> dict[str, Any]:
     }
 
 
-def degree_statistics(schema: GraphSchema, found: np.ndarray) -> dict[str, Any]:
-    """Describe a synthetic graph by its degrees (n,) only.
+def degree_statistics(
+    schema: GraphSchema, nodes: Mapping[str, int], cells: Iterable[tuple[tuple[str, int | None], np.ndarray]]
+) -> dict[str, Any]:
+    """Describe a synthetic graph by its degrees only. ``cells``: those of every relation and step, (n,) each.
 
-    It has one undirected relation. As :func:`public_statistics` does, with the metrics that follow from
-    degrees: all else needs the edges together. O(n).
+    It has undirected relations inside one node type. As :func:`public_statistics` does, with the metrics that
+    follow from degrees: all else needs the edges together. O(n) a cell, of which one is in memory.
     """
-    (kind,), (edge_type,) = schema.node_types, schema.edge_types
-    view, summary = DegreesView(found), degrees.summary(found)
-    values = {
-        metric.name: (metric, family.scalars(view, PUBLISHED)[metric.name])
-        for family in (edges, inequality)
-        for metric in family.SCALARS
-    }
-    scalars = {name: relative.plain(value) for name, (_, value) in values.items()}
-    bins = degrees.doubling_bins(np.bincount(found).astype(np.float64))
+    families = (edges, inequality)
+    told = {each.name: _OfDegrees([], [], []) for each in schema.edge_types}
+    asked = {(each.name, step) for each in schema.edge_types for step in steps_of(schema, each, PUBLISHED)}
+    counts = dict.fromkeys(told, 0)
+    for (name, step), found in cells:
+        view = DegreesView(found)
+        counts[name] += view.edge_count
+        if (name, step) in asked:
+            scalars = {
+                metric.name: relative.plain(family.scalars(view, PUBLISHED)[metric.name])
+                for family in families
+                for metric in family.SCALARS
+            }
+            told[name].rows.append({"step": step, "scalars": scalars})
+            told[name].summaries.append(degrees.summary(found))
+            told[name].histograms.append(np.bincount(found))
     return {
-        "nodes": {kind.name: view.node_count},
-        "steps": None,
-        "steps_evaluated": 1,
-        "metrics": {name: metric.to_json() for name, (metric, _) in values.items()},
+        "nodes": dict(nodes),
+        "steps": schema.steps if schema.temporal else None,
+        "steps_evaluated": len(evaluated_steps(schema, PUBLISHED)),
+        "metrics": {metric.name: metric.to_json() for family in families for metric in family.SCALARS},
         "edge_types": [
             {
-                "name": edge_type.name,
-                "source": edge_type.source,
-                "target": edge_type.target,
+                "name": each.name,
+                "source": each.source,
+                "target": each.target,
                 "directed": False,
                 "copied": False,
-                "edges": view.edge_count,
-                "rows": [{"step": None, "scalars": scalars}],
-                "means": relative.mean_by_name([scalars]),
-                "degrees": [{"side": "degree", **summary, "bins": bins}],
+                "edges": counts[each.name],
+                **told[each.name].described(),
             }
+            for each in schema.edge_types
         ],
         "over_steps": None,
         "drawing": None,
     }
+
+
+class _OfDegrees(NamedTuple):
+    """What the evaluated steps of a relation say: scalars, and of degrees summaries and histograms."""
+
+    rows: list[dict[str, Any]]
+    summaries: list[dict[str, float | int]]
+    histograms: list[np.ndarray]
+
+    def described(self) -> dict[str, Any]:
+        """Put them together, as :func:`_type_statistics` does."""
+        bins = degrees.doubling_bins(degrees.mean_counts(self.histograms))
+        return {
+            "rows": self.rows,
+            "means": relative.mean_by_name([row["scalars"] for row in self.rows]),
+            "degrees": [{"side": "degree", **relative.mean_by_name(self.summaries), "bins": bins}],
+        }
 
 
 def _type_statistics(graph: Graph, edge_type: EdgeType) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from core.db.session import Database
 from core.errors import GraphveilError, IdempotencyKeyMissing, IdempotencyKeyReused, InvalidInput
 from core.jobs import repository
 from core.jobs.models import Job
+from core.jobs.repository import Standing
 
 MAX_KEY_CHARACTERS = 255
 
@@ -37,10 +38,16 @@ def payload_hash(payload: dict[str, Any]) -> str:
 
 
 def once(
-    db: Database, *, tenant: str, key: str, digest: str, make: Callable[[Session], Job]
+    db: Database,
+    *,
+    tenant: str,
+    key: str,
+    key_id: str,
+    digest: str,
+    make: Callable[[Session, Standing], Job],
 ) -> tuple[Job, bool]:
     """Return the job that this key made earlier, or make it. With the first comes True; with the one that
-    ``make`` adds, False.
+    ``make`` adds, False. ``make`` is told how the caller's key, ``key_id``, stands.
 
     A repeat is answered whatever has become of the dataset since. Of two calls at a time the unique key of
     the jobs lets one through. The other is refused, there or before that, where budget or content are the
@@ -49,24 +56,26 @@ def once(
     """
     try:
         with db.transaction() as session:
-            found = earlier(session, tenant=tenant, key=key, digest=digest)
-            return (make(session), False) if found is None else (found, True)
+            found, standing = _earlier(session, tenant=tenant, key=key, key_id=key_id, digest=digest)
+            return (make(session, standing), False) if found is None else (found, True)
     except (GraphveilError, IntegrityError):
         with db.transaction() as session:
-            found = earlier(session, tenant=tenant, key=key, digest=digest)
+            found, _ = _earlier(session, tenant=tenant, key=key, key_id=key_id, digest=digest)
         if found is None:
             raise
         return found, True
 
 
-def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Job | None:
+def _earlier(
+    session: Session, *, tenant: str, key: str, key_id: str, digest: str
+) -> tuple[Job | None, Standing]:
     """Find the job that this key made earlier. None without one; IdempotencyKeyReused if made from other
-    content."""
-    job = repository.by_key(session, tenant=tenant, key=key)
+    content. With it comes how the caller stands."""
+    job, standing = repository.by_key(session, tenant=tenant, key=key, key_id=key_id)
     if job is not None and job.payload_hash != digest:
         raise IdempotencyKeyReused(
             "This Idempotency-Key was used for another request; use a new key.",
             field="Idempotency-Key",
             job_id=job.id,
         )
-    return job
+    return job, standing

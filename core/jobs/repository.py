@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from typing import cast as typed
 
 from sqlalchemy import (
     ARRAY,
+    Column,
     ColumnElement,
     Integer,
     Select,
     String,
     Table,
+    and_,
     bindparam,
+    case,
     cast,
+    exists,
     func,
     insert,
     select,
@@ -27,9 +33,11 @@ from sqlalchemy.orm import Session, aliased
 from sqlalchemy.orm.attributes import set_committed_value
 
 from core.db.base import ROW_LOCK
+from core.db.session import notify_at_commit
 from core.jobs import states
 from core.jobs.models import (
     GPU_AND_QUEUED,
+    OPEN_JOB,
     UNGUARDED,
     Artifact,
     ArtifactRole,
@@ -40,23 +48,36 @@ from core.jobs.models import (
     JobState,
     MeteredRead,
 )
+from core.outbox import repository as outbox
+from core.outbox.models import Topic
 
 # Built once: they are on the way of every submission or poll, and building one costs as much as running it.
 _JOBS = typed(Table, Job.__table__)
 _GIVEN = ("created_at", "attempt")  # by the database
-_ADD = insert(_JOBS).returning(*(_JOBS.c[name] for name in _GIVEN))
 _ADDED = tuple(column.name for column in _JOBS.columns if column.name not in _GIVEN)
 # The tenant as an expression: a plan made while the table was small could go by its index of tenants, and
 # would read all of a tenant's jobs until the table is next analysed.
-_BY_KEY = select(Job).where(Job.idempotency_key == bindparam("key"), Job.tenant + "" == bindparam("tenant"))
-_IDENTICAL = (
-    select(Job.id, Job.state)
-    .where(
-        Job.dataset_id == bindparam("dataset_id"),
-        Job.content_hash == bindparam("content_hash"),
-        Job.state.in_(states.LIVE),
+_OPEN = (
+    select(
+        func.count().label("of_tenant"),
+        func.count().filter(_JOBS.c.requested_by == bindparam("key_id")).label("of_key"),
     )
-    .order_by((Job.state == JobState.PUBLISHED).desc(), Job.created_at.desc())
+    .where(text(OPEN_JOB), _JOBS.c.tenant == bindparam("tenant"))
+    .subquery("open_jobs")
+)
+_STANDING = select(_OPEN.c.of_tenant, _OPEN.c.of_key)
+_MINE = and_(
+    _JOBS.c.idempotency_key == bindparam("key"), _JOBS.c.tenant + "" == bindparam("tenant", type_=String())
+)
+_BY_KEY = select(_JOBS.c.id, _OPEN.c.of_tenant, _OPEN.c.of_key).outerjoin_from(_OPEN, _JOBS, _MINE)
+_IDENTICAL = (
+    select(_JOBS.c.id, _JOBS.c.state)
+    .where(
+        _JOBS.c.dataset_id == bindparam("dataset_id"),
+        _JOBS.c.content_hash == bindparam("content_hash"),
+        _JOBS.c.state.in_(states.LIVE),
+    )
+    .order_by((_JOBS.c.state == JobState.PUBLISHED).desc(), _JOBS.c.created_at.desc())
     .limit(1)
 )
 _SEEN = (
@@ -64,6 +85,14 @@ _SEEN = (
     .outerjoin(Evaluation, Evaluation.id == Job.id)
     .where(Job.id == bindparam("job_id"))
 )
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How many jobs have not ended. Counted are the tenant's, and those that the key requested."""
+
+    of_tenant: int
+    of_key: int
 
 
 def identical(session: Session, dataset_id: str, content_hash: str) -> tuple[str, str] | None:
@@ -75,17 +104,57 @@ def identical(session: Session, dataset_id: str, content_hash: str) -> tuple[str
     return None if found is None else (found.id, found.state)
 
 
-def add(session: Session, job: Job) -> None:
-    """Add the new job. It is written, and knows what the database gave it. It is no part of the session: the
-    unit of work would cost as much as the statement, on the way of every submission.
+@lru_cache
+def _adding(alone: bool, rung: bool) -> Select[Any]:
+    given = select(
+        *(cast(bindparam(name, type_=_JOBS.c[name].type), _whole(_JOBS.c[name])) for name in _ADDED)
+    )
+    if alone:
+        other = _JOBS.alias("other")
+        same = (other.c[name] == bindparam(name) for name in ("dataset_id", "content_hash"))
+        given = given.where(~exists().where(*same, other.c.state.in_(states.LIVE)))
+    row = insert(_JOBS).from_select(_ADDED, given).returning(_JOBS.c.id, *(_JOBS.c[name] for name in _GIVEN))
+    added = row.cte("added")
+    statement = select(*(added.c[name] for name in _GIVEN))
+    return statement.add_cte(outbox.rung_by(Topic.RUN, added)) if rung else statement
+
+
+def _whole(column: Column[Any]) -> Any:
+    """The column's type without a bound: a cast to a bounded one would cut what the row refuses."""
+    return String() if isinstance(column.type, String) else column.type
+
+
+def add(session: Session, job: Job, *, rung: bool, alone: bool = False) -> bool:
+    """Add the new job, and ring for it where it is ``rung``. One round trip.
+
+    False where it is to stand ``alone`` and another of its content does (:func:`identical`). The job knows
+    what the database gave it. It is no part of the session: the unit of work would cost as much as the
+    statement, on the way of every submission.
     """
-    given = session.execute(_ADD, {name: getattr(job, name) for name in _ADDED}).one()
+    values = {name: getattr(job, name) for name in _ADDED}
+    given = session.execute(_adding(alone, rung), values).one_or_none()
+    if given is None:
+        return False
     for name in _GIVEN:
         set_committed_value(job, name, getattr(given, name))
+    if rung:
+        notify_at_commit(session, outbox.CHANNEL)
+    return True
 
 
-def by_key(session: Session, *, tenant: str, key: str) -> Job | None:
-    return session.scalars(_BY_KEY, {"tenant": tenant, "key": key}).one_or_none()
+def by_key(session: Session, *, tenant: str, key: str, key_id: str) -> tuple[Job | None, Standing]:
+    """Load the job of that idempotency key, if any; with it comes how the caller stands.
+
+    One round trip where there is none, which is nearly always: a job's columns cost time, empty ones too.
+    """
+    asked = {"tenant": tenant, "key": key, "key_id": key_id}
+    job_id, of_tenant, of_key = session.execute(_BY_KEY, asked).one()
+    return None if job_id is None else existing(session, job_id), Standing(of_tenant, of_key)
+
+
+def standing(session: Session, *, tenant: str, key_id: str) -> Standing:
+    """Count the jobs that have not ended."""
+    return Standing(*session.execute(_STANDING, {"tenant": tenant, "key_id": key_id}).one())
 
 
 def seen(
@@ -93,8 +162,13 @@ def seen(
 ) -> tuple[Job, Evaluation | None, bool] | None:
     """Load the job and its evaluation, if there is any. With them comes ``beside``, a column of the caller's
     about the job. One round trip."""
-    row = session.execute(_SEEN.add_columns(beside), {"job_id": job_id}).one_or_none()
+    row = session.execute(_seen(beside), {"job_id": job_id}).one_or_none()
     return None if row is None else (row[0], row[1], bool(row[2]))
+
+
+@lru_cache  # by the column itself, of which there are few
+def _seen(beside: ColumnElement[bool]) -> Select[Any]:
+    return _SEEN.add_columns(beside)
 
 
 def by_id(session: Session, job_id: str) -> Job | None:
@@ -122,20 +196,32 @@ def page(
     tenant: str,
     state: str | None,
     dataset_id: str | None,
-    before: tuple[datetime, str] | None,
+    beyond: tuple[datetime, str] | None,
     limit: int,
+    falls: bool = True,
 ) -> Sequence[Job]:
-    """List jobs of a tenant, newest first. They are older than the pair (created_at, id)."""
-    query = (
-        select(Job).where(Job.tenant == tenant).order_by(Job.created_at.desc(), Job.id.desc()).limit(limit)
-    )
+    """List jobs of a tenant, newest or oldest first. They stand beyond the pair (created_at, id)."""
+    age = tuple_(Job.created_at, Job.id)
+    keys = (Job.created_at.desc(), Job.id.desc()) if falls else (Job.created_at, Job.id)
+    query = select(Job).where(Job.tenant == tenant).order_by(*keys).limit(limit)
     if state is not None:
         query = query.where(Job.state == state)
+        if (
+            state not in states.TERMINAL
+        ):  # an index has those: else a tenant's jobs are gone through for a few
+            query = query.where(text(OPEN_JOB))
     if dataset_id is not None:
         query = query.where(Job.dataset_id == dataset_id)
-    if before is not None:
-        query = query.where(tuple_(Job.created_at, Job.id) < tuple_(*before))
+    if beyond is not None:
+        query = query.where(age < tuple_(*beyond) if falls else age > tuple_(*beyond))
     return session.scalars(query).all()
+
+
+def under_way(session: Session, tenant: str, order: Sequence[JobState], limit: int) -> Sequence[Job]:
+    """List open jobs of a tenant in these states, by their order, the newest first."""
+    place = case({state: place for place, state in enumerate(order)}, value=Job.state)
+    query = select(Job).where(text(OPEN_JOB), Job.tenant == tenant, Job.state.in_(order))
+    return session.scalars(query.order_by(place, Job.created_at.desc(), Job.id.desc()).limit(limit)).all()
 
 
 def locked_of_dataset(session: Session, dataset_id: str, states: Collection[JobState]) -> Sequence[Job]:

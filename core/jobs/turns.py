@@ -25,14 +25,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, bindparam, func, or_, select, text, true
+from sqlalchemy import ColumnElement, FromClause, Select, func, or_, select, text, true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from core.jobs.models import (
     GPU_AND_QUEUED,
     LEASED_JOB,
-    OPEN_JOB,
     PAID_AND_QUEUED,
     SAMPLE_AND_QUEUED,
     Job,
@@ -114,16 +113,3 @@ def serve(session: Session, desk: str, *, waiting: FromClause, held: FromClause)
     again = {"served_at": served.excluded.served_at}
     session.execute(served.on_conflict_do_update(index_elements=[Turn.desk, Turn.tenant], set_=again))
     return found.topic, found.id
-
-
-# Made once: every submission asks.
-_OPEN = select(func.count(), func.count().filter(Job.requested_by == bindparam("key_id"))).where(
-    text(OPEN_JOB), Job.tenant == bindparam("tenant")
-)
-
-
-def open_jobs(session: Session, *, tenant: str, key_id: str) -> tuple[int, int]:
-    """Count the jobs that have not ended. Counted are the tenant's, and how many of them the key
-    requested."""
-    of_tenant, of_key = session.execute(_OPEN, {"tenant": tenant, "key_id": key_id}).one()
-    return of_tenant, of_key

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, cast
+from weakref import WeakSet
 
 from numba.core import serialize
 from numba.core.caching import _Cache
@@ -23,6 +24,9 @@ from numba.core.dispatcher import Dispatcher
 from core.kernels import folders
 from core.kernels.identity import identity
 from core.kernels.processors import compiled_for, read_for
+
+SIGNATURE = 3
+"""Its place in what Numba makes of a compiled function."""
 
 _dumps: Callable[[Any], bytes] = serialize.dumps
 
@@ -35,7 +39,10 @@ class Store(_Cache):
     used: ClassVar[set[Path]] = set()
     """The files that this process read or wrote."""
 
+    every: ClassVar[WeakSet[Store]] = WeakSet()
+
     def __init__(self, kernel: Dispatcher) -> None:
+        self.every.add(self)
         self._kernel = kernel
         self._name = f"{kernel.py_func.__module__.rpartition('.')[2]}.{kernel.py_func.__name__}"
 
@@ -49,10 +56,21 @@ class Store(_Cache):
         """The digest of what the code follows from."""
         return identity(self._kernel)
 
+    def read(self) -> None:
+        """Read all that was compiled for this kernel, which is not called. Its calls find it then."""
+        places = self._folders(self._kernel.targetctx)
+        kept = {path.name: path for place in places for path in place.glob(f"{self._name}-*")}
+        for name, path in kept.items():
+            with suppress(Exception):  # what another version of Numba kept may be unreadable
+                signature = pickle.loads(path.read_bytes())[SIGNATURE]
+                if self._file(signature) == name:  # else of another function of the name, or of other code
+                    self._kernel.compile(signature.args)
+
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Read what was compiled for these types. None where no folder has it."""
         target_context.refresh()
-        for path in self._places(sig, target_context):
+        for folder in self._folders(target_context):
+            path = folder / self._file(sig)
             try:
                 payload = path.read_bytes()
             except OSError:
@@ -87,13 +105,12 @@ class Store(_Cache):
     def flush(self) -> None:
         """Do nothing: a file holds for ever what its name says."""
 
-    def _places(self, sig: Any, target_context: Any) -> Iterator[Path]:
-        name = self._file(sig)
+    def _folders(self, target_context: Any) -> Iterator[Path]:
         for folder in (self.made,) if self.made else (folders.SHIPPED, folders.own()):
             for processor in read_for():
-                yield folder / processor / name
+                yield folder / processor
         if not self.made:
-            yield folders.own() / compiled_for(target_context.codegen()) / name
+            yield folders.own() / compiled_for(target_context.codegen())
 
     def _file(self, sig: Any) -> str:
         types = tuple(getattr(sig, "args", sig))

@@ -48,8 +48,7 @@ def _broken(invariant: str, account_id: str, detail: str) -> Violation:
 
 
 class CapacityHolds:
-    """charged + reserved <= capacity. They add up as the account's filter adds up, and the capacities are its
-    terms'."""
+    """Checks charged + reserved <= capacity. Sums follow the account's filter, capacities its terms."""
 
     name = "capacity_holds"
 

@@ -154,6 +154,18 @@ def exposed_by(job_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
     return entry.exists()
 
 
+def exposing(session: Session, account: BudgetAccount) -> LedgerEntry | None:
+    """Load the entry that exposed the account, by the time that both name; None while it is not exposed."""
+    if account.exposed_at is None:
+        return None
+    query = select(LedgerEntry).where(
+        LedgerEntry.created_at == account.exposed_at,
+        LedgerEntry.kind == EntryKind.EXPOSE,
+        LedgerEntry.account_id == account.id,
+    )
+    return session.scalars(query.order_by(LedgerEntry.sequence).limit(1)).one()
+
+
 def lock_account(session: Session, account_id: str) -> tuple[BudgetAccount, datetime]:
     """Lock the account until the transaction ends; return it and PostgreSQL's time. NotFound when there is
     none.

@@ -40,7 +40,6 @@ def reserve(
     expires_in_seconds: float | None,
     team: str | None = None,
     project: str | None = None,
-    once_locked: Callable[[], None] | None = None,
 ) -> str:
     """Set the amounts aside for the job, and return the reservation's id.
 
@@ -48,7 +47,7 @@ def reserve(
     reads nothing. They are
     set aside in the account and in its quotas of that team and project, where there are any: in all or in
     none. The reservation runs out after ``expires_in_seconds`` by PostgreSQL's clock unless kept; None:
-    never. ``once_locked`` is called under the account's lock, before anything is decided, and may refuse.
+    never. The accounts stay locked, whether it is refused or not.
 
     Raises NotFound, UnitMismatch, AccountBlocked, AccountExposed (a finite claim on an exposed account),
     InvalidInput, and BudgetExceeded, which names the account or quota that refuses. Three round trips however
@@ -59,8 +58,6 @@ def reserve(
         session, account_id, team if some else None, project if some else None
     )
     account = accounts[0]
-    if once_locked is not None:
-        once_locked()
     check_standing(account, terms_of(account), unit, window)
     asked = checked_amounts(terms_of(account), amounts)
     movements = [_movement(session, each, asked) for each in accounts]

@@ -21,7 +21,7 @@ from core import errors
 from core.graphs.schema import GraphSchema
 from core.privacy.accounting.accountant import Accountant
 from core.privacy.accounting.persons import TIMES, require_persons
-from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.accounting.plan import CellKey, GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -236,13 +236,13 @@ class ShardLaw(Protocol):
     """The law that shards are sampled from. All are one graph. Post-processing of a fitted model."""
 
     @property
-    def edges(self) -> int:
-        """About how many edges the graph has."""
+    def cells(self) -> Sequence[CellKey]:
+        """The relation and step of each cell."""
         ...
 
     @property
-    def most_shards(self) -> int:
-        """In how many shards it can be sampled at most."""
+    def sizes(self) -> Sequence[tuple[int, int]]:
+        """About how many edges each cell has, and in how many shards it can be sampled at most."""
         ...
 
     def save(self, folder: Path) -> None:
@@ -284,8 +284,8 @@ class Sharding:
     ``counted``: parameters with which it can, where all others are left out.
     ``require(params)`` raises ``errors.NotAccepted`` with the field to mend for others.
     ``fit_parts``: the same plan, reads and noise as of the same graph in memory.
-    ``shards(model, order, rng, shard_edges)``: the law of shards of about so many edges each; ``order`` (n,):
-    which node of the model each node of the law is.
+    ``shards(model, orders, rng, shard_edges)``: the law of shards of about so many edges each; ``orders``, by
+    node type, (n,): which node of the model each node of the law is.
     ``draw_shard(law, number, shards, folder)``: one of so many shards of a stored law, the same bytes each
     time.
     """
@@ -293,7 +293,7 @@ class Sharding:
     counted: Mapping[str, Any]
     require: Callable[[Any], None]
     fit_parts: Callable[[PrivateParts, PrivacyPlan, Any, Progress], FittedModel]
-    shards: Callable[[Any, np.ndarray, Rng, int], ShardLaw]
+    shards: Callable[[Any, Mapping[str, np.ndarray], Rng, int], ShardLaw]
     draw_shard: Callable[[Path, int, int, Path], GraphPart]
 
 

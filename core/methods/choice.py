@@ -171,6 +171,8 @@ def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY
     """
     if request.aim == "communities" and public.nano_epsilon < COMMUNITIES_FROM * NANO:
         raise errors.NotAccepted(TOO_EARLY, field="parameters.objective")
+    if public.tick is not None and request.rows:
+        node_share.require_synthesised(public)
     refusals: list[errors.NotAccepted] = []
     for shares in _shares(public, request):
         try:

@@ -34,14 +34,10 @@ and .06), and of the most central 1 % of nodes about half (.46 and .55).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from core.late import late
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.triangles.params import TriangleParameters, shares
 from core.methods._shared.values.share import ValueParameters
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.resized import Law
 
 
 class DegreeTriangleParams(TriangleParameters, ValueParameters):
@@ -60,20 +56,6 @@ def cell_reads(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int
     return {query: budget[share] for query, share in asked.items() if share in budget}
 
 
-def parts() -> Parts:
-    """Return paying for noisy values, and matching and rewiring."""
-    from core.methods._shared.triangles.draw import draw, fit
-
-    return Parts(fit, draw)
-
-
-def law() -> Law:
-    """Give degrees to repeated nodes, and scale triangles. These grow with the nodes that repeat others."""
-    from core.methods._shared.triangles.draw import resized
-
-    return resized
-
-
 GENERATOR = PerCell(
     module=__name__,
     name="degree_triangle",
@@ -85,6 +67,8 @@ GENERATOR = PerCell(
     mechanism="laplace and ladder",
     Params=DegreeTriangleParams,
     cell_reads=cell_reads,
-    parts=parts,
-    law=law,
+    parts=Parts(
+        late("core.methods._shared.triangles.draw:fit"), late("core.methods._shared.triangles.draw:draw")
+    ),
+    law=late("core.methods._shared.triangles.draw:resized"),
 ).method()

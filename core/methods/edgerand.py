@@ -125,11 +125,6 @@ def idle(params: EdgeRandParams) -> Iterable[Idle]:
         yield Idle(("count_share",), "the symmetric form asks for no number of edges; form=balanced does")
 
 
-def parts() -> Parts:
-    """Flip at fit; nothing is left to draw."""
-    return Parts(_flipped, same_edges)
-
-
 def _flipped(cell: PrivateCell, nodes: int, nano_epsilon: int, params: EdgeRandParams, rng: Rng) -> Columns:
     """Flip the cell: ``key`` int64, its sorted edges. Costs ``nano_epsilon`` at most."""
     if params.form == "symmetric":
@@ -174,7 +169,7 @@ CELLS = PerCell(
     accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
     cell_reads=cell_reads,
     idle=idle,
-    parts=parts,
+    parts=Parts(_flipped, same_edges),
 )
 GENERATOR = CELLS.method(
     plan=checked(CELLS.plan, require_few), fit=fit, require_room=require_room, true_shares=true_shares

@@ -87,11 +87,6 @@ def true_shares(
     return kept_shares(plan, schema, nodes, flips_for)
 
 
-def parts() -> Parts:
-    """Filter at fit; nothing is left to draw."""
-    return Parts(_filtered, same_edges)
-
-
 def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParams, rng: Rng) -> Columns:
     """Filter the cells: ``key`` int64, those that pass, sorted. Costs ``nano_epsilon`` at most."""
     from core.methods._shared.degrees.counts import noisy_count
@@ -115,5 +110,5 @@ GENERATOR = PerCell(
     Params=TmFParams,
     accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
     cell_reads=cell_reads,
-    parts=parts,
+    parts=Parts(_filtered, same_edges),
 ).method(true_shares=true_shares)

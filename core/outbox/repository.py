@@ -6,7 +6,20 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, cast
 
-from sqlalchemy import Interval, Select, Table, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    CTE,
+    Interval,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from core.db.session import notify_at_commit
@@ -14,8 +27,9 @@ from core.outbox.models import OutboxMessage, Topic
 
 CHANNEL = "graphveil_outbox"
 
+_MESSAGES = cast(Table, OutboxMessage.__table__)
 _ADD = (  # built once
-    insert(cast(Table, OutboxMessage.__table__))
+    insert(_MESSAGES)
     .values(
         topic=bindparam("topic"),
         subject_id=bindparam("subject_id"),
@@ -30,6 +44,16 @@ def add(session: Session, topic: str, subject_id: str, not_before_seconds: float
     pause = timedelta(seconds=not_before_seconds)
     session.execute(_ADD, {"topic": topic, "subject_id": subject_id, "pause": pause})
     notify_at_commit(session, CHANNEL)
+
+
+def rung_by(topic: Topic, added: CTE) -> CTE:
+    """Make the part of a statement that rings for each ``id`` it has added, at once.
+
+    Whoever runs it has listeners notified after the commit.
+    """
+    due = select(literal(str(topic)), added.c.id, func.now())
+    message = insert(_MESSAGES).from_select(["topic", "subject_id", "not_before"], due)
+    return message.returning(_MESSAGES.c.id).cte("rung")
 
 
 def lock_unsent(session: Session, limit: int) -> list[OutboxMessage]:

@@ -9,7 +9,8 @@ Both have ``graph_id`` where the release is a collection of graphs. Ids and type
 may add tables of vectors: ``id``, ``type`` and ``vector``, of one length for all nodes of a type.
 
 Where edges stay in parts there is ``edges-*.parquet`` in place of ``edges.parquet``, as
-:mod:`core.graphs.stored.parts` has them: their indices are places in ``nodes.parquet``.
+:mod:`core.graphs.stored.parts` has them: their indices are places in ``nodes.parquet``, among the nodes of
+the relation's type, and with several relations or snapshots they have ``type`` and ``step``.
 """
 
 from __future__ import annotations

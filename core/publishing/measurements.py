@@ -334,6 +334,8 @@ _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     "sorted_degrees": _numbered("rank"),
     "degree_histogram": _numbered("degree"),
     "tail_counts": _thresholds,
+    "kept_edges": _whole,
+    "kept_nodes": _whole,
     "group_matrix": _pairs_of_groups,
     "group_degrees": _nodes_and_groups,
     "value_histogram": _numbered("bin"),
@@ -348,4 +350,5 @@ _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     TWO_SIDED_MIXING: _groups_of_both,
 }
 """Whose the values are, by query, as :mod:`core.privacy.queries`, :mod:`core.privacy.reads.edge_values`,
+:mod:`core.privacy.reads.between_steps`,
 :mod:`core.privacy.reads.node_values` and :mod:`core.privacy.reads.mixing_between` order them."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.evaluation.utility import degrees
-from core.graphs.schema.partable import Part
+from core.graphs.schema.partable import Part, divided
 from core.graphs.stored.parts import checked_part, require_apart, require_whole
 from core.privacy.queries import tally
 
@@ -46,13 +47,34 @@ def described(folder: Path, parts: Sequence[Part], nodes: int) -> Described:
     may share a pair.
     O(m + n) time, O(n) memory.
     """
-    ordered = sorted(parts, key=lambda part: (part.first_source, part.name))
-    require_whole(ordered)
+    require_whole(parts)
+    found = degrees_of(folder, parts, nodes)
+    return Described(int(found.sum()) // 2, found, tuple(sorted(parts, key=_place)))
+
+
+def placed(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[list[Part]]:
+    """Give every cell its parts. ``sizes``: how shards were divided, see
+    :func:`~core.graphs.schema.partable.divided`. ValueError where these are not all parts of one graph."""
+    require_whole(parts)
+    by_number = iter(sorted(parts, key=lambda part: part.name))
+    counts = divided([edges for edges, _ in sizes], [most for _, most in sizes], len(parts))
+    return [list(islice(by_number, count)) for count in counts]
+
+
+def degrees_of(folder: Path, parts: Sequence[Part], nodes: int) -> np.ndarray:
+    """Verify the parts of one cell, and add up the degrees of its nodes.
+
+    ValueError where a part is not what was written, or where two may share a pair. O(m + n) time, O(n)
+    memory.
+    """
+    ordered, found = sorted(parts, key=_place), np.zeros(nodes, dtype=np.int64)
     require_apart(ordered)
-    found, edges = np.zeros(nodes, dtype=np.int64), 0
     for part in ordered:
         for source, target in checked_part(folder, part, nodes):
             tally(found, source)
             tally(found, target)
-            edges += len(source)
-    return Described(edges, found, tuple(ordered))
+    return found
+
+
+def _place(part: Part) -> tuple[int, str]:
+    return part.first_source, part.name

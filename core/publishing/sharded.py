@@ -9,9 +9,11 @@ post-processing: they see no graph and no meter.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from core.errors import PrivacyViolation
 from core.evaluation.suite import degree_statistics
@@ -24,13 +26,13 @@ from core.methods import registry
 from core.methods.base import Progress
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import Meter, Recorder, require_metered
-from core.privacy.accounting.plan import GuaranteeKind
+from core.privacy.accounting.plan import CellKey, GuaranteeKind
 from core.privacy.entropy import noise_generator
 from core.privacy.session.counted import PrivateParts
 from core.publishing import bundle
 from core.publishing.checks import sharded
 from core.publishing.measurements import write_measurements
-from core.publishing.parts import described
+from core.publishing.parts import degrees_of, placed
 from core.publishing.release import agree, dress
 from core.publishing.sample import read_transcript
 from core.publishing.spec import InParts, ReleaseTask
@@ -39,6 +41,9 @@ from core.publishing.write import Described, Paid, write_report
 
 TOLD = "fit.json"
 """Where :func:`run_fit` says how many shards there are."""
+CELLS = "cells.json"
+"""Where it says of which cells the parts are, and how shards are divided among them: relation, step, edges
+that are sampled, and shards at most."""
 
 
 def run_fit(
@@ -67,12 +72,12 @@ def run_fit(
     model = sharding.fit_parts(PrivateParts(graph, meter), agreed.plan, agreed.params, progress)
     require_metered(meter.transcript)
     guarantee_of(agreed.plan, meter.transcript, spec.delta_atto)
-    rng, (relation,) = noise_generator(), agreed.released.edge_types
+    rng = noise_generator()
     bare = {name: NodeTable(table.count) for name, table in graph.nodes.items()}
     empty = Graph.build(agreed.released, bare, {})
     around = Graph.build(schema, graph.nodes, {})
     released, permutations = dress(empty, around, agreed.released, spec.edge_types, rng)
-    law = sharding.shards(model, permutations[relation.source], rng, spec.shard_edges)
+    law = sharding.shards(model, permutations, rng, spec.shard_edges)
     told = meter.measurements if spec.measurements and agreed.plan.kind is not GuaranteeKind.NONE else None
     progress("write", 0, 1)
     law.save(out / "law")
@@ -84,7 +89,10 @@ def run_fit(
     bundle.write_alignment(permutations, out / "private" / "alignment.parquet")
     bundle.write_json(out / "private" / "totals.json", determined)
     (out / "private" / "schema.json").write_text(schema.model_dump_json(), encoding="utf-8")
-    count = min(max(1, -(-law.edges // spec.shard_edges)), law.most_shards)
+    cells = [[*key, *size] for key, size in zip(law.cells, law.sizes, strict=True)]
+    bundle.write_json(out / "private" / CELLS, cells)
+    edges, most = (sum(column) for column in zip(*law.sizes, strict=True))
+    count = min(max(len(cells), -(-edges // spec.shard_edges)), most)
     bundle.write_json(out / TOLD, {"shards": count})
     progress("write", 1, 1)
 
@@ -114,18 +122,35 @@ def run_join(
     agreed = agree(generator, schema, task)
     transcript = read_transcript(kept / "transcript.json")
     guarantee = guarantee_of(agreed.plan, transcript, spec.delta_atto)
-    (kind,) = agreed.released.node_types
     alignment = kept / "private" / "alignment.parquet"
-    nodes = len(bundle.read_alignment(alignment)[kind.name])
+    nodes = {name: len(each) for name, each in bundle.read_alignment(alignment).items()}
     progress("verify", 0, 1)
-    found = described(out / "release", [Part(**each) for each in parts], nodes)
-    progress("verify", 1, 1)
+    cells, relations = _cells(kept, agreed.released, len(parts)), agreed.released
+    own = placed([Part(**each) for each in parts], [(each[2], each[3]) for each in cells])
+
+    def found() -> Iterator[tuple[CellKey, np.ndarray]]:
+        for number, ((relation, step, *_), of_cell) in enumerate(zip(cells, own, strict=True)):
+            progress("verify", number, len(cells))
+            count = nodes[relations.edge_type(relation).source]
+            yield (relation, step), degrees_of(out / "release", of_cell, count)
+
+    statistics = degree_statistics(relations, nodes, found())
+    progress("verify", len(cells), len(cells))
     progress("describe", 0, 1)
     alignment.replace(out / "private" / "alignment.parquet")
     told = Described(
-        statistics=degree_statistics(agreed.released, found.degrees),
-        nodes={kind.name: nodes},
+        statistics=statistics,
+        nodes=nodes,
         totals=json.loads((kept / "private" / "totals.json").read_bytes()),
     )
     write_report(told, Paid(generator, spec, agreed, guarantee, transcript), out, {})
     progress("describe", 1, 1)
+
+
+def _cells(kept: Path, schema: GraphSchema, shards: int) -> list[tuple[str, int | None, int, int]]:
+    """Read what the fit said of its cells. A fit of before there were several says nothing: it has one."""
+    path = kept / "private" / CELLS
+    if not path.exists():
+        (relation,) = schema.edge_types
+        return [(relation.name, None, 1, shards)]
+    return [tuple(each) for each in json.loads(path.read_bytes())]

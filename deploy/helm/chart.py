@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -146,17 +147,23 @@ def _at(scope: Any, path: str) -> Any:
     return scope
 
 
-def main() -> None:
-    """The chart on disk is that of the manifests; with ``--render``, print its documents instead."""
+def main() -> int:
+    """Write the chart of the manifests; or print, or compare, the documents of the chart on disk."""
     parser = argparse.ArgumentParser(prog="deploy.helm.chart", description="The Helm chart.")
-    parser.add_argument("--render", action="store_true", help="print what the chart makes, every pool in it")
-    if parser.parse_args().render:
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--render", action="store_true", help="print what the chart makes, every pool in it")
+    asked.add_argument("--same", type=Path, help="compare it with what Helm printed into this file")
+    options = parser.parse_args()
+    if options.render or options.same:
         chart = {
             path.relative_to(CHART).as_posix(): path.read_text(encoding="utf-8")
             for path in CHART.rglob("*.yaml")
         }
-        yaml.safe_dump_all(render(chart, pools=dict.fromkeys(POOLS, True)), sys.stdout, sort_keys=False)
-        return
+        documents = render(chart, pools=dict.fromkeys(POOLS, True))
+        if options.render:
+            yaml.safe_dump_all(documents, sys.stdout, sort_keys=False)
+            return 0
+        return compared(documents, options.same.read_text(encoding="utf-8"))
     made = files()
     for path in CHART.rglob("*.yaml"):
         if path.relative_to(CHART).as_posix() not in made:
@@ -165,7 +172,23 @@ def main() -> None:
         path = CHART / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    return 0
+
+
+def compared(documents: list[dict[str, Any]], printed: str) -> int:
+    """Say which documents Helm makes otherwise; the exit code, 0 for none."""
+    ours, helms = _by_name(documents), _by_name(yaml.safe_load_all(printed))
+    other = sorted(name for name in ours.keys() | helms.keys() if ours.get(name) != helms.get(name))
+    for kind, name in other:
+        print(f"{kind} {name}: Helm makes another one")
+    if not other:
+        print(f"{len(helms)} documents, and Helm makes the same")
+    return min(1, len(other))
+
+
+def _by_name(documents: Iterable[dict[str, Any] | None]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(each["kind"], each["metadata"]["name"]): each for each in documents if each}
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

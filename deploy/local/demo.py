@@ -34,7 +34,7 @@ console = Console(highlight=False)
 def main() -> None:
     """The demo's release lies in ``.data/demo/release``; the stack is stopped; the charge is printed."""
     began = time.monotonic()
-    console.rule("[bold]Graphveil: from a graph that may not be shown to one that may")
+    console.rule("[bold]Graphveil: a synthetic graph of flights, under a privacy guarantee")
     if FOLDER.exists():
         shutil.rmtree(FOLDER)
     with ExitStack() as running:

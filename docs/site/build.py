@@ -1,10 +1,10 @@
 """``python docs/site/build.py``: the documentation as a site with search, in ``build/handbook``.
 
 Pages are the Markdown files of the repository, under the addresses that they have there, so that the links
-between them hold in both places. Added are the leaderboard, which is made from the data in
-``docs/results``, and the notebooks in ``examples/``. A broken link, or a page that no part of the
-navigation lists, fails the build. The site loads nothing from elsewhere and has no inline scripts, so that
-the api serves it under a strict policy.
+between them hold in both places; the results are a page a section. Added are the leaderboard, which is made
+from the data in ``docs/results``, and the notebooks in ``examples/``. A broken link, or a page that no part
+of the navigation lists, fails the build. The site loads nothing from elsewhere and has no inline scripts, so
+that the api serves it under a strict policy.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 import leaderboard
 import navigation
 import notebooks
+import results
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -69,6 +70,14 @@ def gather() -> set[str]:
     _place(Path("docs/leaderboard.md")).write_text(
         leaderboard.page(ROOT / "docs" / "results"), encoding="utf-8"
     )
+    whole = (ROOT / results.SOURCE).read_text(encoding="utf-8")
+    places = results.anchors(whole)
+    for page in PAGES.rglob("*.md"):
+        text, path = page.read_text(encoding="utf-8"), str(page.relative_to(PAGES))
+        if "results.md#" in text and path != results.SOURCE:
+            page.write_text(results.moved(text, path, path, places), encoding="utf-8")
+    for path, text in results.pages(whole).items():
+        _place(Path(path)).write_text(text, encoding="utf-8")
     for file in sorted((ROOT / "examples").glob("*.ipynb")):
         notebooks.write(file, _place(file.relative_to(ROOT)).parent)
     for asset in (HERE / "assets").iterdir():

@@ -59,10 +59,10 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
             "PRIVACY_PROMISE.md",
             "SECURITY.md",
             "docs/w_event.md",
-            "docs/results.md",
             "docs/evaluation.md",
             "docs/metrics.md",
         ),
+        "Results": ("docs/results.md", "docs/results/*.md"),
         "Paper by paper": ("docs/papers/README.md", "docs/papers/*.md"),
     },
     "Extend": {

@@ -79,11 +79,6 @@ def true_shares(
     return kept_shares(plan, schema, nodes, flips_for)
 
 
-def parts() -> Parts:
-    """Choose at fit; nothing is left to draw."""
-    return Parts(_largest, same_edges)
-
-
 def _largest(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LapGraphParams, rng: Rng) -> Columns:
     """Choose the cells of largest noisy value: ``key`` int64, sorted. Costs ``nano_epsilon``.
 
@@ -110,5 +105,5 @@ GENERATOR = PerCell(
     Params=LapGraphParams,
     accepts=GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True),
     cell_reads=cell_reads,
-    parts=parts,
+    parts=Parts(_largest, same_edges),
 ).method(true_shares=true_shares)

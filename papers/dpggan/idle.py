@@ -10,19 +10,22 @@ from papers.dpggan.budget import composition
 from papers.dpggan.params import LinkParams, PaperParams
 
 NETWORKS = ("epochs", "structure", "adversarial")
+PUBLISHED = (*PaperParams.model_fields, "graph_vector", "reconstruction")
+"""What variant paper alone looks at."""
 MLP = ("steps", "clip")
 TRAINING = ("inputs", "decoder", "joint", "hat_share", *MLP, *NETWORKS)
 
 
 def idle(params: LinkParams, public: PublicFacts) -> Iterator[Idle]:
     """Name what could change nothing, and why."""
-    published = tuple(PaperParams.model_fields)
     if params.variant == "paper":
-        names = tuple(name for name in type(params).model_fields if name not in (*published, "variant"))
+        heeded = (*PUBLISHED, "variant", "preset", "adversarial")
+        names = tuple(name for name in type(params).model_fields if name not in heeded)
         yield Idle(names, "variant=paper goes by the published algorithm; variant=sound looks at it")
+        if not params.calibrated:
+            yield Idle(("claimed_epsilon",), "calibrated=false makes most_steps; calibrated=true goes by it")
         return
-    why = "it is of variant=paper; variant=sound goes by the request's epsilon"
-    yield Idle(published, why)
+    yield Idle(PUBLISHED, "it is of variant=paper; variant=sound goes by the request's epsilon")
     yield from _idle_learning(params, public)
 
 

@@ -117,8 +117,9 @@ class LinkMethod:
         return of_networks(trains, nodes)
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
-        """Return what the paper claims for its own form. None for ours, whose guarantee is computed."""
-        return paper.claim_of(params.claimed_epsilon) if params.variant == "paper" else None
+        """Return what the paper claims for its own form. None for ours, and for steps of no epsilon."""
+        claims = params.variant == "paper" and params.calibrated
+        return paper.claim_of(params.claimed_epsilon) if claims else None
 
     def true_shares(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]

@@ -49,11 +49,16 @@ class LinkModel(StoredCells, FittedModel):
 
         def drawn(name: str, columns: Columns) -> np.ndarray:
             shape, own = self.shape(name), scores.get((name, None))
-            if own is not None and getattr(self.params, "variant", None) == "paper":
+            if own is not None and self._takes_the_largest():
                 return largest(own, shape.source_count, int(columns["count"][0]))
             return draw(columns, shape, self.params, own, rng)
 
         return drawn_by_cell(self.schema, self.nodes, self.cells, drawn, rng, progress)
+
+    def _takes_the_largest(self) -> bool:
+        """Tell whether edges are the pairs of the largest scores, as published."""
+        published = getattr(self.params, "variant", None) == "paper"
+        return published or getattr(self.params, "draw", None) == "largest"
 
     def _scores(self, rng: Rng) -> dict[CellKey, Scores]:
         """Compute every relation's rows, drawn anew where they are random."""

@@ -33,6 +33,6 @@ def claim_of(epsilon: float) -> Claimed:
     return Claimed(f"{epsilon:g}", f"{DELTA:.5f}", SOURCE, REMARK)
 
 
-def calibrated_steps(epsilon: float) -> int:
+def calibrated_steps(epsilon: float, noise: float = NOISE, rate: float = RATE) -> int:
     """Compute the steps T of the paper's calibration. It is sigma = 2 q sqrt(T log(1/delta)) / epsilon."""
-    return max(1, round((epsilon * NOISE / (2 * RATE)) ** 2 / math.log(1 / DELTA)))
+    return max(1, round((epsilon * noise / (2 * rate)) ** 2 / math.log(1 / DELTA)))

@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from core.methods._shared.frame.presets import PresetParameters
 from core.methods._shared.values.share import ValueParameters
 from core.methods.base import Parameters
+from papers.dpggan import paper
 
 LATEST_STEPS = 100_000
+WHOLE = 1_000_000
+"""As many steps as the calibration gives."""
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "paper": {"variant": "paper", "most_steps": WHOLE, "updates": "plain", "equations": "paper"},
+    "decoder": {
+        "variant": "paper",
+        "calibrated": False,
+        "most_steps": 200,
+        "latent": "encoder",
+        "node_rate": 1.0,
+        "learning_rate": 0.02,
+        "prior_weight": 0.001,
+        "offset": True,
+    },
+}
+OF_GAN: Mapping[str, Mapping[str, Any]] = {
+    "paper": {"graph_vector": "sum"},
+    "decoder": {"reconstruction": "both"},
+}
+"""What presets set of the parameters that ``dpgvae`` has not."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What a preset fixes that nobody sets by itself: nothing."""
 
 
 class PaperParams(Parameters):
@@ -25,28 +54,72 @@ class PaperParams(Parameters):
     most_steps: int = Field(
         default=1000,
         ge=1,
-        le=LATEST_STEPS,
+        le=WHOLE,
         description=(
             "Most steps of variant paper. Its calibration gives 5 429 at epsilon 1 and a hundred times as "
             "many at epsilon 10; the notes say how many were made."
+        ),
+    )
+    calibrated: bool = Field(
+        default=True,
+        description=(
+            "Variant paper: whether its calibration gives the number of steps; else `most_steps` are made, "
+            "and no epsilon is claimed."
         ),
     )
     latent: Literal["prior", "encoder"] = Field(
         default="prior",
         description=(
             "Variant paper: what a graph is generated from. prior: normal noise, as the paper says; encoder: "
-            "what its encoder makes of the original, as its program does."
+            "what its encoder makes of the original, as its program does; the notes say which share of the "
+            "true edges that repeats."
+        ),
+    )
+    node_rate: float = Field(
+        default=paper.RATE, gt=0, le=1, description="Variant paper: share of the nodes in a step (q)."
+    )
+    noise_scale: float = Field(
+        default=paper.NOISE, ge=0, le=1000, description="Variant paper: noise over the clipping norm (sigma)."
+    )
+    node_clip: float = Field(
+        default=paper.CLIP, gt=0, le=1000, description="Variant paper: norm that gradients are cut to (C)."
+    )
+    node_clip_decay: float = Field(
+        default=paper.DECAY, gt=0, le=1, description="Variant paper: what that norm is multiplied by (gamma)."
+    )
+    learning_rate: float = Field(
+        default=paper.LEARNING_RATE, gt=0, le=1, description="Variant paper: of all networks (eta)."
+    )
+    prior_weight: float = Field(
+        default=paper.PRIOR_WEIGHT, ge=0, le=100, description="Variant paper: of the divergence (lambda_1)."
+    )
+    updates: Literal["adam", "plain"] = Field(
+        default="adam", description="Variant paper. plain: gradients times eta, as in Algorithm 1."
+    )
+    equations: Literal["ours", "paper"] = Field(
+        default="ours",
+        description=(
+            "Variant paper. paper: Eq. 2 to 4 as printed. ours: self-loops in the smoothing, small "
+            "deviations to begin with, scaled products, and losses over pairs once and nodes' mean."
+        ),
+    )
+    offset: bool = Field(
+        default=False,
+        description=(
+            "Variant paper: one offset for all pairs, learned from the log odds on; Eq. 3 has none."
         ),
     )
 
 
-class LinkParams(PaperParams, ValueParameters):
+class LinkParams(PaperParams, PresetParameters, ValueParameters):
     """What a caller may set. All of it is public and enters the report.
 
     The shares and settings of ``degree_triangle`` are those of the frame, of whatever epsilon it gets; they
     suit many small graphs, whose laws of degrees learn from one another instead of from tail counts.
     """
 
+    PRESETS = PRESETS
+    WAYS: ClassVar[Mapping[str, Way]] = dict.fromkeys(PRESETS, Way())
     RETIRED: ClassVar[Mapping[str, Any]] = {
         "count_share": 0.2,
         "tail_share": 0.0,
@@ -80,6 +153,15 @@ class LinkParams(PaperParams, ValueParameters):
     exchanges: ClassVar[float] = RETIRED["exchanges"]
     """Exchanges of ends tried for each edge, in which learned scores meet the degrees."""
 
+    preset: Literal["default", "paper", "decoder"] = Field(
+        default="default",
+        description=(
+            "Values for all that is not set: 'default' is ours, 'paper' is variant=paper with every number "
+            "and form that the paper states, as its page lists them; 'decoder' is variant=paper as it comes "
+            "near the paper's table: noise on the decoder alone, by the whole graph at every step, and the "
+            "largest scores of the encoder's output, which repeats most true edges. No epsilon is claimed."
+        ),
+    )
     variant: Literal["sound", "paper"] = Field(
         default="sound",
         description=(
@@ -152,6 +234,8 @@ class LinkParams(PaperParams, ValueParameters):
 
     @model_validator(mode="after")
     def _leaves_the_decoder_a_share(self) -> LinkParams:
+        if self.preset != "default" and self.variant != "paper":
+            raise ValueError(f"preset={self.preset} is a form of variant=paper; leave one of them out")
         divided = self.variant == "sound" and self.learn in ("auto", "link-sgd") and self.inputs != "random"
         if divided and self.frame_share + self.hat_share > 0.999:
             raise ValueError("the shares must leave at least 0.001 for the decoder")
@@ -161,6 +245,21 @@ class LinkParams(PaperParams, ValueParameters):
 class GanParams(LinkParams):
     """As :class:`LinkParams`, with a discriminator."""
 
+    PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        name: {**values, **OF_GAN.get(name, {})} for name, values in PRESETS.items()
+    }
+
+    graph_vector: Literal["mean", "sum"] = Field(
+        default="mean",
+        description="Variant paper: what the discriminator makes of its nodes' rows; the sum by Eq. 6.",
+    )
+    reconstruction: Literal["views", "both"] = Field(
+        default="views",
+        description=(
+            "Variant paper. views: the distance between the discriminator's views. both: the cross entropy "
+            "of pairs besides."
+        ),
+    )
     structure: float = Field(
         default=0.1,
         ge=0,
@@ -176,6 +275,13 @@ class BackboneParams(Parameters):
     """What a caller may set of a backbone without privacy."""
 
     epochs: int = Field(default=200, ge=1, le=LATEST_STEPS, description="Steps of the networks.")
+    draw: Literal["sampled", "largest"] = Field(
+        default="sampled",
+        description=(
+            "Which pairs become edges, to the true number. sampled: by their scores. largest: those of the "
+            "largest scores, as in variant paper; they clump after 200 steps, and copy after 800."
+        ),
+    )
 
 
 class GanBackboneParams(BackboneParams):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from core.learning.devices import seeded
-from core.methods.base import Parameters, Progress
+from core.methods.base import Parameters, Progress, no_progress
 from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import noise_generator
 from papers._shared.progress import Ticks
 from papers.dpggan import backbone as networks
 from papers.dpggan import paper
-from papers.dpggan.algorithm1 import Published, published
+from papers.dpggan.algorithm1 import Published, Settings, published
 from papers.dpggan.model import LinkModel
 from papers.dpggan.params import GanBackboneParams, GanParams, LinkParams
 from papers.dpggan.scores import latent_weights
@@ -31,22 +32,62 @@ Train = Callable[[Union, torch.device, Callable[[int], None]], tuple[dict[str, t
 def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Progress) -> LinkModel:
     """Run Algorithm 1 on every relation that is not public. What its calibration comes to is noted."""
     raw = graph.unprotected(paper.REASON)
-    wanted = paper.calibrated_steps(params.claimed_epsilon)
-    steps = min(wanted, params.most_steps)
-    weight = paper.ADVERSARIAL_WEIGHT if isinstance(params, GanParams) else 0.0
+    settings = _settings(params)
+    of_prior = params.latent == "prior"
 
     def train(
         union: Union, place: torch.device, tick: Callable[[int], None]
     ) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        found: Published = published(union, steps, weight, place, tick)
-        prior = params.latent == "prior"
-        return latent_weights(found.mean, found.spread, found.decoder, prior=prior), found.curves
+        found: Published = published(union, settings, place, tick)
+        return latent_weights(found.mean, found.spread, found.decoder, prior=of_prior), found.curves
 
-    notes = (
-        f"The paper's calibration gives {wanted} steps at its epsilon {params.claimed_epsilon:g}; {steps} "
-        "were made.",
+    notes = [f"{settings.steps} steps were made, as was set; no epsilon of the paper's is behind them."]
+    if params.calibrated:
+        notes = [
+            f"The paper's calibration gives {_calibrated(params)} steps at its epsilon "
+            f"{params.claimed_epsilon:g}; {settings.steps} were made."
+        ]
+    model = _model(method, raw, params, settings.steps, train, tuple(notes), progress)
+    return model if of_prior else replace(model, notes=(*notes, *_repeated(model, raw)))
+
+
+def _calibrated(params: LinkParams) -> int:
+    return paper.calibrated_steps(params.claimed_epsilon, params.noise_scale, params.node_rate)
+
+
+def _settings(params: LinkParams) -> Settings:
+    """Return what Algorithm 1 goes by. dpgvae has no discriminator."""
+    gan = params if isinstance(params, GanParams) else None
+    steps = params.most_steps
+    return Settings(
+        steps=min(_calibrated(params), steps) if params.calibrated else steps,
+        rate=params.node_rate,
+        noise=params.noise_scale,
+        clip=params.node_clip,
+        decay=params.node_clip_decay,
+        learning_rate=params.learning_rate,
+        prior_weight=params.prior_weight,
+        adversarial=gan.adversarial if gan else 0.0,
+        links=gan is None or gan.reconstruction == "both",
+        views=gan is not None,
+        plain=params.updates == "plain",
+        printed=params.equations == "paper",
+        total=gan is not None and gan.graph_vector == "sum",
+        offset=params.offset,
     )
-    return _model(method, raw, params, steps, train, notes, progress)
+
+
+def _repeated(model: LinkModel, raw: Graph) -> Iterator[str]:
+    """Say how many of the edges of one graph that it gives are the original's. It reads the original."""
+    drawn = model.sample(noise_generator(), no_progress)
+    same = total = 0
+    for name, step in model.cells:
+        one, other = (each.cell(name, step) for each in (drawn, raw))
+        size = model.nodes[model.schema.edge_type(name).source]
+        keys = [each.source.astype(np.int64) * size + each.target for each in (one, other)]
+        same, total = same + len(np.intersect1d(*keys)), total + len(keys[0])
+    if total:
+        yield f"Of the edges of a graph that it gives, {100 * same / total:.0f} % are edges of the original."
 
 
 def fit_backbone(method: str, graph: PrivateGraph, params: Parameters, progress: Progress) -> LinkModel:

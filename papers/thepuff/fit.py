@@ -13,7 +13,7 @@ from core.methods._shared.degrees.counts import noisy_count
 from core.methods._shared.degrees.sides import summing_to
 from core.methods._shared.flips.balanced import balanced_about
 from core.methods._shared.frame.model import same_columns
-from core.methods._shared.relations.budget import is_static, shares
+from core.methods._shared.relations.budget import evidence_of, is_static
 from core.methods._shared.relations.draw import Relation as Base
 from core.methods._shared.relations.fit import fit_relation
 from core.methods._shared.relations.params import AnchoredParams
@@ -195,10 +195,9 @@ def _untimed(
     """Pay for the columns of a relation that is not learned; put a graph drawn from them into ``keys``."""
     share = min(grants.static[cell] for cell in cells)
     params = NO_TAILS
-    if not is_static(shape, params):
-        asked = shares(shape, share, 1, params).evidence
-        if asked and additions(shape, asked) > MAX_MATERIALISED:
-            params = NO_TAILS.model_copy(update={"evidence": "none"})
+    asked = evidence_of(shape, share, 1, params)
+    if asked and not is_static(shape, params, asked=True) and additions(shape, asked) > MAX_MATERIALISED:
+        params = NO_TAILS.model_copy(update={"evidence": "none"})
     found = dict(zip(cells, fit_relation(list(cells.values()), share, params, False, rng), strict=True))
     full = same_columns({**found, ("", None): {"count": np.empty(0, dtype=np.int64)}})
     base = Base(shape, params)

@@ -31,12 +31,15 @@ from tests.support.auditing import SOUND, caught, in_both_forms
 
 EPSILON = 2.0
 # The classes' counts of two nodes tell what the degrees tell: they are left almost nothing.
-EVEN = KeyframeParams(count_share=0.4, tail_share=0.2, cells_share=0.01, kept_share=0.1)
-COUNTS = KeyframeParams(count_share=0.9, tail_share=0.04, cells_share=0.01, kept_share=0)
-MOSTLY_COUNTS = KeyframeParams(count_share=0.97, tail_share=0.005, cells_share=0.005, kept_share=0)
-KEPT = KeyframeParams(count_share=0.04, tail_share=0.04, cells_share=0.01, kept_share=0.85)
+EVEN = KeyframeParams(count_share=0.4, tail_share=0.2, cells_share=0.01, kept_share=0.1, few_nodes=False)
+COUNTS = KeyframeParams(count_share=0.9, tail_share=0.04, cells_share=0.01, kept_share=0, few_nodes=False)
+MOSTLY_COUNTS = KeyframeParams(
+    count_share=0.97, tail_share=0.005, cells_share=0.005, kept_share=0, few_nodes=False
+)
+KEPT = KeyframeParams(count_share=0.04, tail_share=0.04, cells_share=0.01, kept_share=0.85, few_nodes=False)
+FEW = KeyframeParams(count_share=0.4, tail_share=0.2, cells_share=0.01, kept_share=0.1)  # no tail counters
 EDGE_COUNTS = [0, 2]  # their places in the audited output
-FRAME = KeyframeParams(count_share=0.04, tail_share=0.04, cells_share=0.01)
+FRAME = KeyframeParams(count_share=0.04, tail_share=0.04, cells_share=0.01, few_nodes=False)
 
 
 @pytest.fixture(autouse=True)
@@ -83,11 +86,14 @@ def published(graph: Graph, params: KeyframeParams) -> np.ndarray:
         [nothing(one) < nothing(at)] for one, at in zip((first.count, second.count), between, strict=True)
     ]
     # With a slot alone there is at most an edge: the counters never grow.
-    tail = second.tail.level > first.tail.step(half, 2 * (2e9 / budgets[1].tail) ** 2, 1).level
+    tails: list[np.ndarray] = [np.empty(0), np.empty(0)]
+    if budgets[1].tail:
+        grown = second.tail.level > first.tail.step(half, 2 * (2e9 / budgets[1].tail) ** 2, 1).level
+        tails = [first.tail.level[0] >= 1, grown[0]]
     degrees = first.nodes.score * max(first.edges, 1.0) > 0.5
     # Of what stayed, its sign: the share's divisor is positive, whatever it is.
     stays = [(second.stays.edges.value or 0) > 0]
-    told = [counts[0], first.tail.level[0] >= 1, counts[1], tail[0], degrees, stays]
+    told = [counts[0], tails[0], counts[1], tails[1], degrees, stays]
     return np.concatenate(told).astype(float)
 
 
@@ -101,7 +107,7 @@ def measured(params: KeyframeParams, runs: int, confidence: float = SOUND, part=
     return audit_epsilon(run, stream_of(1), stream_of(0), runs=runs, confidence=confidence).lower_bound
 
 
-@pytest.mark.parametrize("params", [COUNTS, FRAME, KEPT], ids=["counts", "frame", "kept"])
+@pytest.mark.parametrize("params", [COUNTS, FRAME, KEPT, FEW], ids=["counts", "frame", "kept", "few"])
 def test_one_window(params):
     assert measured(params, 150) <= EPSILON
 
@@ -113,6 +119,8 @@ def test_one_window_with_half_the_noise_is_caught(half_noise, part):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("params", [COUNTS, FRAME, EVEN, KEPT], ids=["counts", "frame", "even", "kept"])
+@pytest.mark.parametrize(
+    "params", [COUNTS, FRAME, EVEN, KEPT, FEW], ids=["counts", "frame", "even", "kept", "few"]
+)
 def test_many_runs(params):
     assert 0.2 < measured(params, 4_000) <= EPSILON

@@ -201,6 +201,7 @@ def populated(call: Caller) -> dict[str, str]:
         "published": published["id"],
         "waiting": waiting["id"],
         "stream": stream["id"],
+        "timed": timed,
         "audit": audit["id"],
         "webhook": webhook["id"],
     }

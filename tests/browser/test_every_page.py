@@ -29,6 +29,8 @@ PAGES = {
     "approvals": "/console/approvals",
     "streams": "/console/streams",
     "stream": "/console/streams/{stream}",
+    "stream-new": "/console/datasets/{timed}/stream?epsilon=0.5&first_step=20",
+    "stream-refused": "/console/datasets/{dataset}/stream",
     "ledger": "/console/ledger",
     "audits": "/console/audits",
     "audit": "/console/audits/{audit}",

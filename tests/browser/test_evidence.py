@@ -40,6 +40,11 @@ def test_a_pack_is_downloaded_and_its_first_page_read(
         assert found.holds, found.refused
         page.goto("about:blank")
         page.set_content(found.files["index.html"].decode())
+        answers = page.get_by_role("navigation", name="The four answers")
+        assert answers.locator("dd").count() == len(QUESTIONS)
+        box = answers.bounding_box()
+        assert box is not None
+        assert width < 1_000 or box["y"] + box["height"] <= 900  # on a desk nobody scrolls for them
         assert page.locator("h2").all_inner_texts()[: len(QUESTIONS)] == QUESTIONS
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert _violations(Axe(), page) == []

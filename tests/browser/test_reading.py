@@ -62,7 +62,7 @@ def test_a_file_of_unknown_headers_comes_to_its_schema(
         page.get_by_role("button", name="Confirm the schema").wait_for()
         show(page, f"corrected-{scripts}")
         assert page.locator("fieldset.question").count() == 0
-        for box in page.locator('input[name="read_off"]').all():
+        for box in page.locator('input[name="read_off"], input[name="noted"]').all():
             box.check()
         page.get_by_role("button", name="Confirm the schema").click()
         until(page, "The dataset is ready")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from datetime import date
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from benchmarks.leads import leads
 from benchmarks.stream_ahead import counted
 from docs.build import TABLE
+from docs.site import results
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "docs/results").glob("*.json"))
@@ -47,3 +49,37 @@ def test_what_is_counted_from_other_tables_is_what_they_say() -> None:
     streams = found("streams")
     for table in streams["tables"].values():
         assert counted(table, streams["compares"]["higher"]) == table["rows"]
+
+
+def test_the_sites_pages_of_results_hold_every_table_and_their_links_lead_on() -> None:
+    whole = (ROOT / results.SOURCE).read_text(encoding="utf-8")
+    pages = results.pages(whole)
+    tables = re.compile(r"<!-- table (\S+) -->")
+    found = {path: tables.findall(text) for path, text in pages.items()}
+    assert sorted(name for names in found.values() for name in names) == sorted(tables.findall(whole))
+    assert found.pop(results.SOURCE) == []
+    assert all(text.startswith("# ") and "\n# " not in text for text in pages.values())
+    for path, text in pages.items():
+        for _, target, _ in results.LINK.findall(text):
+            to, _, name = target.partition("#")
+            full = posixpath.normpath(posixpath.join(posixpath.dirname(path), to)) if to else path
+            if results.ELSEWHERE.match(target):
+                continue
+            assert full in pages or (ROOT / full).exists(), (path, target)
+            headings = [results.anchor(title) for _, title in results.HEADING.findall(pages.get(full, ""))]
+            assert not name or full not in pages or name in headings, (path, target)
+
+
+def test_links_to_a_section_of_the_results_lead_to_its_page() -> None:
+    places = results.anchors((ROOT / results.SOURCE).read_text(encoding="utf-8"))
+    led = results.moved(
+        "[all](results.md) [some](results.md#people-and-people)", "docs/a.md", "docs/a.md", places
+    )
+    assert led == "[all](results.md) [some](results/persons.md#people-and-people)"
+    linked = {
+        name
+        for page in (ROOT / "docs").rglob("*.md")
+        for name in re.findall(r"\]\([^)]*results\.md#([^)]+)\)", page.read_text(encoding="utf-8"))
+    }
+    assert linked
+    assert linked <= places.keys()

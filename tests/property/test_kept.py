@@ -6,19 +6,34 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.spatial.distance import pdist
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import EdgeType
 from core.privacy.mechanisms import projection
 from core.privacy.mechanisms.projection import Items, kept_items, mutual_pairs
-from core.privacy.mechanisms.siphash import fresh_key
+from core.privacy.mechanisms.siphash import fresh_key, keyed
 from core.privacy.queries import Shape
 
 STEPS = 2
 SIZES = [4, pytest.param(5, marks=pytest.mark.slow)]
+
+
+@numba.njit
+def kept_of_all(
+    graphs: int, one: np.ndarray, other: np.ndarray, bits: np.ndarray, caps: np.ndarray
+) -> np.ndarray:
+    """The numbers of what is kept of every graph of items in their order, by the release's own kernel."""
+    found = np.zeros(graphs, np.int64)
+    for code in range(graphs):
+        rows = np.flatnonzero(bits & code)
+        kept = projection._kept(one[rows], other[rows], np.arange(rows.size), caps)
+        found[code] = bits[rows][kept].sum()
+    return found
 
 
 @dataclass(frozen=True)
@@ -53,20 +68,25 @@ class World:
             found.extend(np.split(codes[order], cuts))
         return found
 
-    def told(self, measure: Callable[[Items, np.ndarray], np.ndarray]) -> np.ndarray:
-        """What ``measure(items, classes)`` says of every graph that there can be; int64 (graphs, size)."""
+    def kept(
+        self, caps: tuple[int, ...], copies: tuple[int | np.ndarray, int | np.ndarray], key: bytes
+    ) -> np.ndarray:
+        """The number of the graph that is kept of each by :func:`kept_items`, in one keyed order for all."""
+        order = np.argsort(projection._ranks(*self.items, keyed(key)), kind="stable")
+        one, other = copies[0] * self.nodes + self.items.source, copies[1] * self.nodes + self.items.target
+        of_ends = np.repeat(np.asarray(caps, np.int64), self.nodes)
+        found = kept_of_all(self.graphs, one[order], other[order], 1 << order, of_ends)
+        return np.where(self.allowed(), found, 0)
+
+    def told(self, codes: np.ndarray, measure: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """What ``measure(rows)`` says of the graphs of these numbers, by their items; (graphs, size)."""
+        numbers, place = np.unique(codes, return_inverse=True)
         bits = np.arange(len(self.classes))
-        first = measure(self.items.only(bits[:0]), self.classes[:0])
-        answers = np.zeros((self.graphs, len(first)), np.int16)
-        for code in np.flatnonzero(self.allowed()):
-            rows = np.flatnonzero(code >> bits & 1)
-            answers[code] = measure(self.items.only(rows), self.classes[rows])
-        return answers
+        return np.array([measure(np.flatnonzero(code >> bits & 1)) for code in numbers])[place]
 
     def farthest(self, answers: np.ndarray) -> int:
         """The largest L1 distance between two neighbours."""
-        own = (answers[family] for family in self.families())
-        return max(int(np.abs(each[:, None] - each).sum(axis=-1).max()) for each in own)
+        return max(int(pdist(answers[family], "cityblock").max(initial=0)) for family in self.families())
 
 
 def directed(nodes: int) -> World:
@@ -84,20 +104,49 @@ def classed(nodes: int, *, values: bool) -> World:
     return World(nodes, projection.items_of(source, target, step), classes, values)
 
 
-def degrees_of(nodes: int, thetas: tuple[int, ...], key: bytes) -> Callable[[Items, np.ndarray], np.ndarray]:
-    """The kept degrees of every copy: one of an undirected graph, two of a directed one."""
+def degrees_of(world: World, thetas: tuple[int, ...], key: bytes) -> np.ndarray:
+    """The kept degrees of every copy, of every graph: one of an undirected graph, two of a directed one."""
     last = len(thetas) - 1
 
-    def measure(items: Items, _: np.ndarray) -> np.ndarray:
-        kept = kept_items(items, nodes, thetas, (0, last), key)
-        ends = np.concatenate([items.source[kept], last * nodes + items.target[kept]])
-        return np.bincount(ends, minlength=nodes * len(thetas))
+    def measure(rows: np.ndarray) -> np.ndarray:
+        ends = np.concatenate([world.items.source[rows], last * world.nodes + world.items.target[rows]])
+        return np.bincount(ends, minlength=world.nodes * len(thetas))
 
-    return measure
+    return world.told(world.kept(thetas, (0, last), key), measure)
+
+
+def measured(degrees: np.ndarray, measure: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """What a read says of the degrees of every graph."""
+    rows, place = np.unique(degrees, axis=0, return_inverse=True)
+    return np.array([measure(row) for row in rows])[place.ravel()]
 
 
 def shape(nodes: int) -> Shape:
     return Shape(EdgeType(directed=True), nodes, nodes)
+
+
+@pytest.mark.parametrize("caps", [(1,), (2, 1), (1, 2, 1, 1)])
+def test_what_is_kept_of_a_graph_hangs_on_its_items_places_in_one_order(caps: tuple[int, ...]):
+    """Any of a world's graphs: what the tests below count is what a release keeps."""
+    world, key, rng = classed(5, values=False), fresh_key(), np.random.default_rng(3)
+    copies = rng.integers(0, len(caps), (2, len(world.classes)))
+    kept = world.kept(caps, (copies[0], copies[1]), key)
+    for code in rng.integers(0, world.graphs, 300):
+        rows = np.flatnonzero(code >> np.arange(len(world.classes)) & 1)
+        ends = copies[0][rows], copies[1][rows]
+        own = kept_items(world.items.only(rows), 5, caps, ends, key)
+        assert kept[code] == (1 << rows[own]).sum()
+
+
+def test_mutual_pairs_are_those_of_both_arcs():
+    world, rng = directed(5), np.random.default_rng(3)
+    for _ in range(300):
+        rows = np.flatnonzero(rng.random(20) < rng.random())
+        found = mutual_pairs(world.items.only(rows))
+        arcs = set(zip(world.items.source[rows], world.items.target[rows], strict=True))
+        assert set(zip(found.source, found.target, strict=True)) == {
+            (u, v) for u, v in arcs if u < v and (v, u) in arcs
+        }
 
 
 @pytest.mark.timeout(3600)
@@ -105,24 +154,29 @@ def shape(nodes: int) -> Shape:
 @pytest.mark.parametrize("thetas", [(1, 1), (2, 1), (1, 2)])
 def test_no_replacement_moves_a_double_cover_by_more_than_its_sensitivities(nodes, thetas):
     world = directed(nodes)
-    degrees = world.told(degrees_of(nodes, thetas, fresh_key()))
+    degrees = degrees_of(world, thetas, fresh_key())
     thresholds = np.arange(1, nodes), np.arange(1, nodes)
     assert world.farthest(degrees) <= 2 * sum(thetas)
     for bound, measure in (
         projection.arc_count(thetas),
         projection.both_tail_counts(shape(nodes), thetas, thresholds),
     ):
-        assert world.farthest(np.array([measure(row) for row in degrees])) == bound
+        assert world.farthest(measured(degrees, measure)) == bound
 
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("nodes", SIZES)
 @pytest.mark.parametrize("theta", [1, 2])
 def test_no_replacement_moves_mutual_pairs_by_more_than_their_sensitivities(nodes, theta):
-    world, whole = directed(nodes), degrees_of(nodes, (theta,), fresh_key())
-    degrees = world.told(lambda items, classes: whole(mutual_pairs(items), classes))
+    world, (low, high) = directed(nodes), np.triu_indices(nodes, 1)
+    pairs, codes = World(nodes, projection.items_of(low, high), np.zeros(len(low), np.int64)), 0
+    arcs = {ends: bit for bit, ends in enumerate(zip(world.items.source, world.items.target, strict=True))}
+    for bit, (u, v) in enumerate(zip(low, high, strict=True)):
+        both = np.arange(world.graphs) >> arcs[u, v] & np.arange(world.graphs) >> arcs[v, u] & 1
+        codes = codes + (both << bit)
+    degrees = degrees_of(pairs, (theta,), fresh_key())[codes]
     bound, measure = projection.edge_count(theta)
-    assert world.farthest(np.array([measure(row) for row in degrees])) == bound
+    assert world.farthest(measured(degrees, measure)) == bound
     assert world.farthest(degrees) <= 2 * theta
 
 
@@ -134,22 +188,18 @@ def test_no_replacement_moves_numbers_by_class_by_more_than_the_sum_of_thetas(no
     world, key = classed(nodes, values=values), fresh_key()
     bound, measure = projection.class_counts(thetas, None)
 
-    def counts(items: Items, classes: np.ndarray) -> np.ndarray:
-        return measure(classes[kept_items(items, nodes, thetas, (classes, classes), key)])
-
-    assert world.farthest(world.told(counts)) == bound == sum(thetas)
+    kept = world.kept(thetas, (world.classes, world.classes), key)
+    counts = world.told(kept, lambda rows: measure(world.classes[rows]))
+    assert world.farthest(counts) == bound == sum(thetas)
 
 
 def test_under_a_declared_bound_numbers_by_class_move_by_twice_the_bound_at_most():
     """All graphs in which nobody has more than two items, at thetas that alone would allow six."""
     world, key, thetas = classed(4, values=False), fresh_key(), (3, 3)
     bound, measure = projection.class_counts(thetas, 2)
-    whole = world.told(degrees_of(4, (6,), key))
-
-    def counts(items: Items, classes: np.ndarray) -> np.ndarray:
-        return measure(classes[kept_items(items, 4, thetas, (classes, classes), key)])
-
-    answers, few = world.told(counts), whole.max(axis=1) <= 2
+    whole, kept = degrees_of(world, (6,), key), world.kept(thetas, (world.classes,) * 2, key)
+    answers = world.told(kept, lambda rows: measure(world.classes[rows]))
+    few = whole.max(axis=1) <= 2
     far = [answers[family[few[family]]] for family in world.families()]
     assert max(int(np.abs(own[:, None] - own).sum(axis=-1).max()) for own in far if len(own)) == bound == 4
 

@@ -18,6 +18,7 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods.base import PublicFacts, no_progress
 from core.methods.keyframe import GENERATOR, KeyframeParams
+from core.methods.keyframe.budget import NODES_SINCE
 from core.methods.keyframe.state import load_state
 from core.methods.keyframe.tail import thresholds
 from core.privacy import entropy
@@ -44,9 +45,10 @@ shares = st.builds(
 )
 
 
-def schema_of(steps: int, names=NAMES) -> GraphSchema:
+def schema_of(steps: int, names=NAMES, period=None) -> GraphSchema:
     relations = tuple(EdgeType(name=name, temporal=True) for name in names)
-    return GraphSchema(node_types=(NodeType(count=NODES),), edge_types=relations, time=TimeGrid(count=steps))
+    grid = TimeGrid(count=steps, period=period)
+    return GraphSchema(node_types=(NodeType(count=NODES),), edge_types=relations, time=grid)
 
 
 def plan_of(params, steps, window, nano_epsilon, tick=None, names=NAMES):
@@ -113,20 +115,19 @@ class OneSource:
         entropy.noise_generator, mechanisms.discrete_laplace = self.true
 
 
-def graph_of(snapshots, names) -> Graph:
+def graph_of(snapshots, names, period=None) -> Graph:
     ends = np.concatenate(snapshots).reshape(-1, 2)
     steps = np.repeat(np.arange(len(snapshots)), [len(part) for part in snapshots])
     table = EdgeTable(ends[:, 0], ends[:, 1], steps)
-    return Graph.build(
-        schema_of(len(snapshots), names), {"node": NodeTable(NODES)}, dict.fromkeys(names, table)
-    )
+    schema = schema_of(len(snapshots), names, period)
+    return Graph.build(schema, {"node": NodeTable(NODES)}, dict.fromkeys(names, table))
 
 
-def run_live(snapshots, ticks, window, params, names, scratch, nano_epsilon=10**10):
+def run_live(snapshots, ticks, window, params, names, scratch, nano_epsilon=10**10, period=None):
     """The model of every tick, each published from the state that the one before it stored."""
     folder, models, last = None, {}, None
     for tick in ticks:
-        graph = graph_of([snapshots[tick]], names)
+        graph = graph_of([snapshots[tick]], names, period)
         plan = plan_of(params, 1, window, nano_epsilon, tick, names)
         meter = Meter(plan, MemoryRecorder())
         known = plan.looks_back and last is not None and last[0] == tick - 1
@@ -148,17 +149,19 @@ def run_live(snapshots, ticks, window, params, names, scratch, nano_epsilon=10**
     shares,
     st.integers(1, 4),
     st.integers(0, 2**32),
+    st.sampled_from([None, 2, 3]),
 )
-def test_ticks_one_by_one_are_the_fit_of_the_grid(sizes, params, window, seed):
+def test_ticks_one_by_one_are_the_fit_of_the_grid(sizes, params, window, seed, period):
     rng = np.random.default_rng(seed)
     snapshots = [EVERY[rng.permutation(len(EVERY))[:size]] for size in sizes]
     names = ("calls",)
     plan = plan_of(params, len(sizes), window, 10**10, None, names)
     with OneSource(seed):
-        graph = PrivateGraph(graph_of(snapshots, names), Meter(plan, MemoryRecorder()))
+        graph = PrivateGraph(graph_of(snapshots, names, period), Meter(plan, MemoryRecorder()))
         whole = GENERATOR.fit(graph, plan, params, no_progress)
     with OneSource(seed), tempfile.TemporaryDirectory() as scratch:
-        live = run_live(snapshots, range(len(sizes)), window, params, names, scratch)
+        ticks = range(len(sizes))
+        live = run_live(snapshots, ticks, window, params, names, scratch, period=period)
         again = {
             tick: GENERATOR.load(saved(model, Path(scratch, f"model{tick}"))) for tick, model in live.items()
         }
@@ -192,7 +195,7 @@ def test_what_steps_lose_to_reads_was_charged_to_them_in_whatever_order_they_are
         for each in meter.transcript:
             if each.purpose != SET_ASIDE:
                 lost[each.edge_type, tick] += each.event.nano_epsilon
-            if each.purpose == SINCE_BEFORE:
+            if each.purpose in (SINCE_BEFORE, NODES_SINCE):
                 lost[each.edge_type, tick - 1] += each.event.nano_epsilon
     for start in range(1 - window, max(sent) + 1):
         inside = [tick for tick in sent if start <= tick < start + window]

@@ -47,6 +47,19 @@ _SGD = {"learn": "link-sgd"}
 _NETWORKS = {**_SGD, "inputs": "networks"}
 _MLP = {**_SGD, "decoder": "mlp"}
 _PAPER = {"variant": "paper", "most_steps": 3, "claimed_epsilon": 5.0}
+_LINK_PAPER: dict[str, tuple[Any, Any]] = {
+    "node_rate": (0.2, 1.0),
+    "noise_scale": (0.5, 500.0),
+    "node_clip": (0.01, 50.0),
+    "node_clip_decay": (0.1, 1.0),
+    "learning_rate": (0.001, 0.1),
+    "prior_weight": (0.0, 50.0),
+    "updates": ("adam", "plain"),
+    "equations": ("ours", "paper"),
+    "offset": (False, True),
+}
+_TRAINED = {**_PAPER, "latent": "encoder"}
+_OF_BACKBONE: dict[str, tuple[Any, Any]] = {"epochs": (2, 20), "draw": ("sampled", "largest")}
 
 
 def link_method(gan: bool) -> dict[str, list[Tried]]:
@@ -56,6 +69,9 @@ def link_method(gan: bool) -> dict[str, list[Tried]]:
         "claimed_epsilon": at("plain", 1.0, 5.0, **{**_PAPER, "claimed_epsilon": 1.0}),
         "most_steps": at("plain", 3, 5, variant="paper"),
         "latent": at("plain", "prior", "encoder", **_PAPER),
+        "preset": at("plain", "paper", "decoder", most_steps=3),
+        "calibrated": at("plain", True, False, variant="paper", most_steps=100),
+        **everywhere(_LINK_PAPER, "plain", **_TRAINED),
         "learn": at("plain", "off", "evidence"),
         "frame": at("plain", True, False, learn="off"),
         "inputs": at("plain", "spectral", "random", **_SGD),
@@ -71,6 +87,9 @@ def link_method(gan: bool) -> dict[str, list[Tried]]:
     if gan:
         weights: dict[str, tuple[Any, Any]] = {"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}
         table |= everywhere(weights, "plain", **_NETWORKS, epochs=20)
+        table["adversarial"] += at("plain", 0.0, 100.0, **_TRAINED)
+        table["graph_vector"] = at("plain", "mean", "sum", **_TRAINED)
+        table["reconstruction"] = at("plain", "views", "both", **_TRAINED)
     return table
 
 
@@ -226,9 +245,9 @@ TRIED: Mapping[str, Table] = {
     "dpgvae": link_method(gan=False),
     "edgerand": everywhere({"form": ("balanced", "symmetric"), "count_share": (0.1, 0.4)}, "plain", "sided")
     | CARRIES,
-    "ggan": everywhere({"epochs": (2, 20)}, "plain")
+    "ggan": everywhere(_OF_BACKBONE, "plain")
     | everywhere({"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}, "plain", epochs=5),
-    "gvae": everywhere({"epochs": (2, 20)}, "plain"),
+    "gvae": everywhere(_OF_BACKBONE, "plain"),
     "heterogeneous_walks": walks(),
     "hetedp": hete(plain=True),
     "hetesdg": hete(plain=False),
@@ -248,6 +267,7 @@ TRIED: Mapping[str, Table] = {
         "timed plain",
         "stream",
     )
+    | everywhere({"few_nodes": (True, False)}, "timed plain", "stream", tail_share=0.01)
     | {
         "attribute_share": [Tried("stream", 0.0, 0.3), Tried("valued stream", 0.2, 0.5)],
         "node_attribute_share": [Tried("stream", 0.0, 0.2), Tried("labelled stream", 0.1, 0.4)],
@@ -391,16 +411,20 @@ def idle(method: str, where: str, values: Mapping[str, Any], **beside: Any) -> l
 _OF_MLP = {"steps": 3, "clip": 2.0}
 _OF_GAN = {"structure": 0.5, "adversarial": 0.5}
 _OF_TRAINING = {"inputs": "random", "decoder": "mlp", "joint": True, "hat_share": 0.5, "epochs": 3, **_OF_MLP}
-_OF_PAPER = {"claimed_epsilon": 5.0, "most_steps": 3, "latent": "encoder"}
+_OF_PAPER = {"claimed_epsilon": 5.0, "most_steps": 3, "latent": "encoder", "calibrated": False}
+_OF_PAPER |= {name: values[1] for name, values in _LINK_PAPER.items() if name != "node_rate"}
 
 
 def idle_of_link_method(method: str) -> list[Idle]:
     gan = _OF_GAN if method == "dpggan" else {}
-    only_sound = {"learn": "evidence", "frame": False, "frame_share": 0.3}
+    of_gan = {"graph_vector": "sum", "reconstruction": "both"} if gan else {}
+    only_sound: dict[str, Any] = {"structure": 0.5} if gan else {}
+    only_sound |= {"learn": "evidence", "frame": False, "frame_share": 0.3}
     only_sound["attribute_share"] = 0.2
     return [
-        *idle(method, "plain", _OF_PAPER),
-        *idle(method, "plain", {**_OF_TRAINING, **gan, **only_sound}, variant="paper"),
+        *idle(method, "plain", {**_OF_PAPER, **of_gan}),
+        *idle(method, "plain", {**_OF_TRAINING, **only_sound}, variant="paper"),
+        *idle(method, "plain", {"claimed_epsilon": 5.0}, variant="paper", calibrated=False, most_steps=3),
         *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.3}, learn="off"),
         *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.1}),  # auto: off
         *idle(method, "plain", {**_OF_TRAINING, **gan}, learn="evidence"),

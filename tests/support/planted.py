@@ -14,10 +14,12 @@ from sqlalchemy.orm import Session
 
 from core.db.base import ROW_LOCK
 from core.errors import LeaseLost
+from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import RELEASES, Job, JobState
 from core.ledger import service as ledger
 from core.outbox import service as outbox
+from core.outbox.models import Topic
 from core.work.models import Kind
 from core.workflows.common.context import Services
 from core.workflows.releases import publish, settle
@@ -29,7 +31,7 @@ from tests.support.kills import held
 from tests.support.proxy import Moment
 from worker.reaper import reap_once
 
-_ring, _stage = outbox.ring, publish.stage
+_add, _stage = repository.add, publish.stage
 MOST = 40
 """No operation has so many commits."""
 NEVER = 10**6
@@ -88,13 +90,17 @@ def staged_in_the_open(services: Services, work: JobWork, files: Sequence[Releas
         services.store.put_file(publish.release_key(work.job_id, file.name), file.path)
 
 
-def rung_afterwards(session: Session, topic: Any, subject_id: str, not_before_seconds: float = 0) -> None:
+def rung_afterwards(session: Session, job: Job, *, rung: bool, alone: bool = False) -> bool:
     """The message is written once the transaction has been committed, in another one."""
+    added = _add(session, job, rung=False, alone=alone)
 
     @event.listens_for(session, "after_commit", once=True)
     def ring(_: Session) -> None:
-        with Session(session.get_bind()) as own, own.begin():
-            _ring(own, topic, subject_id, not_before_seconds)
+        if added and rung:
+            with Session(session.get_bind()) as own, own.begin():
+                outbox.ring(own, Topic.RUN, job.id)
+
+    return added
 
 
 def at_commits(name: str) -> Callable[[Wired], list[str]]:
@@ -212,7 +218,7 @@ MISTAKES = {
         ),
         Mistake(
             "the message is written in a transaction of its own",
-            {f"{WORKFLOWS}.jobs.submit.outbox.ring": rung_afterwards},
+            {f"{WORKFLOWS}.jobs.submit.repository.add": rung_afterwards},
             "connection cut",
             at_commits("submit"),
         ),
@@ -224,7 +230,7 @@ MISTAKES = {
         ),
         Mistake(
             "a release is published before its bytes are copied",
-            {f"{WORKFLOWS}.releases.publish.copy_release": _nothing},
+            {f"{WORKFLOWS}.releases.publish.copy_files": _nothing},
             "no fault",
             unharmed("run a job"),
         ),

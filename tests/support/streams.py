@@ -36,13 +36,16 @@ def stream_dataset(
     principal: Principal,
     name: str = "calls",
     content: bytes = b"source,target,time\n0,1,100\n",
+    nodes: bytes | None = None,
     **terms: Any,
 ) -> Dataset:
-    """A ready dataset under unit w-event; its first upload holds one edge."""
+    """A ready dataset under unit w-event; its first upload holds one edge, and a list of nodes if need be."""
     declared = {"unit": "w-event", "window": WINDOW, "epsilon": "3", "graph_schema": SCHEMA} | terms
     dataset = register_dataset(services, principal, NewDataset(name=name, **declared))
-    upload = {"part": "edges", "format": "csv", "options": {}, "chunks": [content], "length": None}
-    version = receive_part(services, principal, dataset.id, **upload)
+    for part, sent in (("nodes", nodes), ("edges", content)):
+        if sent is not None:
+            upload = {"part": part, "format": "csv", "options": {}, "chunks": [sent], "length": None}
+            version = receive_part(services, principal, dataset.id, **upload)
     work = begin_ingest(services, version.id, "tests")
     assert work is not None
     report = canonicalise(

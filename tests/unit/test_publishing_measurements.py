@@ -188,6 +188,25 @@ def test_steps_have_their_numbers_and_sides_their_nodes(tmp_path: Path) -> None:
     assert [(each["side"], each["keys"]) for each in listed[-2:]] == [("source", ["id"]), ("target", ["id"])]
 
 
+def test_what_two_steps_both_have_stands_at_the_later_one(tmp_path: Path) -> None:
+    def asked(private: PrivateGraph) -> None:
+        private.aside.pay("talks", 0, nano_epsilon=EXACT, purpose="aside")
+        reads = private.between("talks", 1)
+        assert reads is not None
+        reads.kept_edges(nano_epsilon=EXACT // 2, purpose="kept")
+        reads.kept_nodes(nano_epsilon=EXACT // 2, purpose="kept")
+
+    listed, rows = read(released(asked, tmp_path, edge_types=("talks", "knows", "joins")))
+    assert [(each["query"], each["step"], each["keys"]) for each in listed] == [
+        ("kept_edges", 1, []),
+        ("kept_nodes", 1, []),
+    ]
+    talks = [graph(1).cell("talks", step) for step in (0, 1)]
+    active = [np.union1d(each.source, each.target) for each in talks]
+    assert rows[1][0]["value"] == len(np.intersect1d(*active))
+    assert rows[0][0]["low"] <= rows[0][0]["value"] <= rows[0][0]["high"]
+
+
 def rated(seed: int) -> Graph:
     """Users who rated one another with one to three stars, in three steps."""
     rng = np.random.default_rng(seed)

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from core.errors import NotAccepted
 from core.evaluation.suite import degree_statistics, public_statistics
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection, TimeGrid
 from core.graphs.stored.parted import write_parted
 from core.methods.dcsbm.counts import COUNTED
 from core.methods.registry import get
@@ -48,9 +50,14 @@ def schema(ids: NodeIds = NodeIds.PSEUDONYMOUS) -> GraphSchema:
 
 def stored(folder: Path, of: GraphSchema) -> Path:
     """A graph of about 900 edges in parts."""
-    import pyarrow as pa
-
     rng = np.random.default_rng(5)
+    if of is TYPED:
+        cell = rng.integers(0, 4, 1600)
+        most = np.where(cell == 3, 40, NODES)
+        rows = (rng.integers(0, most), rng.integers(0, most), cell)
+        sizes = {"person": NodeTable(NODES), "firm": NodeTable(40)}
+        write_parted(of, sizes, [rows], 1600, folder, 200)
+        return folder
     columns = {"region": pa.array([f"r{i}" for i in range(NODES)]), "secret": pa.array(["s"] * NODES)}
     nodes = {"node": NodeTable(NODES, None, columns)}
     write_parted(of, nodes, [tuple(rng.integers(0, NODES, (2, 900)))], 900, folder, 200)
@@ -78,8 +85,8 @@ def task(of: GraphSchema, **changes: Any) -> ReleaseTask:
 class Fitted:
     """What a fit left, and its shards."""
 
-    def __init__(self, folder: Path, of: GraphSchema) -> None:
-        self.folder, self.task, self.recorder = folder, task(of), MemoryRecorder()
+    def __init__(self, folder: Path, of: GraphSchema, **asked: Any) -> None:
+        self.folder, self.task, self.recorder = folder, task(of, **asked), MemoryRecorder()
         graph = stored(folder / "graph", of)
         self.fit = folder / "fit"
         run_fit(graph_folder=graph, task=self.task, out=self.fit, recorder=self.recorder, progress=SILENT)
@@ -132,6 +139,59 @@ def test_the_bundle_is_whole_and_its_report_counts_the_edges(fitted: Fitted) -> 
         "private/alignment.parquet",
     }
     assert not any("law" in name or "totals" in name for name in manifest)
+
+
+TYPED = GraphSchema(
+    node_types=(NodeType(name="person", count=NODES), NodeType(name="firm", count=40)),
+    edge_types=(
+        EdgeType(name="knows", source="person", target="person"),
+        EdgeType(name="calls", source="person", target="person", temporal=True),
+        EdgeType(name="owns", source="firm", target="firm"),
+    ),
+    time=TimeGrid(start=0, width=1, count=2),
+)
+
+
+def test_several_relations_and_snapshots_are_published_together(tmp_path: Path) -> None:
+    made = Fitted(tmp_path, TYPED, unit=Unit.EVENT, edge_types=("knows", "calls", "owns"))
+    assert made.shards > 4
+    out = made.join()
+    part = PublicPart.model_validate_json((out / "release" / "public.json").read_bytes())
+    tables = [pq.read_table(path) for path in sorted((out / "release").glob("edges-*"))]
+    assert [table.column_names for table in tables] == [["source", "target", "type", "step"]] * made.shards
+    rows = pa.concat_tables(tables)
+    cells = {"knows": [None], "calls": [0, 1], "owns": [None]}
+    for told, relation in zip(part.statistics.edge_types, TYPED.edge_types, strict=True):
+        own = rows.filter(pc.equal(rows["type"], relation.name))
+        assert (told.name, told.edges) == (relation.name, own.num_rows)
+        assert [row.step for row in told.rows] == cells[relation.name]
+        steps = own["step"].to_numpy(zero_copy_only=False)
+        source, target = own["source"].to_numpy(), own["target"].to_numpy()
+        assert target.max() < (40 if relation.name == "owns" else NODES)
+        mended = EdgeTable(source, target, steps.astype(np.int32) if relation.temporal else None)
+        sizes = {"person": NodeTable(NODES), "firm": NodeTable(40)}
+        whole = Graph.build(TYPED, sizes, {relation.name: mended}).edges[relation.name]
+        assert whole.count == own.num_rows  # no pair twice in a snapshot, no loop
+        assert own.num_rows > 100
+    assert part.statistics.nodes == {"person": NODES, "firm": 40}
+    context = Context("http://localhost", date(2026, 1, 1))
+    columns = [
+        [field["name"] for field in each["facets"]["schema"]["fields"]]
+        for each in metadata(Form.OPENLINEAGE, part, context)["outputs"]
+        if each["name"].endswith(made.parts[0].name)
+    ]
+    assert columns == [["source", "target", "type", "step"]]
+    assert "among the nodes of its type" in card(part)
+    again = run_shard(law=made.fit / "law", method="dcsbm", number=2, shards=made.shards, out=tmp_path / "x")
+    assert again == made.parts[2]
+
+
+def test_relations_that_are_not_asked_for_are_left_out(tmp_path: Path) -> None:
+    made = Fitted(tmp_path, TYPED, unit=Unit.EVENT, edge_types=("owns",))
+    out = made.join()
+    part = PublicPart.model_validate_json((out / "release" / "public.json").read_bytes())
+    assert [each.name for each in part.statistics.edge_types] == ["owns"]
+    assert {each.edge_type for each in made.recorder.entries} == {"owns"}
 
 
 def test_every_form_of_its_report_is_made(fitted: Fitted) -> None:
@@ -217,7 +277,8 @@ def test_degrees_alone_tell_what_the_whole_graph_tells_of_them() -> None:
     rng = np.random.default_rng(1)
     whole = Graph.build(of, {"node": NodeTable(30)}, {"edge": EdgeTable(*rng.integers(0, 30, (2, 60)))})
     table = whole.edges["edge"]
-    found = degree_statistics(of, np.bincount(np.concatenate([table.source, table.target]), minlength=30))
+    degrees = np.bincount(np.concatenate([table.source, table.target]), minlength=30)
+    found = degree_statistics(of, {"node": 30}, [(("edge", None), degrees)])
     expected = public_statistics(whole)
     assert found["metrics"].items() <= expected["metrics"].items()
     (ours,), (theirs,) = found["edge_types"], expected["edge_types"]

@@ -128,7 +128,7 @@ class ReleaseKind(WorkKind[JobWork]):
             publish.cancel_held(services, work)
             return
         reach("after_charge")
-        _copy(held)
+        _copy(held, [file.name for file in files])
 
     def _finish_fit(self, held: Held[JobWork]) -> None:
         """Let the shards be drawn, if what was read is what was paid for."""
@@ -233,7 +233,7 @@ def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
         plan_digest=work.plan_digest,
         guarantee=guarantee,
         transcript=transcript,
-        protected_type=publish.protected_type(held.services, work),
+        protected_type=work.protected_type,
         derived=work.spec.release.derived,
     )
     return files
@@ -260,11 +260,12 @@ def _supported(services: Services, work: JobWork) -> tuple[Guarantee, tuple[Tran
     return guarantee, transcript
 
 
-def _copy(held: Held[JobWork]) -> None:
+def _copy(held: Held[JobWork], names: Sequence[str]) -> None:
     """Copy what is charged: only success helps, and after a few failures the reaper goes on trying."""
+    job_id, attempt = held.work.job_id, held.work.attempt
     for _ in range(COPY_TRIES):
         try:
-            publish.copy_release(held.services, held.work.job_id)
+            publish.copy_files(held.services, job_id, attempt, names)
             break
         except StorageError:
             log.warning("copy_failed")
@@ -272,4 +273,4 @@ def _copy(held: Held[JobWork]) -> None:
     else:
         return
     reach("before_published")
-    publish.finish_release(held.services, held.work.job_id)
+    publish.finish_release(held.services, job_id)

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from api.console import pages, pictures
 from api.console.forms import FormDep, mistaken
+from api.console.routes.jobs import decision
 from api.console.session import Signed, see
 from api.deps import CuratorDep, Cursor, ReaderDep, ServicesDep
 from api.schemas.budgets import Grant
@@ -17,6 +18,7 @@ from core.errors import GraphveilError, InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.workflows.common.context import Services
+from core.workflows.common.paging import Sort
 from core.workflows.common.policies import Policy
 from core.workflows.datasets import queries as datasets
 from core.workflows.datasets.dataset_policies import get_policy, set_policy
@@ -24,7 +26,10 @@ from core.workflows.jobs import queries as jobs
 from core.workflows.ledger import proposals
 from core.workflows.ledger.grants import propose_grant
 from core.workflows.ledger.quotas import list_quotas
+from core.workflows.ledger.unblock import unblock_account
 from graphveil.models.ledger import Budget
+
+Sorted = Annotated[str | None, Query(max_length=32)]
 
 router = APIRouter(prefix="/console/datasets", route_class=Signed, include_in_schema=False)
 
@@ -38,12 +43,19 @@ def listed(
     services: ServicesDep,
     principal: ReaderDep,
     state: Annotated[str | None, Query(max_length=32)] = None,
+    sort: Sorted = None,
     cursor: Cursor = None,
 ) -> Response:
-    """A page of the tenant's datasets with their budgets, newest first."""
-    found = datasets.list_datasets(services, principal, cursor, state=state or None)
+    """A page of the tenant's datasets with their budgets, sorted by a column."""
+    found = datasets.list_datasets(services, principal, cursor, state=state or None, sort=sort or None)
     budgets = datasets.budgets_of(services, principal, found.items)
-    content = {"datasets": found, "budgets": budgets, "states": tuple(ShownState), "state": state or ""}
+    content = {
+        "datasets": found,
+        "budgets": budgets,
+        "states": tuple(ShownState),
+        "state": state or "",
+        "sort": sort or Sort.NEWEST,
+    }
     return pages.page(request, "datasets.html", content)
 
 
@@ -98,6 +110,13 @@ def change_policy(
     return see("/console/approvals?done=proposed")
 
 
+@router.post("/{dataset_id}/unblock")
+def unblock(services: ServicesDep, principal: CuratorDep, dataset_id: str, form: FormDep) -> Response:
+    """The account takes jobs again; the reason enters the ledger."""
+    unblock_account(services, principal, dataset_id, reason=decision(form.get("reason", "")))
+    return see(f"/console/datasets/{dataset_id}?done=unblocked")
+
+
 def _page(
     request: Request,
     services: Services,
@@ -113,6 +132,9 @@ def _page(
     content = {
         "dataset": dataset,
         "budget": budget,
+        "exposing": datasets.exposure(services, principal, dataset_id)
+        if audits and dataset.exposed
+        else None,
         "quotas": list_quotas(services, principal, dataset_id).items,
         "drawn": pictures.type_graph(dataset.graph_schema) if dataset.graph_schema else None,
         "spent": _spent(services, principal, dataset_id, budget) if audits else None,

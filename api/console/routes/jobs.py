@@ -25,6 +25,7 @@ from core.identity.service import Principal
 from core.reports.html.render import content_of
 from core.reports.pack.model import EditionName
 from core.workflows.common.context import Services
+from core.workflows.common.paging import Sort
 from core.workflows.datasets import queries as datasets
 from core.workflows.jobs import events as job_events
 from core.workflows.jobs import queries as jobs
@@ -48,11 +49,18 @@ def listed(
     principal: PortalDep,
     state: Annotated[str | None, Query(max_length=32)] = None,
     dataset_id: Annotated[str | None, Query(max_length=64)] = None,
+    sort: Annotated[str | None, Query(max_length=32)] = None,
     cursor: Cursor = None,
 ) -> Response:
-    """A page of the tenant's jobs, newest first."""
-    found = jobs.list_jobs(services, principal, state or None, dataset_id or None, cursor)
-    content = {"jobs": found, "states": STATES, "state": state or "", "dataset_id": dataset_id or ""}
+    """A page of the tenant's jobs, the newest or the oldest first."""
+    found = jobs.list_jobs(services, principal, state or None, dataset_id or None, cursor, sort=sort or None)
+    content = {
+        "jobs": found,
+        "states": STATES,
+        "state": state or "",
+        "dataset_id": dataset_id or "",
+        "sort": sort or Sort.NEWEST,
+    }
     return pages.page(request, "jobs.html", content)
 
 

@@ -24,6 +24,7 @@ from core.identity.service import Principal
 from core.privacy.units import Unit
 from core.workflows.common.context import Services
 from core.workflows.datasets import queries as datasets
+from core.workflows.datasets.readings import warnings_of
 from core.workflows.datasets.register import NewDataset, confirm_schema, register_dataset
 from core.workflows.datasets.upload import receive_part
 
@@ -101,16 +102,17 @@ def confirm(
     request: Request, services: ServicesDep, principal: CuratorDep, dataset_id: str, form: FormDep
 ) -> Response:
     """The schema is the dataset's; an upload that waited for it is validated."""
-    sent, known = form.get("schema", ""), frozenset(form.many("read_off"))
+    sent = form.get("schema", "")
+    known, noted = frozenset(form.many("read_off")), frozenset(form.many("noted"))
     try:
         sent = schema_form.edited(sent, form)
         if form.get("look") == "yes":
             _schema(sent)
-            return confirming(request, services, principal, dataset_id, sent, None, known)
-        confirm_schema(services, principal, dataset_id, _schema(sent), known)
+            return confirming(request, services, principal, dataset_id, sent, None, known, noted)
+        confirm_schema(services, principal, dataset_id, _schema(sent), known, noted)
     except GraphveilError as error:
         problem = pages.told(request, error)
-        return confirming(request, services, principal, dataset_id, sent, problem, known)
+        return confirming(request, services, principal, dataset_id, sent, problem, known, noted)
     return see(f"/console/datasets/{dataset_id}/upload?done=schema")
 
 
@@ -181,6 +183,7 @@ def confirming(
     sent: str | None = None,
     problem: dict[str, Any] | None = None,
     known: frozenset[str] = frozenset(),
+    noted: frozenset[str] = frozenset(),
 ) -> Response:
     dataset = datasets.get_dataset(services, principal, dataset_id)
     found = dataset.proposed_schema or dataset.graph_schema
@@ -196,6 +199,10 @@ def confirming(
         "problem": problem,
         "read_off": dataset.version.read_off if dataset.version and dataset.proposed_schema else (),
         "known": known,
+        "noted": noted,
+        "warnings": warnings_of(dataset.version.ingest_report, readings)
+        if dataset.version and dataset.proposed_schema
+        else [],
         "readings": readings,
         "open": {each.part: asked_columns(each) for each in readings},
         "encodings": ENCODINGS,

@@ -18,6 +18,8 @@ from api.console.session import Signed, see
 from api.deps import PortalDep, ServicesDep
 from core.errors import GraphveilError, InvalidInput
 from core.identity.service import Principal
+from core.methods import registry
+from core.methods._shared.composition.params import NAME as COMPOSED
 from core.methods.choice import AUTO
 from core.privacy.accounting.plan import DECLARED
 from core.publishing.declarations import REST, Relation
@@ -26,6 +28,7 @@ from core.workflows.datasets import queries as datasets
 from core.workflows.jobs import queries as jobs
 from core.workflows.jobs.menu import MOST_ITEMS, MenuEntry, MenuRequest, plan_menu
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
+from graphveil import by_relation
 from graphveil.models.plans import Plan
 from graphveil.risk import PRIORS, THIS, WHOLE, Learned, rows
 
@@ -36,6 +39,9 @@ LEAST_SLIDE = Decimal("0.05")
 FORMATS = ("csv", "graphml")
 SHARES = {"values": "attribute_share", "attributes": "node_attribute_share"}
 """What may be left out of a release, and the share of epsilon that it has otherwise."""
+
+MOST_RELATIONS, MOST_NAMED = 32, 4_096
+"""Relations whose methods the page asks for one by one, and letters that name them."""
 
 Asked = Annotated[str, Query(max_length=64)]
 
@@ -53,26 +59,47 @@ class Choice:
     attributes: str = "yes"
 
     @property
+    def asked(self) -> str | dict[str, Any]:
+        """The method, or methods by relation; what is neither is refused as a method that is not known."""
+        try:
+            return by_relation.read(self.method)
+        except ValueError:
+            return self.method
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The method of each relation that has one of its own."""
+        return self.asked if isinstance(self.asked, dict) else {}
+
+    @property
     def parameters(self) -> dict[str, Any]:
-        """What the questions set; nothing of a method that is named."""
-        if self.method != AUTO:
+        """What the questions set; nothing of a method that is named for all relations."""
+        if self.method != AUTO and not self.named:
             return {}
         said = {"objective": "who"} if self.hubs == "yes" else {}
         return said | {share: 0 for name, share in SHARES.items() if getattr(self, name) == "no"}
 
 
 def looked_at(
-    method: Asked = AUTO,
+    method: Annotated[str, Query(max_length=MOST_NAMED)] = AUTO,
     epsilon: Asked = "",
     delta: Asked = "0",
     edges: Asked = "",
     hubs: Asked = "",
     values: Asked = "yes",
     attributes: Asked = "yes",
+    of: Annotated[tuple[str, ...], Query(max_length=MOST_RELATIONS)] = (),
 ) -> Choice:
-    """What the address says."""
+    """What the address says. ``of``: relation=method, or nothing where the rules choose."""
+    named = ",".join(each for each in of if each)[:MOST_NAMED]
     return Choice(
-        method or AUTO, epsilon.strip(), delta.strip() or "0", edges.strip(), hubs, values, attributes
+        f"{named},{REST}={AUTO}" if named else method or AUTO,
+        epsilon.strip(),
+        delta.strip() or "0",
+        edges.strip(),
+        hubs,
+        values,
+        attributes,
     )
 
 
@@ -102,7 +129,7 @@ def submit(request: Request, services: ServicesDep, principal: PortalDep, form: 
 
 
 def _choice(form: Form) -> Choice:
-    method, delta = form.get("method", AUTO), form.get("delta") or "0"
+    method, delta = form.get("method") or AUTO, form.get("delta") or "0"
     return Choice(
         AUTO if method == DECLARED else method,
         form.get("epsilon", ""),
@@ -115,9 +142,11 @@ def _choice(form: Form) -> Choice:
 
 
 def _asked(form: Form) -> JobRequest:
-    values: dict[str, Any] = form.given("dataset_id", "method", "epsilon", "delta", "label", "project")
+    values: dict[str, Any] = form.given("dataset_id", "epsilon", "delta", "label", "project")
     declared = form.get("method") == DECLARED
-    values["parameters"] = {"relations": {REST: _said(form)}} if declared else _choice(form).parameters
+    choice = _choice(form)
+    values["method"] = DECLARED if declared else choice.asked
+    values["parameters"] = {"relations": {REST: _said(form)}} if declared else choice.parameters
     try:
         return JobRequest(
             **values,
@@ -184,6 +213,8 @@ def _page(
         "idempotency_key": secrets.token_hex(16),
         "laws": get_args(Relation.model_fields["degrees"].annotation),
         "offers_declared": dataset.policy.methods is None or DECLARED in dataset.policy.methods,
+        "relations": _relations(dataset.graph_schema),
+        "structures": [name for name in _names(dataset) if name in registry.common() - {COMPOSED}],
         "titles": {each.name: each.title for each in jobs.methods()},
     }
     return pages.page(request, "release.html", content, status=problem["status"] if problem else 200)
@@ -213,22 +244,32 @@ def _learned(plan: Plan) -> list[Learned]:
     return rows([(THIS, plan.cost.epsilon, plan.cost.delta), (WHOLE, whole.epsilon, whole.delta)])
 
 
-def _menu(dataset: Any, choice: Choice) -> MenuRequest:
-    """Every method that the dataset's unit and policy leave, auto first."""
+def _names(dataset: Any) -> list[str]:
+    """Every method that the dataset's unit and policy leave."""
     rules = dataset.policy
-    names = [
+    return [
         each.name
         for each in jobs.methods()
         if dataset.unit in each.units
         and (rules.methods is None or each.name in rules.methods)
         and set(each.kinds) & set(rules.kinds)
     ]
+
+
+def _relations(schema: Mapping[str, Any] | None) -> list[str]:
+    """The relations whose methods may be named one by one; none where there is one alone."""
+    found = [each["name"] for each in (schema or {}).get("edge_types", ()) if not each["public"]]
+    return found if 1 < len(found) <= MOST_RELATIONS else []
+
+
+def _menu(dataset: Any, choice: Choice) -> MenuRequest:
+    """Every method of :func:`_names`, auto first."""
     try:
         return MenuRequest(
             dataset_id=dataset.id,
             methods=[
                 MenuEntry(parameters=replace(choice, method=AUTO).parameters),
-                *(MenuEntry(method=name) for name in names[: MOST_ITEMS - 1]),
+                *(MenuEntry(method=name) for name in _names(dataset)[: MOST_ITEMS - 1]),
             ],
             epsilons=[choice.epsilon],
             delta=choice.delta,
@@ -242,7 +283,7 @@ def _job(dataset_id: str, choice: Choice, filled: Form | None) -> JobRequest:
     try:
         return JobRequest(
             dataset_id=dataset_id,
-            method=choice.method,
+            method=choice.asked,
             epsilon=choice.epsilon,
             delta=choice.delta,
             parameters=choice.parameters,

@@ -13,10 +13,13 @@ from api.console.session import Signed, see
 from api.deps import Cursor, ServicesDep
 from api.routes.webhooks import ManagerDep
 from core.errors import GraphveilError
+from core.identity.service import Principal
 from core.reports.pushes import catalogues
 from core.webhooks.models import EventType
+from core.workflows.common.context import Services
 from core.workflows.webhooks import deliveries
 from core.workflows.webhooks import endpoints as webhooks
+from graphveil.models.webhooks import Webhook
 
 router = APIRouter(prefix="/console/webhooks", route_class=Signed, include_in_schema=False)
 
@@ -56,11 +59,16 @@ def shown(
     cursor: Cursor = None,
 ) -> Response:
     """One webhook and what was sent to it."""
-    content = {
-        "webhook": webhooks.get_webhook(services, principal, webhook_id),
-        "deliveries": deliveries.list_deliveries(services, principal, webhook_id, state, cursor),
-    }
-    return pages.page(request, "webhook.html", content)
+    webhook = webhooks.get_webhook(services, principal, webhook_id)
+    return _one(request, services, principal, webhook, state, cursor)
+
+
+@router.post("/{webhook_id}/rotate")
+def rotate(
+    request: Request, services: ServicesDep, principal: ManagerDep, webhook_id: str, form: FormDep
+) -> Response:
+    """What is sent is signed with a new secret, which is on this page and on no later one."""
+    return _one(request, services, principal, webhooks.rotate_webhook(services, principal, webhook_id))
 
 
 @router.post("/{webhook_id}/delete")
@@ -84,13 +92,25 @@ def test(services: ServicesDep, principal: ManagerDep, webhook_id: str, form: Fo
     return see(f"/console/webhooks/{webhook_id}?done=tested")
 
 
+def _one(
+    request: Request,
+    services: Services,
+    principal: Principal,
+    webhook: Webhook,
+    state: str | None = None,
+    cursor: str | None = None,
+) -> Response:
+    sent = deliveries.list_deliveries(services, principal, webhook.id, state, cursor)
+    return pages.page(request, "webhook.html", {"webhook": webhook, "deliveries": sent})
+
+
 def _page(
     request: Request,
-    services: Any,
-    principal: Any,
+    services: Services,
+    principal: Principal,
     *,
     cursor: str | None = None,
-    made: Any = None,
+    made: Webhook | None = None,
     filled: Form | None = None,
     problem: dict[str, Any] | None = None,
 ) -> Response:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from graphveil import by_relation
 from graphveil.cli import menu_page, render, render_menu
 from graphveil.cli.console import (
     ENDED_BADLY,
@@ -252,13 +253,10 @@ def size(nodes: int | None) -> dict[str, int] | None:
 
 
 def _method(text: str) -> str | dict[str, str]:
-    """Parse a method's name, or ``relation=method`` between commas."""
-    if "=" not in text:
-        return text
-    named = [each.strip().partition("=") for each in text.split(",")]
-    if not all(relation and method for relation, _, method in named):
-        raise typer.BadParameter("is not RELATION=METHOD,...", param_hint="--method")
-    return {relation: method for relation, _, method in named}
+    try:
+        return by_relation.read(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--method") from None
 
 
 def _menu(

@@ -41,6 +41,18 @@ def hetesdg(context: typer.Context) -> None:
     raise typer.Exit(_ran("hetesdg", context.args))
 
 
+@app.command(context_settings=AS_THEY_ARE, add_help_option=False)
+def dpggan(context: typer.Context) -> None:
+    """Compare DPGGAN, DPGVAE, their networks and ours on small networks."""
+    raise typer.Exit(_ran("dpggan", context.args))
+
+
+@app.command(context_settings=AS_THEY_ARE, add_help_option=False)
+def ppgsl(context: typer.Context) -> None:
+    """Compare PPGSL with other defences of sensitive links on a graph with classes or without."""
+    raise typer.Exit(_ran("ppgsl", context.args))
+
+
 def _ran(paper: str, given: list[str]) -> int:
     """Run an experiment in a process of its own, and return its exit code."""
     if not (Path("papers") / paper / "__main__.py").is_file():

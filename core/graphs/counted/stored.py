@@ -22,7 +22,7 @@ from core.errors import NotAccepted
 from core.graphs.columns.tables import Cell, NodeTable
 from core.graphs.counted.port import Canonical
 from core.graphs.schema import GraphSchema
-from core.graphs.schema.partable import require_partable
+from core.graphs.schema.partable import only_relation
 from core.graphs.stored.parted import PartedGraph, read_parted
 from core.graphs.stored.whole import read_schema, read_universe
 
@@ -114,7 +114,7 @@ def read_counted(folder: Path) -> CountedGraph:
     """Open a graph whose edges stay elsewhere."""
     schema, nodes = read_schema(folder), read_universe(folder)
     told = json.loads((folder / COUNTS).read_bytes())
-    count = nodes[require_partable(schema).source].count
+    count = nodes[only_relation(schema).source].count
     edges = CountedEdges(told["edges"], count, folder, told["between"])
     return CountedGraph(schema, MappingProxyType(nodes), edges)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -14,14 +15,13 @@ from core.errors import InvalidInput
 from core.graphs import formats
 from core.graphs.graph import Graph
 from core.graphs.ingest.assemble import Sources, read_nodes
-from core.graphs.ingest.relations import EdgeCollector, EdgeRows
+from core.graphs.ingest.relations import EdgeCollector, EdgeRows, steps_of
 from core.graphs.ingest.universe import indices
 from core.graphs.ingest.uploaded import request_of
-from core.graphs.schema import GraphSchema
-from core.graphs.schema.partable import require_partable
+from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema.partable import cells_of, only_relation, require_partable
 from core.graphs.stored.fingerprint import fingerprint_parts
-from core.graphs.stored.parted import PART_EDGES, write_parted
-from core.graphs.stored.parts import Ends
+from core.graphs.stored.parted import PART_EDGES, Rows, write_parted
 from core.graphs.stored.whole import write_universe
 from core.graphs.uploads.batches import Batch, Part, RawGraph
 from core.graphs.uploads.files import IngestLimits, IngestReport, Progress, UploadedFile, place_of
@@ -51,7 +51,7 @@ def canonicalise_parts(
     """
     if schema is None:
         raise InvalidInput("the schema of a graph in parts is declared, not proposed", field="graph_schema")
-    relation = require_partable(schema)
+    require_partable(schema)
     edges = sorted((part for part in files if part != NODES), key=lambda part: place_of(part) or (0, 0))
     if not edges or {place_of(part) for part in edges} != {(n + 1, len(edges)) for n in range(len(edges))}:
         raise InvalidInput("these are not all files of the edges", field="files.edges")
@@ -59,56 +59,82 @@ def canonicalise_parts(
         formats.require_part(formats.reader(files[part].format), _kind(part), f"files.{part}.format")
     sources = Sources(lambda: RawGraph(nodes=_nodes(files, schema, limits)), NODES)
     nodes = read_nodes(schema, sources.open().nodes, sources, limits, lambda stage, done: None)
-    count = {"rows": 0, "loops": 0}
+    count = {relation.name: {"rows": 0, "loops_dropped": 0} for relation in schema.edge_types}
+    first = {relation.name: place for place, (relation, step) in enumerate(cells_of(schema)) if not step}
 
-    def rows() -> Iterator[Ends]:
+    def rows() -> Iterator[Rows]:
         for number, part in enumerate(edges):
             progress("edges", number, len(edges))
             again = partial(_batches, part, files[part], schema, limits)
             collector = EdgeCollector(schema, indices(schema, nodes), sources.mend_time, again)
-            left = limits.max_rows - count["rows"]
+            left = limits.max_rows - sum(each["rows"] for each in count.values())
             bounded = at_most(left, part, "the upload", "rows", mend=limits.mend_rows)
             for batch in _batches(part, files[part], schema, limits):
                 kept: list[list[EdgeRows]] = []
                 drain([batch], collector.resolve, kept.append, Findings(part, limits.max_findings), bounded)
                 for each in chain.from_iterable(kept):
-                    count["rows"] += len(each.source)
-                    count["loops"] += int((each.source == each.target).sum())
-                    yield each.source, each.target
+                    name = each.edge_type.name
+                    count[name]["rows"] += len(each.source)
+                    count[name]["loops_dropped"] += int((each.source == each.target).sum())
+                    if len(first) == 1 and each.time is None:
+                        yield each.source, each.target
+                        continue
+                    cell = np.full(len(each.source), first[name])
+                    yield (
+                        each.source,
+                        each.target,
+                        cell if each.time is None else cell + steps_of(schema, each.time),
+                    )
 
     about = sum(_about(files[part]) for part in edges)
     graph = write_parted(schema, nodes, rows(), about, out)
     progress("edges", len(edges), len(edges))
-    found = sum(part.rows for part in graph.parts)
-    if relation.edge_bound is not None and found > relation.edge_bound:
-        reject(
-            "edges",
-            f"{relation.name!r} is declared to have at most {relation.edge_bound} edges, but has more; "
-            "upload what was declared, or declare a higher edge_bound",
-        )
+    found: dict[str, list[int]] = {relation.name: [] for relation in schema.edge_types}
+    for cell in graph.cells():
+        found[cell.edge_type.name].append(sum(part.rows for part in cell.parts))
+    for relation in schema.edge_types:
+        _require_bound(relation, found[relation.name])
     progress("fingerprint", 0, 1)
-    digest = fingerprint_parts(graph, fingerprint_key, max(1, -(-found // PART_EDGES)))
+    total = sum(map(sum, found.values()))
+    digest = fingerprint_parts(graph, fingerprint_key, max(1, -(-total // PART_EDGES)))
     progress("fingerprint", 1, 1)
-    merged = count["rows"] - count["loops"] - found
+    counts = {
+        name: {
+            **own,
+            "duplicates_merged": own["rows"] - own["loops_dropped"] - sum(found[name]),
+            "edges": sum(found[name]),
+        }
+        for name, own in count.items()
+    }
+    rows_read, loops, merged = (
+        sum(own[name] for own in counts.values()) for name in ("rows", "loops_dropped", "duplicates_merged")
+    )
     return IngestReport(
         schema=schema,
-        rows_read=count["rows"],
-        loops_dropped=count["loops"],
+        rows_read=rows_read,
+        loops_dropped=loops,
         duplicates_merged=merged,
         nodes={name: table.count for name, table in graph.nodes.items()},
-        edges={
-            relation.name: {
-                "rows": count["rows"],
-                "loops_dropped": count["loops"],
-                "duplicates_merged": merged,
-                "edges": found,
-            }
+        edges=counts,
+        edges_per_step={
+            relation.name: tuple(found[relation.name]) for relation in schema.edge_types if relation.temporal
         },
-        edges_per_step={},
         fingerprint=digest,
         bytes_read=sum(file.path.stat().st_size for file in files.values()),
         bytes_stored=sum(path.stat().st_size for path in out.iterdir()),
     )
+
+
+def _require_bound(relation: EdgeType, found: Sequence[int]) -> None:
+    """Refuse a snapshot of more edges than are declared, as in memory."""
+    step = int(np.argmax(found))
+    if relation.edge_bound is not None and found[step] > relation.edge_bound:
+        where = f" in snapshot {step}" if relation.temporal else ""
+        reject(
+            "edges",
+            f"{relation.name!r} is declared to have at most {relation.edge_bound} edges, but has more"
+            f"{where}; upload what was declared, or declare a higher edge_bound",
+        )
 
 
 def write_listed(
@@ -120,7 +146,7 @@ def write_listed(
     """
     if schema is None:
         raise InvalidInput("the schema of a graph in parts is declared, not proposed", field="graph_schema")
-    require_partable(schema)
+    only_relation(schema)
     sources = Sources(lambda: RawGraph(nodes=_nodes(files, schema, limits)), NODES)
     nodes = read_nodes(schema, sources.open().nodes, sources, limits, lambda stage, done: None)
     write_universe(Graph.build(schema, nodes, {}), out)

@@ -15,7 +15,7 @@ from core.graphs.counted.stored import write_counts
 from core.graphs.graph import NodeTable
 from core.graphs.ingest.universe import NodeIndex
 from core.graphs.schema import GraphSchema
-from core.graphs.schema.partable import require_partable
+from core.graphs.schema.partable import only_relation
 from core.graphs.uploads.files import IngestLimits, IngestReport
 from core.graphs.uploads.findings import reject
 
@@ -38,7 +38,7 @@ def count_reference(
     The same rows give the same counts, findings and fingerprint as in parts. Raises IngestRejected, and
     ValueError where the engine miscounts.
     """
-    relation = require_partable(schema)
+    relation = only_relation(schema)
     table = nodes[relation.source]
     before = engine.pinned(source)
     found = engine.found(source, table)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.graphs.schema import EdgeType, GraphSchema
+
+MOST_CELLS = 64
+"""So many relations and snapshots may a graph in parts have: each has files of its own."""
 
 
 @dataclass(frozen=True)
 class Part:
     """What is known of one file. It has its name, digest, rows, and the range of its sources, -1 and -1
-    without rows."""
+    without rows. ``cell``: of which relation and snapshot it is, by its place in :func:`cells_of`."""
 
     name: str
     sha256: str
@@ -18,6 +22,7 @@ class Part:
     rows: int
     first_source: int
     last_source: int
+    cell: int = 0
 
 
 def part_name(number: int, parts: int) -> str:
@@ -25,17 +30,51 @@ def part_name(number: int, parts: int) -> str:
     return f"edges-{number:05d}-of-{parts:05d}.parquet"
 
 
-def require_partable(schema: GraphSchema) -> EdgeType:
-    """Return the only relation of a partable schema. ValueError where graphs of this schema are not kept in
-    parts."""
-    if len(schema.edge_types) != 1 or len(schema.node_types) != 1:
-        raise ValueError("a graph in parts has one node type and one relation")
-    (relation,), (kind,) = schema.edge_types, schema.node_types
-    if relation.directed or relation.temporal or relation.attributes:
-        raise ValueError("a graph in parts has an undirected relation without time and attributes")
-    if relation.public or relation.functional or kind.protected or kind.degree_bound is not None:
-        raise ValueError(
-            "a graph in parts has a protected relation of which nothing further is declared, and no "
-            "protected nodes or bounds of degrees"
-        )
-    return relation
+def cells_of(schema: GraphSchema) -> tuple[tuple[EdgeType, int | None], ...]:
+    """List the relations with their snapshots, in the order in which parts come."""
+    return tuple((each, step) for each in schema.edge_types for step in schema.steps_of(each.name))
+
+
+def divided(edges: Sequence[int], most: Sequence[int], shards: int) -> list[int]:
+    """Say how many of ``shards`` each cell has: one at least, and so many at ``most``.
+
+    Others go to where a shard has the most edges, one after the other. A function of its arguments alone, so
+    that whoever draws a shard and whoever joins them agree. ValueError for fewer shards than cells, or more
+    than there can be.
+    """
+    if not len(edges) <= shards <= sum(most):
+        raise ValueError(f"{len(edges)} cells make {len(edges)} to {sum(most)} shards")
+    found = [1] * len(edges)
+    if len(found) == 1:
+        return [shards]
+    for _ in range(shards - len(found)):
+        able = (place for place, each in enumerate(found) if each < most[place])
+        found[max(able, key=lambda place: (edges[place] / found[place], -place))] += 1
+    return found
+
+
+def only_relation(schema: GraphSchema) -> EdgeType:
+    """Return the only relation of a graph that is counted where it lies. ValueError for any other."""
+    require_partable(schema)
+    if len(schema.edge_types) != 1 or schema.temporal or len(schema.node_types) != 1:
+        raise ValueError("edges that stay elsewhere are of one node type and one relation without time")
+    return schema.edge_types[0]
+
+
+def require_partable(schema: GraphSchema) -> None:
+    """Refuse a schema whose graphs are not kept in parts. ValueError."""
+    if schema.collection is not None:
+        raise ValueError("a graph in parts is one graph, and no collection")
+    for relation in schema.edge_types:
+        if relation.directed or not relation.homogeneous or relation.attributes:
+            raise ValueError(
+                "a graph in parts has undirected relations inside one node type, without attributes"
+            )
+        if relation.public or relation.functional or relation.once:
+            raise ValueError(
+                "a graph in parts has protected relations of which nothing further is declared but bounds"
+            )
+    if any(kind.protected or kind.degree_bound is not None for kind in schema.node_types):
+        raise ValueError("a graph in parts has no protected nodes or bounds of degrees")
+    if len(cells_of(schema)) > MOST_CELLS:
+        raise ValueError(f"a graph in parts has at most {MOST_CELLS} relations and snapshots together")

@@ -31,5 +31,5 @@ def tick_schema(
         for relation in schema.edge_types
         if relation.name in edge_types
     )
-    grid = TimeGrid(start=start, width=schema.time.width, count=1)
+    grid = TimeGrid(start=start, width=schema.time.width, count=1, period=schema.time.period)
     return schema.model_copy(update={"edge_types": kept, "time": grid})

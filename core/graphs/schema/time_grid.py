@@ -6,12 +6,13 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from core.graphs.schema.edge_attributes import DAY_SECONDS
 from core.graphs.schema.names import Frozen
 
 MAX_STEPS = 100_000
+MAX_PERIOD = 1_000
 MAX_TIME = 2**62  # differences of times then fit 64 bits
 WIDTHS = {"w": 7 * DAY_SECONDS, "d": DAY_SECONDS, "h": 3_600, "min": 60, "s": 1}
 """Letters that say what a width counts, and their seconds."""
@@ -56,6 +57,9 @@ class TimeGrid(Frozen):
     Times are integers in one unit (seconds, days, a running number). Where they are dates the start may be
     one, and the width ``1w``, ``1d``, ``6h``, ``15min`` or ``30s``: both are kept as seconds since 1970. An
     event outside the grid is refused.
+
+    ``period`` declares that steps so far apart are alike, such as 24 for hours: known beforehand, never read
+    off the data, for methods that remember what was published. Written only where it is set.
     """
 
     start: Annotated[
@@ -67,6 +71,14 @@ class TimeGrid(Frozen):
         int, Field(ge=1, le=MAX_TIME), BeforeValidator(_seconds_wide, json_schema_input_type=int | str)
     ] = 1
     count: Annotated[int, Field(ge=1, le=MAX_STEPS)]
+    period: Annotated[int, Field(ge=2, le=MAX_PERIOD)] | None = None
+
+    @model_serializer(mode="wrap")
+    def _compact(self, write: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # so that it keeps its JSON Schema
+        written: dict[str, Any] = write(self)
+        if self.period is None:
+            written.pop("period", None)
+        return written
 
     def times_of(self, steps: Any) -> Any:
         """Compute the first time of each step. It is as an upload would say it; of a number or an int64

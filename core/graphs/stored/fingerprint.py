@@ -44,17 +44,22 @@ def fingerprint_parts(graph: PartedGraph, key: bytes, buckets: int) -> str:
     Pairs of ranks are sorted in so many files beside the parts. O(m log m) time; memory of the nodes, one
     group of rows and one file.
     """
-    (relation,), (kind,) = graph.schema.edge_types, graph.schema.node_types
-    cell = graph.cell(relation.name, None)
-    mask = np.zeros(cell.nodes, dtype=bool)
-    for group in cell.groups():
-        mask[group.source] = mask[group.target] = True
-    digest, ranks = _begun(graph, {kind.name: mask}, key)
-    rank = ranks[kind.name]
-    rows = ((rank[group.source], rank[group.target]) for group in cell.groups())
+    joined = {name: np.zeros(table.count, dtype=bool) for name, table in graph.nodes.items()}
+    for cell in graph.cells():
+        for group in cell.groups():
+            mask = joined[cell.edge_type.source]
+            mask[group.source] = mask[group.target] = True
+    digest, ranks = _begun(graph, joined, key)
+    count = sum(table.count for table in graph.nodes.values())
+    rows = (
+        (rank[group.source], rank[group.target])
+        for cell in graph.cells()
+        for rank in [ranks[cell.edge_type.source]]
+        for group in cell.groups()
+    )
     with tempfile.TemporaryDirectory(dir=graph.folder) as scratch:
-        for keys in sorted_pairs(rows, cell.nodes, buckets, Path(scratch)):
-            for low, high in groups(keys, cell.nodes):
+        for keys in sorted_pairs(rows, [count], buckets, Path(scratch)):
+            for low, high in groups(keys, count):
                 digest.update((low.astype("<u8") << np.uint64(32) | high.astype("<u8")).data)
     return digest.hexdigest()
 

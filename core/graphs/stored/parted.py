@@ -1,15 +1,16 @@
-"""A graph of one relation, edges on disk. The relation is undirected, and edges stay in the parts of
-:mod:`core.graphs.stored.parts`.
+"""A graph whose edges stay on disk. Relations are undirected, inside one node type each, and have no
+attributes; each of them and of its snapshots is a cell, with :mod:`core.graphs.stored.parts` of its own.
 
 A folder of ``schema.json``, ``nodes.parquet``, the parts and ``parts.json``, which is written last and tells
-of every part. Static graphs of one node type and one relation without attributes.
+of every part.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ import numpy as np
 from core.graphs.columns.key_sort import sorted_keys
 from core.graphs.graph import Cell, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema
-from core.graphs.schema.partable import Part, part_name, require_partable
+from core.graphs.schema.partable import Part, cells_of, part_name, require_partable
 from core.graphs.stored.parts import (
     Ends,
     canonical_part,
@@ -35,12 +36,16 @@ GROUP_ROWS = 1 << 20
 PART_EDGES = 1 << 24
 """How many edges a part should have at most, about: they are sorted in memory, at some 40 bytes each."""
 
+Rows = Ends | tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Both ends of rows of the first cell, or with each row's cell after them."""
+
 
 @dataclass(frozen=True)
 class PartedCell:
-    """The edges of the only cell. They are for going over them once, group by group."""
+    """The edges of one cell. They are for going over them once, group by group."""
 
     edge_type: EdgeType
+    step: int | None
     nodes: int
     folder: Path
     parts: tuple[Part, ...]
@@ -53,7 +58,7 @@ class PartedCell:
         """
         for part in self.parts:
             for source, target in canonical_part(self.folder, part, self.nodes):
-                yield Cell(self.edge_type, None, self.nodes, self.nodes, source, target)
+                yield Cell(self.edge_type, self.step, self.nodes, self.nodes, source, target)
 
 
 @dataclass(frozen=True)
@@ -66,38 +71,47 @@ class PartedGraph:
     folder: Path
 
     def cell(self, edge_type: str, step: int | None) -> PartedCell:
-        """Open the only cell."""
-        declared = self.schema.edge_type(edge_type)
-        if step is not None:
+        """Open one cell. KeyError where there is none."""
+        declared, cells = self.schema.edge_type(edge_type), cells_of(self.schema)
+        if (declared, step) not in cells:
             raise KeyError(f"edge type {edge_type!r} has no step {step}")
-        count = self.nodes[declared.source].count
-        return PartedCell(declared, count, self.folder, self.parts)
+        place, count = cells.index((declared, step)), self.nodes[declared.source].count
+        parts = tuple(part for part in self.parts if part.cell == place)
+        return PartedCell(declared, step, count, self.folder, parts)
+
+    def cells(self) -> Iterator[PartedCell]:
+        """Open every cell, one after the other."""
+        for declared, step in cells_of(self.schema):
+            yield self.cell(declared.name, step)
 
 
 def write_parted(
     schema: GraphSchema,
     nodes: Mapping[str, NodeTable],
-    rows: Iterable[Ends],
+    rows: Iterable[Rows],
     edges: int,
     folder: Path,
     part_edges: int = PART_EDGES,
 ) -> PartedGraph:
     """Write the canonical graph of ``rows``. They come in any order: loops are dropped, repeats merged.
 
-    ``edges``: about how many there are, by which they are divided. Rows go to files by their smaller end
+    ``edges``: about how many there are, by which they are divided. Rows go to files by cell and smaller end
     first, each of which is then sorted: a pair and its repeats meet in one. 1-Lipschitz: a row more is an
-    edge more or none. ValueError for ends that are no nodes. O(m log m) time; memory of one group of rows and
-    one part.
+    edge more or none. How many parts there are follows from the universe and ``edges``. ValueError for ends
+    that are no nodes. O(m log m) time; memory of one group of rows and one part.
     """
-    relation = require_partable(schema)
-    count = nodes[relation.source].count
+    require_partable(schema)
+    counts = [nodes[relation.source].count for relation, _ in cells_of(schema)]
     folder.mkdir(parents=True, exist_ok=True)
     write_universe(Graph.build(schema, nodes, {}), folder)
-    buckets = max(1, min(-(-edges // part_edges), count))
+    buckets = max(1, min(-(-edges // part_edges), sum(counts)))
+    pieces = _pieces(counts, buckets)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         parts = [
-            write_part(groups(keys, count), folder / part_name(number, buckets), count)
-            for number, keys in enumerate(sorted_pairs(rows, count, buckets, Path(scratch)))
+            write_part(
+                groups(keys, max(counts)), folder / part_name(number, len(pieces)), counts[cell], cell=cell
+            )
+            for number, (cell, keys) in enumerate(_cut(rows, counts, buckets, Path(scratch)))
         ]
     told = json.dumps([asdict(part) for part in parts], indent=1)
     (folder / "schema.json").write_text(schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -105,20 +119,55 @@ def write_parted(
     return read_parted(folder)
 
 
-def sorted_pairs(rows: Iterable[Ends], nodes: int, buckets: int, scratch: Path) -> Iterator[np.ndarray]:
-    """Sort the pairs of ``rows`` in files in ``scratch``. Keys are ``low * nodes + high``, each once, no
+def sorted_pairs(
+    rows: Iterable[Rows], counts: Sequence[int], buckets: int, scratch: Path
+) -> Iterator[np.ndarray]:
+    """Sort the pairs of ``rows`` in files in ``scratch``. Keys are ``place * most + high``, each once, no
     loops.
 
-    Yields so many arrays, each of a range of smaller ends of its own, in their order. ValueError for ends
-    outside 0..nodes-1. O(m log m) time; memory of one group of rows and one array.
+    ``counts``: the nodes of each cell, ``most`` the largest; ``place``: the smaller end, after the nodes of
+    all cells before its own. Yields so many arrays, each of a range of places of its own, in their order.
+    ValueError for ends that are no nodes. O(m log m) time; memory of one group of rows and one array.
     """
     files = [scratch / f"{number}" for number in range(buckets)]
-    _scatter(rows, nodes, files)
+    _scatter(rows, np.asarray(counts, dtype=np.int64), files)
     for path in files:
         keys = sorted_keys(np.fromfile(path, dtype=np.uint64))
         path.unlink()
         yield keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
         del keys
+
+
+def _pieces(counts: Sequence[int], buckets: int) -> list[tuple[int, int, int, int]]:
+    """List what each file of :func:`sorted_pairs` is cut into: file, cell, and the range of places, at least
+    one a file. It follows from the universe."""
+    begins = [0, *itertools.accumulate(counts)]
+    width = -(-begins[-1] // buckets)
+    found = []
+    for file in range(buckets):
+        low, high = file * width, (file + 1) * width
+        own = [
+            (file, cell, max(low, begin), min(high, end))
+            for cell, (begin, end) in enumerate(itertools.pairwise(begins))
+            if max(low, begin) < min(high, end)
+        ]
+        found += own or [(file, len(counts) - 1, begins[-1], begins[-1])]
+    return found
+
+
+def _cut(
+    rows: Iterable[Rows], counts: Sequence[int], buckets: int, scratch: Path
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield each piece's cell and keys, ``low * most + high``."""
+    most, begins = np.uint64(max(counts)), [0, *itertools.accumulate(counts)]
+    pieces = iter(_pieces(counts, buckets))
+    by_file = itertools.groupby(pieces, key=lambda piece: piece[0])
+    for keys, (_, own) in zip(sorted_pairs(rows, counts, buckets, scratch), by_file, strict=True):
+        for _, cell, first, end in own:
+            low, high = np.searchsorted(keys, np.array([first, end], dtype=np.uint64) * most)
+            own_keys = keys[low:high]
+            own_keys -= np.uint64(begins[cell]) * most
+            yield cell, own_keys
 
 
 def read_parted(folder: Path) -> PartedGraph:
@@ -134,21 +183,30 @@ def read_parted(folder: Path) -> PartedGraph:
 def check_parted(graph: PartedGraph) -> int:
     """Read and check every part. Each is checked by :func:`~core.graphs.stored.parts.checked_part`; returned
     is the number of edges."""
-    count = graph.nodes[require_partable(graph.schema).source].count
-    return sum(len(source) for part in graph.parts for source, _ in checked_part(graph.folder, part, count))
+    return sum(
+        len(source)
+        for cell in graph.cells()
+        for part in cell.parts
+        for source, _ in checked_part(graph.folder, part, cell.nodes)
+    )
 
 
-def _scatter(rows: Iterable[Ends], nodes: int, files: list[Path]) -> None:
-    """Append the keys ``low * nodes + high`` of all rows but loops to the file of their smaller end."""
+def _scatter(rows: Iterable[Rows], counts: np.ndarray, files: list[Path]) -> None:
+    """Append the keys of all rows but loops to the file of their place."""
+    begins, most = (np.cumsum(counts) - counts).astype(np.uint64), np.uint64(counts.max())
+    width = np.uint64(-(-int(counts.sum()) // len(files)))
     with ExitStack() as stack:
         opened = [stack.enter_context(path.open("wb")) for path in files]
-        width = -(-nodes // len(files))
-        for source, target in rows:
+        for source, target, *of in rows:
             low, high = np.minimum(source, target), np.maximum(source, target)
-            if len(low) and (low.min() < 0 or high.max() >= nodes):
+            limit = counts[of[0]] if of else counts[0]
+            if len(low) and (low.min() < 0 or (high >= limit).any()):
                 raise ValueError("an edge ends at no node of the universe")
-            keys = (low.astype(np.uint64) * np.uint64(nodes) + high.astype(np.uint64))[low != high]
-            number = (keys // np.uint64(nodes * width)).astype(np.int64)
+            place = low.astype(np.uint64)
+            if of:
+                place += begins[of[0]]
+            keys = (place * most + high.astype(np.uint64))[low != high]
+            number = (keys // (most * width)).astype(np.int64)
             order = np.argsort(number, kind="stable")
             keys, sizes = keys[order], np.bincount(number, minlength=len(files))
             ends = np.cumsum(sizes)

@@ -1,8 +1,8 @@
-"""Edges of one undirected relation in parts. These are Parquet files that are written and read one row group
-at a time.
+"""Edges of undirected relations in parts. These are Parquet files, written and read one row group at a time.
 
 A part has the columns ``source`` and ``target``, indices into the nodes, source < target, sorted, each pair
-once. Every part has a range of sources of its own, so that no pair stands in two parts.
+once. It is of one relation and snapshot, and has a range of sources of its own among the parts of that, so
+that no pair stands in two parts. Of a release with several, ``type`` and ``step`` say in each row which.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.graphs.schema.partable import Part, part_name
 
 ENDS = ("source", "target")
 _WRITING: dict[str, Any] = {
-    "use_dictionary": False,
+    "use_dictionary": ["type", "step"],
     "column_encoding": dict.fromkeys(ENDS, "DELTA_BINARY_PACKED"),
     # The differences between sorted sources are nearly all 0 or 1; those of targets are mostly chance.
     "compression": {"source": "zstd", "target": "none"},
@@ -30,16 +30,21 @@ _WRITING: dict[str, Any] = {
 Ends = tuple[np.ndarray, np.ndarray]
 
 
-def write_part(groups: Iterable[Ends], path: Path, nodes: int) -> Part:
+def write_part(
+    groups: Iterable[Ends], path: Path, nodes: int, *, cell: int = 0, of: tuple[str, int | None] | None = None
+) -> Part:
     """Write one part of a graph. Each of ``groups``, which come in the order of their sources, is a row
     group.
 
-    The same groups give the same bytes. The file is there when it is whole: a process that dies meanwhile
+    ``cell``: whose part it is; ``of``: the relation and the step that its rows say. The same groups give the
+    same bytes. The file is there when it is whole: a process that dies meanwhile
     leaves ``path`` as it was. One group is in memory. O(rows).
     """
     unfinished = path.with_suffix(f".{uuid4().hex}")
     index = pa.int32() if nodes <= 2**31 else pa.int64()
     schema = pa.schema([(name, index) for name in ENDS])
+    if of is not None:
+        schema = schema.append(pa.field("type", pa.string())).append(pa.field("step", pa.int32()))
     rows, first, last = 0, -1, -1
     try:
         with pq.ParquetWriter(unfinished, schema, **_WRITING) as writer:
@@ -47,13 +52,18 @@ def write_part(groups: Iterable[Ends], path: Path, nodes: int) -> Part:
                 if not len(source):
                     continue
                 columns = [pa.array(source).cast(index), pa.array(target).cast(index)]
+                if of is not None:
+                    columns += [
+                        pa.repeat(pa.scalar(each, kind), len(source))
+                        for each, kind in zip(of, (pa.string(), pa.int32()), strict=True)
+                    ]
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=len(source))
                 first = int(source[0]) if first < 0 else first
                 last, rows = int(source[-1]), rows + len(source)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
-    return Part(path.name, _digest(path), path.stat().st_size, rows, first, last)
+    return Part(path.name, _digest(path), path.stat().st_size, rows, first, last, cell)
 
 
 def read_part(path: Path) -> Iterator[Ends]:
@@ -106,13 +116,14 @@ def require_whole(parts: Sequence[Part]) -> None:
 
 
 def require_apart(parts: Iterable[Part]) -> None:
-    """Check that no two parts share pairs. ValueError where ranges of sources meet or come unsorted."""
-    last = -1
+    """Check that no two parts share pairs. ValueError where ranges of sources of one cell meet or come
+    unsorted."""
+    last: dict[int, int] = {}
     for part in parts:
         if part.rows:
-            if part.first_source <= last:
+            if part.first_source <= last.get(part.cell, -1):
                 raise ValueError(f"{part.name}: its sources are another part's as well")
-            last = part.last_source
+            last[part.cell] = part.last_source
 
 
 def _digest(path: Path) -> str:

@@ -19,7 +19,8 @@ says about its pairs.
 A relation without time and with few pairs is fitted otherwise
 (:mod:`core.methods._shared.relations.static`): noisy degrees of its targets, how many sources have how
 many of them, randomised response on its pairs where that could tell true ones, and the best pairs of each
-source. Lazy evidence, and none, go by the chain there too.
+source. Lazy evidence, and none, go by the chain there too; so does a directed relation inside one type where
+evidence could not tell true pairs, as sources would be nobody in particular.
 
 How epsilon is shared is public, and so is where evidence is asked for at all: where epsilon is small beside
 the log odds against a pair being linked, it could not tell true edges from false ones, and degrees get
@@ -72,42 +73,31 @@ itself .82; .5 is nothing). Degrees still come through at epsilon 2 (degree MMD 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.late import late
 from core.methods._shared.flips.true_edges import true_share
-from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.plan import cell_plan
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values.stage import NodeValueStage
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods._shared.values.stage import VALUES
-from core.methods.anchored.allotted import with_directions
-from core.methods.anchored.budget import evidence_asked, lazy_relations, require_heeded
+from core.methods.anchored import allotted
+from core.methods.anchored.allotted import NAME, granted, with_directions
+from core.methods.anchored.budget import evidence_asked, planned_reads, require_kept
 from core.methods.base import (
     GraphKinds,
     Method,
-    Mixing,
-    Progress,
     PublicFacts,
     checked,
     require_accepted,
 )
-from core.privacy import entropy
-from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.queries import Shape
 from core.privacy.units import EDGE_WISE
-
-if TYPE_CHECKING:
-    from core.methods.anchored.model import AnchoredModel
-    from core.privacy.session.private_graph import PrivateGraph
-
-
-NAME = "anchored"
 
 
 def plan(params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
@@ -124,37 +114,8 @@ def plan(params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
         plan = with_directions(plan, public)
     counts = {kind.name: kind.count for kind in public.schema.node_types if kind.count is not None}
     if len(counts) == len(public.schema.node_types):
-        _require_kept(plan, public.schema, counts, params)
+        require_kept(params, plan, public.schema, counts)
     return plan
-
-
-def fit(graph: PrivateGraph, plan: PrivacyPlan, params: AnchoredParams, progress: Progress) -> AnchoredModel:
-    """Fit the model, at the plan's cost at most. O(edges in and out + nodes * steps)."""
-    from core.methods._shared.frame.model import same_columns
-    from core.methods._shared.relations.fit import fit_relation
-    from core.methods.anchored import directions
-    from core.methods.anchored.allotted import granted, require_room
-    from core.methods.anchored.model import AnchoredModel
-
-    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-    lazy = lazy_relations(plan, graph.schema, counts, params)
-    relations = granted(plan)
-    require_room(relations, graph.schema, counts)  # before anything is read: the sizes are public
-    _require_kept(plan, graph.schema, counts, params)
-    rng = entropy.noise_generator()
-    cells: dict[tuple[str, int | None], Columns] = {}
-    for done, (name, grant) in enumerate(relations.items()):
-        progress("fit", done, len(relations))
-        private = [graph.cell(name, step) for step in grant.steps]
-        found = fit_relation(private, grant.nano_epsilon, params, name in lazy, rng)
-        cells |= {(name, step): columns for step, columns in zip(grant.steps, found, strict=True)}
-    for name, grant in relations.items():
-        if grant.directions is not None:
-            score = directions.fitted(graph, name, cells, grant.directions, params, rng)
-            first = name, grant.steps[0]
-            cells[first] = {**cells[first], **score}
-    progress("fit", len(relations), len(relations))
-    return AnchoredModel(NAME, graph.schema, counts, params, same_columns(cells))
 
 
 def require_room(
@@ -164,19 +125,8 @@ def require_room(
 
     The schema leaves them open; see :class:`Method`.
     """
-    from core.methods.anchored.allotted import granted, require_room
-
-    require_room(granted(plan), schema, nodes)
-    _require_kept(plan, schema, nodes, params)
-
-
-def planned_reads(
-    params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-) -> Sequence[PlannedRead]:
-    """Return each step's reads of edge count and degrees. See :class:`Method`."""
-    from core.methods.anchored.budget import planned_reads
-
-    return planned_reads(plan, schema, nodes, params)
+    allotted.require_room(granted(plan), schema, nodes)
+    require_kept(params, plan, schema, nodes)
 
 
 def true_shares(
@@ -193,34 +143,6 @@ def true_shares(
             Shape(relation, nodes[relation.source], nodes[relation.target]), nano_epsilon
         )
     return found
-
-
-def load(folder: Path) -> AnchoredModel:
-    """Read the model that its ``save`` wrote."""
-    from core.methods.anchored.model import load
-
-    return load(folder, NAME)
-
-
-def _require_kept(
-    plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
-) -> None:
-    """Raise NotAccepted where a parameter could not be kept to, or would change nothing."""
-    require_heeded(plan, schema, counts, params)
-    lazy = lazy_relations(plan, schema, counts, params) if params.evidence == "materialised" else ()
-    if lazy:
-        raise errors.NotAccepted(
-            f"at this epsilon too many pairs of {', '.join(sorted(lazy))} would be reported to be kept; "
-            "evidence=lazy keeps a key in their place",
-            field="evidence",
-        )
-
-
-def mixing() -> Mixing:
-    """Give every relation inside a type groups with log odds."""
-    from core.methods.anchored.labels import PairsOfGroups
-
-    return PairsOfGroups()
 
 
 class Groups(NodeValueStage):
@@ -268,11 +190,11 @@ EDGES = Method(
     units=EDGE_WISE,
     kinds=frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE}),
     plan=plan,
-    fit=fit,
+    fit=late("core.methods.anchored.fit:fit"),
     require_room=require_room,
     planned_reads=planned_reads,
     true_shares=true_shares,
-    load=load,
+    load=late("core.methods.anchored.model:load"),
 )
-STAGED = staged(EDGES, VALUES, Groups(mixing))
+STAGED = staged(EDGES, VALUES, Groups(late("core.methods.anchored.labels:PairsOfGroups")))
 GENERATOR = replace(STAGED, plan=checked(STAGED.plan, require_mixed))

@@ -23,6 +23,8 @@ SHARE = 0.4
 MOST_NODES = 2**20
 """Most nodes of a relation that has directions, on either side: a noisy sum is a row of numbers for each."""
 
+NAME = "anchored"
+
 
 @dataclass(frozen=True)
 class Granted:

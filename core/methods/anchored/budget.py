@@ -38,7 +38,7 @@ def lazy_relations(
         shape = Shape(relation, counts[relation.source], counts[relation.target])
         times = edges_of_unit(plan.unit, relation)
         asked = evidence_of(shape, grant.nano_epsilon, times, params)
-        if asked and not is_static(shape, params):
+        if asked and not is_static(shape, params, asked=True):
             added[name] = additions(shape, asked, multiplicity=times) * len(grant.steps)
     if params.evidence == "lazy":
         return frozenset(added)
@@ -102,7 +102,7 @@ def _has_tails(names: Iterable[str], schema: GraphSchema, params: AnchoredParams
 
 
 def planned_reads(
-    plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
+    params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int]
 ) -> list[PlannedRead]:
     """List each step's least payment for edges and degrees.
 
@@ -115,7 +115,8 @@ def planned_reads(
         relation = schema.edge_type(name)
         shape = Shape(relation, counts[relation.source], counts[relation.target])
         times = edges_of_unit(plan.unit, relation)
-        if is_static(shape, params):
+        told = evidence_of(shape, grant.nano_epsilon, times, params) > 0
+        if is_static(shape, params, asked=told):
             asked = {"degrees": static_shares(shape, grant.nano_epsilon, times, params).columns}
         else:
             paid = shares(shape, grant.nano_epsilon, times, params)
@@ -123,3 +124,17 @@ def planned_reads(
             asked = {"edge_count": paid.count, "degrees": min(sides)}
         reads += [PlannedRead(name, query, (cost,), len(grant.steps)) for query, cost in asked.items()]
     return reads
+
+
+def require_kept(
+    params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int]
+) -> None:
+    """Raise NotAccepted where a parameter could not be kept to, or would change nothing."""
+    require_heeded(plan, schema, counts, params)
+    lazy = lazy_relations(plan, schema, counts, params) if params.evidence == "materialised" else ()
+    if lazy:
+        raise errors.NotAccepted(
+            f"at this epsilon too many pairs of {', '.join(sorted(lazy))} would be reported to be kept; "
+            "evidence=lazy keeps a key in their place",
+            field="evidence",
+        )

@@ -12,6 +12,7 @@ from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.methods._shared.relations.draw import Relation
 from core.methods._shared.relations.params import AnchoredParams
+from core.methods.anchored.allotted import NAME
 from core.methods.base import FittedModel, Progress
 from core.privacy.entropy import Generator as Rng
 
@@ -36,6 +37,6 @@ class AnchoredModel(StoredCells, FittedModel):
         return drawn_by_cell(self.schema, self.nodes, self.cells, draw, rng, progress)
 
 
-def load(folder: Path, method: str) -> AnchoredModel:
+def load(folder: Path) -> AnchoredModel:
     """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
-    return AnchoredModel(**vars(load_stored(folder, method, AnchoredParams)))
+    return AnchoredModel(**vars(load_stored(folder, NAME, AnchoredParams)))

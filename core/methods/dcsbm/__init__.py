@@ -12,38 +12,27 @@ All else is post-processing. Sources: Zhang et al., SIGMOD 2015 (ladder); Karrer
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from core.graphs.schema import GraphSchema
-from core.graphs.schema.partable import Part
-from core.methods._shared.frame.columns import Columns
+from core.late import late
 from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.node_values.stage import NodeValueStage
-from core.methods.base import Mixing, Progress, PublicFacts, Sharding, checked
+from core.methods.base import Progress, PublicFacts, Sharding, checked
 from core.methods.dcsbm.budget import cell_reads, shares
 from core.methods.dcsbm.counts import COUNTED, require_counts
 from core.methods.dcsbm.params import DCSBMParams
 from core.privacy.accounting.events import pure_nano_epsilon
-from core.privacy.accounting.plan import CellKey, PrivacyPlan
-from core.privacy.entropy import Generator as Rng
+from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.reads.public_groups import group_attribute
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.model import CellsModel
-    from core.methods._shared.frame.resized import Law
-    from core.methods._shared.shards.law import StripLaw
-    from core.privacy.session.counted import CountedSession, PrivateParts
+    from core.privacy.session.counted import PrivateParts
 
-
-def mixing() -> Mixing:
-    """Cross the labels of every cell with the groups."""
-    from core.methods.dcsbm.labels import CrossedLabels
-
-    return CrossedLabels()
+_damping_for = late("core.methods._shared.rewiring.clustering:damping_for")
+_damping_of = late("core.privacy.mechanisms.clustering:damping_of")
 
 
 def idle(params: DCSBMParams) -> Iterable[Idle]:
@@ -67,66 +56,19 @@ def require_room(
     CELLS.require_room(params, plan, schema, nodes)
     if not params.clustering_share:
         return
-    from core.methods._shared.rewiring.clustering import damping_for
-    from core.privacy.mechanisms.clustering import damping_of
-
     for each in plan.allotments:
         count = nodes[schema.edge_type(each.edge_type).source]
         cost = shares(params, pure_nano_epsilon(each.event) or 0)["clustering"]
-        damping_of(count, damping_for(count, cost))
+        _damping_of(count, _damping_for(count, cost))
 
 
 def fit_parts(graph: PrivateParts, plan: PrivacyPlan, params: DCSBMParams, progress: Progress) -> CellsModel:
     """Fit a graph in parts. The plan, reads and noise are the same as of the same graph in memory."""
     require_counts(params)
-    return CELLS.fitted(graph, plan, params, progress, paid)
+    return CELLS.fitted(graph, plan, params, progress, PAID)
 
 
-def shard_law(model: CellsModel, order: np.ndarray, rng: Rng, shard_edges: int = 2**24) -> StripLaw:
-    """Make the law of a model of one cell. See :func:`core.methods.dcsbm.shards.law_of`."""
-    from core.methods.dcsbm.shards import law_of
-
-    (columns,) = model.cells.values()
-    return law_of(columns, order, rng, shard_edges)
-
-
-def draw_shard(law: Path, number: int, shards: int, folder: Path) -> Part:
-    """Sample one of so many shards, and write it to ``folder``. It is of the law that ``law`` holds."""
-    from core.methods._shared.shards.draw import write_shard
-    from core.methods._shared.shards.law import load_law
-
-    return write_shard(load_law(law), number, shards, folder)
-
-
-def paid(graph: CountedSession, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng) -> Columns:
-    """Pay for the columns of one cell. Its labels are the public groups where they are named."""
-    from core.methods.dcsbm.fit import fit
-    from core.privacy.reads.public_groups import MOST_PUBLIC
-
-    kind, told = graph.schema.edge_type(key[0]).source, None
-    if isinstance(params.groups, str):
-        told = graph.attributes(kind).groups(params.groups, MOST_PUBLIC)
-    return fit(graph.cell(*key), graph.node_count(kind), nano_epsilon, params, rng, told)
-
-
-def parts() -> Parts:
-    """Paying for the noisy values, and drawing from them."""
-    from core.methods.dcsbm.draw import draw
-    from core.methods.dcsbm.fit import fit
-
-    return Parts(fit, draw)
-
-
-def law() -> Law:
-    """Give labels and degrees to repeated nodes, and scale counts.
-
-    These grow with the nodes that repeat others.
-    """
-    from core.methods.dcsbm.draw import resized
-
-    return resized
-
-
+PAID = late("core.methods.dcsbm.fit:paid")
 CELLS = PerCell(
     module=__name__,
     name="dcsbm",
@@ -137,15 +79,21 @@ CELLS = PerCell(
     ),
     mechanism="laplace and ladder",
     Params=DCSBMParams,
-    pay=paid,
+    pay=PAID,
     idle=idle,
     cell_reads=cell_reads,
-    parts=parts,
-    law=law,
+    parts=Parts(late("core.methods.dcsbm.fit:fit"), late("core.methods.dcsbm.draw:draw")),
+    law=late("core.methods.dcsbm.draw:resized"),
 )
 GENERATOR = CELLS.method(
-    NodeValueStage(mixing),
+    NodeValueStage(late("core.methods.dcsbm.labels:CrossedLabels")),
     plan=checked(CELLS.plan, require_groups),
     require_room=require_room,
-    sharding=Sharding(COUNTED, require_counts, fit_parts, shard_law, draw_shard),
+    sharding=Sharding(
+        COUNTED,
+        require_counts,
+        fit_parts,
+        late("core.methods.dcsbm.shards:laws_of_model"),
+        late("core.methods._shared.shards.cells:draw_shard"),
+    ),
 )

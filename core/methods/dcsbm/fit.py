@@ -27,9 +27,11 @@ from core.methods.dcsbm.budget import FREED, FREED_BY_GROUPS, shares, without_la
 from core.methods.dcsbm.params import DCSBMParams
 from core.privacy import limits
 from core.privacy.accounting.events import NANO
+from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import Generator as Rng
 from core.privacy.mechanisms.label_stream import LabelRule, LabelStream, split
-from core.privacy.session.counted import CountedCell
+from core.privacy.reads.public_groups import MOST_PUBLIC
+from core.privacy.session.counted import CountedCell, CountedSession
 from core.privacy.session.private_graph import PrivateCell
 
 SMALLEST_WEIGHT = 0.5  # what a node counts for whose noisy degree is lower
@@ -37,7 +39,7 @@ MOST_GROUPS = 16
 EDGES_A_LABEL = 4.0  # a label needs so many noise scales of a mean node's edges to be told from the others
 BIN, BINS = 50, 40  # nodes in a stretch of the order, at least, and stretches, about
 LEAST_SHARE = 0.02
-LEAST_EVIDENCE = 2.5  # labels below which there is one only, at epsilon 1 and more
+LEAST_EVIDENCE = 3.2  # labels below which there is one only, at epsilon 1 and more
 
 
 def fit(
@@ -232,3 +234,11 @@ def seen_edges(
     core = (NANO / first) ** 2 + (NANO / second) ** 2
     variance = 2 * rule.groups * np.where(inside, core, (NANO / label) ** 2).mean()
     return Evidence(seen, np.clip(share, LEAST_SHARE, 1)[stretch], float(variance))
+
+
+def paid(graph: CountedSession, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng) -> Columns:
+    """Pay for the columns of one cell. Its labels are the public groups where they are named."""
+    kind, told = graph.schema.edge_type(key[0]).source, None
+    if isinstance(params.groups, str):
+        told = graph.attributes(kind).groups(params.groups, MOST_PUBLIC)
+    return fit(graph.cell(*key), graph.node_count(kind), nano_epsilon, params, rng, told)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import scaled_to
 from core.methods._shared.frame.columns import Columns
+from core.methods._shared.frame.model import CellsModel
+from core.methods._shared.shards.cells import CellLaws
 from core.methods._shared.shards.law import STRIP_EDGES, StripLaw, strip_law
 from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
@@ -31,3 +35,12 @@ def law_of(columns: Columns, order: np.ndarray, rng: Rng, shard_edges: int = STR
     blocks = whole_blocks(columns["blocks"], labels, degrees, rng)
     strip_edges = min(STRIP_EDGES, shard_edges)
     return strip_law(degrees, labels, blocks, entropy.fresh_key(), rng, strip_edges)
+
+
+def laws_of_model(
+    model: CellsModel, orders: Mapping[str, np.ndarray], rng: Rng, shard_edges: int = 2**24
+) -> CellLaws:
+    """Make the law of each cell of a model. See :func:`law_of`."""
+    kinds = {each.name: each.source for each in model.schema.edge_types}
+    laws = [law_of(columns, orders[kinds[key[0]]], rng, shard_edges) for key, columns in model.cells.items()]
+    return CellLaws(tuple(model.cells), tuple(laws))

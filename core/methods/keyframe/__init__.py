@@ -7,11 +7,15 @@ epsilon. So what must follow the present is read at every step, and what changes
 1. Every step: the number of edges, and how many nodes have at least j edges, for public j (1 to 6, then about
    two for every doubling). The edges are followed by Bayes' rule on a grid, where they drift, jump or stop
    (:mod:`core.methods.keyframe.counts`); every counter by a bank of Kalman filters, which starts anew where
-   the edges changed more than fivefold: nights and mornings are followed at once.
+   the edges changed more than fivefold: nights and mornings are followed at once. Where the schema's time
+   grid declares a ``period``, the edges of one period ago are recalled, at no cost.
 2. A key frame, every w steps by the clock: the degrees of all nodes, filtered over the frames; then the
    number of edges inside and between two classes of nodes of equal degree volume, which those define.
 3. Once a window, a key frame's step and the next one together: how many edges both have, and, where the
    noise is at most an eighth of all nodes, how many nodes have an edge in both.
+   With few nodes, declared fewer than five standard deviations of a counter's noise, no counters are read:
+   edge counts and key frames have their share, and frames tell the law of degrees
+   (:mod:`core.methods.keyframe.few`). By public facts alone.
 4. Free: a degree curve with a cap is fitted to the counters and to the number of edges. Who is active is
    drawn: those of the step before at the rate that stays, the others by their odds, given what key frames saw
    (:mod:`core.methods.keyframe.stays`). Active nodes get the curve's degrees by the rank of their filtered
@@ -65,56 +69,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core.graphs.schema import GraphSchema
-from core.methods._shared.frame.columns import Columns
+from core.late import late
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values.stage import NodeValueStage
 from core.methods._shared.values.stage import VALUES
-from core.methods.base import GraphKinds, Method, Mixing, Progress, PublicFacts, require_accepted
-from core.methods.keyframe.budget import KeyframeParams, divide, granted_to, make_plan
-from core.privacy import entropy
+from core.methods.base import GraphKinds, Method, PublicFacts, require_accepted
+from core.methods.keyframe.budget import NAME, KeyframeParams, divide, granted_to, make_plan
 from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
-
-if TYPE_CHECKING:
-    from core.methods._shared.frame.model import CellsModel
-    from core.methods.keyframe.state import KeyframeState
-    from core.methods.keyframe.step import Memory
-    from core.privacy.session.private_graph import PrivateGraph
-
-
-NAME = "keyframe"
 
 
 def plan(params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
     """Allot counters at every step and a key frame where the clock says so; see ``budget.make_plan``."""
     require_accepted(EDGES, public)
     return make_plan(NAME, params, public)
-
-
-def fit(graph: PrivateGraph, plan: PrivacyPlan, params: KeyframeParams, progress: Progress) -> CellsModel:
-    """Fit a whole grid, at the plan's cost. O(steps * n log n + m)."""
-    return _run(graph, plan, params, {}, progress)[0]
-
-
-def fit_snapshot(
-    graph: PrivateGraph,
-    plan: PrivacyPlan,
-    params: KeyframeParams,
-    state: Path | None,
-    progress: Progress,
-) -> tuple[CellsModel, KeyframeState]:
-    """Fit one snapshot of a live stream. Returned too are the filters for the next. O(n log n + m)."""
-    from core.methods.keyframe.sequence import live
-    from core.methods.keyframe.state import load_state
-
-    memory = load_state(state) if state is not None else {}
-    before = {name: known.keys for name, known in memory.items()}
-    model, memory = _run(graph, plan, params, memory, progress)
-    return live(model, memory, before)
 
 
 def planned_reads(
@@ -134,47 +104,6 @@ def planned_reads(
     ]
 
 
-def _run(
-    graph: PrivateGraph,
-    plan: PrivacyPlan,
-    params: KeyframeParams,
-    memory: dict[str, Memory],
-    progress: Progress,
-) -> tuple[CellsModel, dict[str, Memory]]:
-    from core.methods.keyframe.draw import draw
-    from core.methods.keyframe.sequence import StreamModel
-    from core.methods.keyframe.step import fit_step
-
-    budgets = granted_to(plan)
-    rng = entropy.noise_generator()
-    cells: dict[tuple[str, int | None], Columns] = {}
-    for done, ((name, step), granted) in enumerate(budgets.items()):
-        progress("fit", done, len(budgets))
-        budget = divide(params, granted)
-        cells[name, step], memory[name] = fit_step(
-            graph, (name, step), budget, memory.get(name), plan.first_step + step, rng
-        )
-    progress("fit", len(budgets), len(budgets))
-    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-    return StreamModel(NAME, graph.schema, counts, params, cells, draw), memory
-
-
-def load(folder: Path) -> CellsModel:
-    """Read the model that its ``save`` wrote."""
-    from core.methods._shared.frame.model import load_stored
-    from core.methods.keyframe.draw import draw
-    from core.methods.keyframe.sequence import StreamModel
-
-    return StreamModel(**vars(load_stored(folder, NAME, KeyframeParams)), draw=draw)
-
-
-def mixing() -> Mixing:
-    """Cross the classes of every step with the groups."""
-    from core.methods.keyframe.labels import CrossedClasses
-
-    return CrossedClasses()
-
-
 EDGES = Method(
     module=__name__,
     name=NAME,
@@ -189,10 +118,10 @@ EDGES = Method(
     units=frozenset({Unit.W_EVENT, Unit.EVENT, Unit.PAIR}),
     kinds=frozenset({GuaranteeKind.PURE}),
     plan=plan,
-    fit=fit,
-    step=fit_snapshot,
+    fit=late("core.methods.keyframe.fit:fit"),
+    step=late("core.methods.keyframe.fit:fit_snapshot"),
     planned_reads=planned_reads,
-    load=load,
+    load=late("core.methods.keyframe.fit:load"),
 )
-GENERATOR = staged(EDGES, VALUES, NodeValueStage(mixing))
+GENERATOR = staged(EDGES, VALUES, NodeValueStage(late("core.methods.keyframe.labels:CrossedClasses")))
 """Edges, and what they and nodes carry where shares are set aside for it; nodes not in live streams."""

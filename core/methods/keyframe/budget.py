@@ -19,10 +19,16 @@ from core.privacy.accounting.plan import SET_ASIDE, SINCE_BEFORE, Allotment, Pri
 from core.privacy.units import Unit
 
 COUNTERS, FRAME, NODES_SINCE = "keyframe counters", "key frame", "kept nodes since the step before"
+COUNT = "keyframe edge count"  # in the place of counters, where there are few nodes
 EDGES_OF_KEPT = 3 / 7
 """Of what is read of two steps together, the part for edges; the other is for nodes."""
 TOLD = 1 / 8
 """Kept nodes are read where the noise is at most this part of all nodes."""
+DROWNED, MOST_FEW = 5.0, 2_000
+"""Nodes are few that are fewer than so many standard deviations of a tail counter's noise, and than this."""
+COUNT_OF_TAILS = 0.6
+"""Of few nodes, the part of the tail counters' share that edge counts have; key frames have the other."""
+NAME = "keyframe"
 ALWAYS_NAMED = frozenset({"count_share", "tail_share", "cells_share", "first_frame"})
 
 
@@ -62,6 +68,14 @@ class KeyframeParams(ValueParameters, NodeValueParameters):
             "every step."
         ),
     )
+    few_nodes: bool = Field(
+        default=True,
+        description=(
+            "Read no degree tail counters where their noise would drown them: where all nodes, as the schema "
+            "declares them, are fewer than five standard deviations of it. Edge counts and key frames have "
+            "their share, and the law of degrees is that of the key frames."
+        ),
+    )
     first_frame: int = Field(
         default=0,
         ge=0,
@@ -75,9 +89,9 @@ class KeyframeParams(ValueParameters, NodeValueParameters):
     @model_validator(mode="before")
     @classmethod
     def _named_before(cls, value: Any) -> Any:
-        """Set nothing aside for what stays where all else is named, as it was stored before that was read."""
-        if isinstance(value, Mapping) and value.keys() >= ALWAYS_NAMED and "kept_share" not in value:
-            return {**value, "kept_share": 0.0}
+        """Keep what came later off where all else is named, as parameters were stored before it."""
+        if isinstance(value, Mapping) and value.keys() >= ALWAYS_NAMED:
+            return {"kept_share": 0.0, "few_nodes": False, **value}
         return value
 
     @model_validator(mode="after")
@@ -89,7 +103,8 @@ class KeyframeParams(ValueParameters, NodeValueParameters):
 
 @dataclass(frozen=True)
 class StepBudget:
-    """The integer shares of one step in nano-epsilon. ``degrees`` and ``cells`` are 0 without a key frame.
+    """The integer shares of one step in nano-epsilon. ``degrees`` and ``cells`` are 0 without a key frame,
+    ``tail`` is where there are few nodes.
 
     ``kept_edges`` and ``kept_nodes`` are the step's half of what is read of it and the step before, and
     ``aside`` its half of what the next step may read of both.
@@ -133,33 +148,47 @@ def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> Priva
     whole, reach = _scope(public)
     alone = public.tick is None and public.schema.steps == 1
     first, allotments = public.tick or 0, []
-    of_edges, of_nodes = (0, 0) if alone else _kept(params, whole, _fewest_nodes(public))
+    universes = _universes(public)
+    few = params.few_nodes and _few(params, whole, reach, universes)
+    of_edges, of_nodes = (0, 0) if alone else _kept(params, whole, min(universes) if universes else None)
     kept = 2 * (of_edges + of_nodes)
-    frame = int(whole * (1 - params.count_share - params.tail_share)) - kept
+    frame = int(whole * (1 - _counting(params, few))) - kept
     counters = (whole - frame - kept) // reach
     if min(frame, counters) < SMALLEST_STEP_NANO_EPSILON:
         raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
-    amounts = {COUNTERS: counters, FRAME: frame, SET_ASIDE: kept // 2}
+    counted = COUNT if few else COUNTERS
+    amounts = {counted: counters, FRAME: frame, SET_ASIDE: kept // 2}
     amounts |= {SINCE_BEFORE: of_edges, NODES_SINCE: of_nodes}
     events = {purpose: Pure(nano, "discrete laplace") for purpose, nano in amounts.items() if nano}
     for name in public.edge_types:
         for step in range(public.schema.steps):
             since = (first + step - params.first_frame) % reach
-            due = [COUNTERS, *[FRAME, SET_ASIDE] * (since == 0)]
+            due = [counted, *[FRAME, SET_ASIDE] * (since == 0)]
             due += [SINCE_BEFORE, NODES_SINCE] * (since == 1 % reach)
             allotments += [Allotment(name, step, events[each], each) for each in due if each in events]
     return plan_of(method, public, allotments)
 
 
-def _fewest_nodes(public: PublicFacts) -> int | None:
-    """Return the size of the smallest universe of a relation; None where the schema does not declare it.
+def _universes(public: PublicFacts) -> list[int]:
+    """List the sizes of the relations' universes; none where the schema does not declare them all.
 
     All relations keep one schedule: a step costs its dearest, and two schedules could cost more than either.
     """
     kinds = {public.schema.edge_type(name).source for name in public.edge_types}
     counts = [public.schema.node_type(kind).count for kind in kinds]
     known = [count for count in counts if count is not None]
-    return min(known) if len(known) == len(counts) else None
+    return known if len(known) == len(counts) else []
+
+
+def _few(params: KeyframeParams, whole: int, reach: int, universes: list[int]) -> bool:
+    """Tell whether tail counters would drown: by the declared numbers of nodes and the noise."""
+    noise = math.sqrt(2) * 2 * NANO * reach / (whole * params.tail_share)
+    return bool(universes) and max(universes) < min(DROWNED * noise, MOST_FEW)
+
+
+def _counting(params: KeyframeParams, few: bool) -> float:
+    """Return the share of a window's epsilon that is spread evenly over its steps."""
+    return params.count_share + params.tail_share * (COUNT_OF_TAILS if few else 1)
 
 
 def _kept(params: KeyframeParams, whole: int, nodes: int | None) -> tuple[int, int]:
@@ -210,9 +239,11 @@ def _scope(public: PublicFacts) -> tuple[int, int]:
 
 def divide(params: KeyframeParams, granted: Mapping[str, int]) -> StepBudget:
     """Divide one step's budget, in nano-epsilon by the purposes of the plan."""
-    counters, frame, aside = granted[COUNTERS], granted.get(FRAME, 0), granted.get(SET_ASIDE, 0)
-    count = max(1, int(counters * params.count_share / (params.count_share + params.tail_share)))
-    rest = 1 - params.count_share - params.tail_share
+    few = COUNT in granted
+    counters, frame, aside = (granted.get(each, 0) for each in (COUNT if few else COUNTERS, FRAME, SET_ASIDE))
+    told = max(1, int(counters * params.count_share / (params.count_share + params.tail_share)))
+    count = counters if few else told
+    rest = 1 - _counting(params, few)
     cells = max(1, int((frame + 2 * aside) * params.cells_share / rest)) if frame else 0
     return StepBudget(
         count=count,

@@ -5,7 +5,8 @@ They are by Bayes' rule on a grid: the number drifts, and now and then it jumps.
 What only drifts by a share of its level never rises from a night. So at every step the number may jump as
 well: to exactly 0, or anywhere, with a density that beyond the noise falls as 1 / x. How many jumps end at 0
 is learned from how often the stream was empty: one weak step of a busy stream is then not taken for a night,
-and a night that came before is known again. Post-processing of noisy values.
+and a night that came before is known again. Where the schema declares a period (a day of hours, a week of
+days), the number may also be what it was one period ago. Post-processing of noisy values.
 
 The chance of a jump was set on AS-733, email-Eu, CollegeMsg, bitcoin-otc, radoslaw-email and contacts of
 offices and schools; what is assumed of jumps to 0 on email-Eu and on made days of 12 and 24 steps. Below two
@@ -15,6 +16,7 @@ standard deviations of the noise (47 edges at epsilon 1 and w = 5) a weak step a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +26,15 @@ REACH, POINTS = 12.0, 97  # the grid about a measurement: scales of its noise to
 JUMP = 0.1  # chance of a jump, a step
 EMPTY, ASSUMED = 0.3, 4.0  # share of the jumps that end at 0, and the number of steps that it counts for
 NIGHT = 0.5  # the chance of 0 above which 0 is the estimate
+RECALLED, SIMILAR = 0.25, 0.4  # chance that a number is as one period ago, and how near, as a share of it
+
+
+class Phase(NamedTuple):
+    """What was known of one phase of a period: the chance of 0, and the number's mean and variance else."""
+
+    empty: float
+    mean: float
+    variance: float
 
 
 @dataclass(frozen=True)
@@ -66,8 +77,13 @@ class EdgeCount:
         point = np.concatenate([[0.0], (ends[1:] + ends[:-1]) / 2])
         return cls(point, weight / weight.sum(axis=1, keepdims=True), bank.evidence[:, 0])
 
-    def step(self, measured: float, scale: float, slots: int, steps: int) -> EdgeCount:
-        """Update it by a measurement ``steps`` steps later. O(drifts * P^2)."""
+    def step(
+        self, measured: float, scale: float, slots: int, steps: int, past: Phase | None = None
+    ) -> EdgeCount:
+        """Update it by a measurement ``steps`` steps later. O(drifts * P^2).
+
+        ``past``: the same phase one period ago, where there is one.
+        """
         from scipy.special import ndtr
 
         point, width = _grid(measured, scale, slots)
@@ -79,6 +95,8 @@ class EdgeCount:
         stays = (1 - JUMP) ** steps
         share = (EMPTY * ASSUMED + self.empty) / (ASSUMED + self.seen)
         chance = stays * stayed + (1 - stays) * _jumped(point, width, scale, slots, share)
+        if past is not None:
+            chance = (1 - RECALLED) * chance + RECALLED * _alike(past, ends)
         held = EdgeCount(point, chance, self.evidence * FORGETTING**steps, self.empty, self.seen)
         return held._after(measured, scale)
 
@@ -89,6 +107,13 @@ class EdgeCount:
         weight, evidence = joint / found[:, None], self.evidence + np.log(found)
         empty = float((_shares(evidence) @ weight)[0])
         return EdgeCount(self.point, weight, evidence, self.empty + empty, self.seen + 1)
+
+    def phase(self) -> Phase:
+        """Return what the next period may recall."""
+        chance = _shares(self.evidence) @ self.weight
+        some = max(float(chance[1:].sum()), np.finfo(float).tiny)
+        mean = float(chance[1:] @ self.point[1:]) / some
+        return Phase(float(chance[0]), mean, float(chance[1:] @ (self.point[1:] - mean) ** 2) / some)
 
     def estimate(self) -> tuple[float, float]:
         """Estimate the number, and its variance. It is exactly 0 where that is likely, else the mean."""
@@ -115,3 +140,12 @@ def _jumped(point: np.ndarray, width: float, scale: float, slots: int, empty: fl
     """Compute the chances of every point after a jump, of which a share of ``empty`` ends at 0."""
     anywhere = width / ((point[1:] + scale) * np.log1p(max(slots, 1) / scale))
     return np.concatenate([[empty], (1 - empty) * anywhere])
+
+
+def _alike(past: Phase, ends: np.ndarray) -> np.ndarray:
+    """Compute the chances of 0 and of the cells between ``ends`` for a number near what it was."""
+    from scipy.special import ndtr
+
+    spread = np.sqrt(past.variance + (SIMILAR * past.mean) ** 2)
+    below = ndtr((np.append(0.0, ends) - past.mean) / max(spread, SMALLEST_LEVEL))
+    return np.append(past.empty, (1 - past.empty) * np.diff(below[1:]) / (1 - below[0]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +11,10 @@ from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import CellsModel, drawn_by_cell
 from core.methods.base import Progress
 from core.methods.keyframe.draw import draw
+from core.methods.keyframe.state import KeyframeState
+from core.methods.keyframe.step import Memory
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import noise_generator
-
-if TYPE_CHECKING:
-    from core.methods.keyframe.state import KeyframeState
-    from core.methods.keyframe.step import Memory
 
 
 class StreamModel(CellsModel):
@@ -41,8 +38,6 @@ def live(
 
     What was published of the one before is in ``before``. Post-processing.
     """
-    from core.methods.keyframe.state import KeyframeState
-
     rng = noise_generator()
     cells: dict[tuple[str, int | None], Columns] = {}
     for (name, step), columns in model.cells.items():

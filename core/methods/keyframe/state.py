@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.methods.keyframe.counts import EdgeCount
+from core.methods.keyframe.counts import EdgeCount, Phase
+from core.methods.keyframe.few import LAWS
 from core.methods.keyframe.filters import Bank
 from core.methods.keyframe.stays import Share, Stays
 from core.methods.keyframe.step import SMALLEST_EDGES, SPREAD, Memory, Nodes
@@ -115,7 +116,8 @@ def _to_json(memory: Memory) -> dict[str, Any]:
         "keys": len(memory.keys),
         "edges_stay": [memory.stays.edges.value, memory.stays.edges.variance],
         "nodes_stay": [memory.stays.nodes.value, memory.stays.nodes.variance],
-    }
+        "law": nodes.law.tolist(),
+    } | ({"phases": [[phase, *known] for phase, known in memory.phases.items()]} if memory.phases else {})
 
 
 def _bank(row: dict[str, Any]) -> Bank:
@@ -140,8 +142,10 @@ def _from_json(row: dict[str, Any], score: np.ndarray, label: np.ndarray) -> Mem
         ratio=np.array(row["ratio"]),
         ratio_variance=np.array(row["ratio_variance"]),
         step=row["frame_step"],
+        law=np.array(row.get("law", np.zeros(LAWS))),
     )
-    return Memory(row["step"], row["edges"], count, _bank(row["tail"]), nodes)
+    phases = {phase: Phase(*known) for phase, *known in row.get("phases", ())}
+    return Memory(row["step"], row["edges"], count, _bank(row["tail"]), nodes, phases=phases)
 
 
 def _from_before(row: dict[str, Any], score: np.ndarray, label: np.ndarray) -> Memory:

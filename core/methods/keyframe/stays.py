@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from core.methods.keyframe.budget import StepBudget
+from core.methods.keyframe.budget import NODES_SINCE, StepBudget
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import SINCE_BEFORE
 from core.privacy.entropy import Generator as Rng
@@ -74,7 +74,7 @@ class Stays:
             found = replace(found, edges=found.edges.seen(*part, (0.0, UNKNOWN[0])))
         if budget.kept_nodes:
             nano = budget.kept_nodes
-            kept = between.kept_nodes(nano_epsilon=nano, purpose=SINCE_BEFORE)
+            kept = between.kept_nodes(nano_epsilon=nano, purpose=NODES_SINCE)
             part = _seen(kept, float(np.count_nonzero(ranked)), NODES, nano, OWN[1])
             found = replace(found, nodes=found.nodes.seen(*part, (foretold(ranked), UNKNOWN[1])))
         return found

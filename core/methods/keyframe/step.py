@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from core.methods._shared.frame.columns import Columns
+from core.methods.keyframe import few
 from core.methods.keyframe.budget import StepBudget
-from core.methods.keyframe.counts import EdgeCount
+from core.methods.keyframe.counts import EdgeCount, Phase
 from core.methods.keyframe.filters import Bank
 from core.methods.keyframe.stays import Stays
 from core.methods.keyframe.tail import Counters, curve, longest, sequence, thresholds, to_total
@@ -37,7 +39,8 @@ class Nodes:
     only order the nodes. ``variance``: error of every score. ``spread``: variance of relative degrees over
     nodes, and ``spread_weight`` the precision of that. ``label`` int8 (n,): degree class. ``ratio``,
     ``ratio_variance`` float64 (3,): edges in the classes' cells over those of a Chung-Lu graph. ``step``: of
-    the last key frame, None before it.
+    the last key frame, None before it. ``law`` float64 (laws,): of few nodes, how likely key frames make each
+    law of degrees.
     """
 
     score: np.ndarray
@@ -48,6 +51,7 @@ class Nodes:
     ratio: np.ndarray
     ratio_variance: np.ndarray
     step: int | None
+    law: np.ndarray = field(default_factory=lambda: np.zeros(few.LAWS))
 
     @classmethod
     def unknown(cls, count: int, rng: Rng) -> Nodes:
@@ -72,7 +76,8 @@ class Memory:
     It is outputs already paid for, nothing else.
 
     ``step``: whose outputs these are. ``edges``: the filtered number of edges. ``keys``: of a live stream,
-    the edges that were published.
+    the edges that were published. ``phases``: of a declared period, what was last known of the number of
+    edges in each of its steps.
     """
 
     step: int
@@ -82,6 +87,7 @@ class Memory:
     nodes: Nodes
     stays: Stays = field(default_factory=Stays)
     keys: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    phases: Mapping[int, Phase] = field(default_factory=dict)
 
 
 def fit_step(
@@ -102,7 +108,10 @@ def fit_step(
     """
     cell = graph.cell(*cell_of)
     nodes = cell.shape.source_count
-    counters, count, tail = _followed(cell, nodes, budget, memory, step)
+    phases = {} if memory is None else memory.phases
+    phase = step % graph.schema.time.period if graph.schema.time and graph.schema.time.period else None
+    past = None if phase is None else phases.get(phase)
+    counters, count, tail = _followed(cell, nodes, budget, memory, step, past)
     known = Nodes.unknown(nodes, rng) if memory is None else memory.nodes
     if budget.degrees:
         known = _framed(cell, nodes, budget, known, counters.edges, step, rng)
@@ -124,7 +133,8 @@ def fit_step(
         "ratio": known.ratio,
         "kept": np.array([_stay(stays, memory, step)], dtype=np.float32),
     }
-    return columns, Memory(step, counters.edges, count, tail, known, stays)
+    phases = phases if phase is None else {**phases, phase: count.phase()}
+    return columns, Memory(step, counters.edges, count, tail, known, stays, phases=phases)
 
 
 def _stay(stays: Stays, memory: Memory | None, step: int) -> float:
@@ -133,22 +143,25 @@ def _stay(stays: Stays, memory: Memory | None, step: int) -> float:
 
 
 def _followed(
-    cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int
+    cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int, past: Phase | None
 ) -> tuple[Counters, EdgeCount, Bank]:
     """Pay for the step's number of edges and tail counters, and update their filters.
 
     The counters are taken to grow with the number of edges. Where that changed more than fivefold they are
     those of another time of day, and start anew.
     """
-    at = thresholds(nodes)
+    at = thresholds(nodes) if budget.tail else np.empty(0, dtype=np.int64)
     edge = cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count")
-    far = cell.laplace("tail_counts", nano_epsilon=budget.tail, purpose="degree tail counters", thresholds=at)
-    far_noise = _variance(2, budget.tail)
+    far, far_noise = np.empty(0), 1.0
+    if budget.tail:
+        spent, purpose = budget.tail, "degree tail counters"
+        far = cell.laplace("tail_counts", nano_epsilon=spent, purpose=purpose, thresholds=at)
+        far_noise = _variance(2, budget.tail)
     gap = 1 if memory is None else step - memory.step
     if gap < 1:
         raise ValueError("a stream's steps come in order")
     known = float(edge[0]), NANO / budget.count, slot_count(cell.shape)
-    count = EdgeCount.start(*known) if memory is None else memory.count.step(*known, gap)
+    count = EdgeCount.start(*known) if memory is None else memory.count.step(*known, gap, past)
     edges, variance = count.estimate()
     growth = 0.0 if memory is None else max(edges, SMALLEST_EDGES) / max(memory.edges, SMALLEST_EDGES)
     if memory is None or not GROWTH[0] <= growth <= GROWTH[1]:
@@ -181,6 +194,10 @@ def _framed(
     spread = max(varied - noise, SPREAD if noise > 1 else DENSE_SPREAD)
     weight = nodes / (2 * varied**2)
     spread = (before.spread * before.spread_weight + spread * weight) / (before.spread_weight + weight)
+    law = before.law
+    if not budget.tail:
+        passed = 0 if before.step is None else step - before.step
+        law = few.seen(law, measured, 2 * NANO / budget.degrees, 2 * edges / nodes, passed)
     score, variance = seen, noise
     if before.step is not None:
         keep = max(MEMORY ** (step - before.step), SMALLEST_MEMORY)
@@ -195,12 +212,15 @@ def _framed(
         spread=spread,
         spread_weight=before.spread_weight + weight,
         step=step,
+        law=law,
     )
 
 
 def _ranked(counters: Counters, known: Nodes, order: np.ndarray, nodes: int) -> np.ndarray:
     """List the step's degrees in descending order, float64 (n,), before they are scaled to its edges."""
     mean = 2 * counters.edges / nodes
+    if not len(counters.at):
+        return few.ranked(known.law, mean, nodes)
     expected, _ = known.expected()
     largest = 0.0 if known.step is None else float(expected[order[0]]) * mean
     return sequence(curve(counters, longest(counters, largest, nodes), nodes), nodes)

@@ -50,30 +50,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core import errors
 from core.graphs.schema import GraphSchema
-from core.methods._shared.frame.columns import Columns
+from core.late import late
 from core.methods._shared.frame.heeded import Idle, require_heeded
-from core.methods._shared.values.share import FIELD, carrying, why_idle
-from core.methods._shared.values.stage import ValuedModel, with_values
-from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
+from core.methods._shared.values.share import FIELD, why_idle
+from core.methods.base import GraphKinds, Method, PublicFacts, require_accepted
 from core.methods.profiles.budget import idle_of, noises, of_values, planned, planned_reads, without_tastes
-from core.methods.profiles.params import ProfilesParams
+from core.methods.profiles.params import NAME, ProfilesParams
 from core.methods.room import FEWER
-from core.privacy import entropy, limits
-from core.privacy.accounting.plan import CellKey, GuaranteeKind, PlannedRead, PrivacyPlan
-from core.privacy.queries import Shape
+from core.privacy import limits
+from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
-if TYPE_CHECKING:
-    from core.methods.profiles.model import ProfilesModel
-    from core.privacy.session.private_graph import PrivateGraph
-
-
-NAME = "profiles"
+_scale_of = late("core.privacy.mechanisms.aggregation:scale_of")
 
 
 def plan(params: ProfilesParams, public: PublicFacts) -> PrivacyPlan:
@@ -120,54 +111,13 @@ def require_room(
     params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> None:
     """Check reads of every thing, and the noise's grid. See :class:`Method`."""
-    from core.privacy.mechanisms.aggregation import scale_of
-
     for purpose, noise in noises(plan).items():
         relation = schema.edge_type(purpose.split(" of ", 1)[1])
         # A value for each thing and one for none of them.
         things = 1 + max(nodes[relation.source], nodes[relation.target])
         limits.check_values(things, f"a read of {relation.name!r}", field="schema.node_types", mend=FEWER)
         if isinstance(noise, Fraction):
-            scale_of(2 * noise**2)
-
-
-def fit_graph(
-    graph: PrivateGraph, plan: PrivacyPlan, params: ProfilesParams, progress: Progress
-) -> ProfilesModel | ValuedModel:
-    """Fit the model, at the plan's cost at most. O(edges log edges + things * periods)."""
-    from core.methods._shared.frame.model import same_columns
-    from core.methods.profiles.fit import Relation
-    from core.methods.profiles.model import ProfilesModel, frame_of
-
-    reads, noise, rng = graph.people_and_things(), noises(plan), entropy.noise_generator()
-    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-    names = list(dict.fromkeys(purpose.split(" of ", 1)[1] for purpose in noise))
-    cells: dict[CellKey, Columns] = {}
-    bounds: dict[str, int] = {}
-    for done, name in enumerate(names):
-        progress("fit", done, len(names))
-        relation = graph.schema.edge_type(name)
-        shape = Shape(relation, counts[relation.source], counts[relation.target])
-        frame = frame_of(graph.schema, shape)
-        fitted = Relation(graph, reads, frame, noise, params, rng)
-        cells[name, None] = fitted.fitted()
-        bounds[name] = fitted.bound
-    progress("fit", len(names), len(names))
-    model = ProfilesModel(NAME, graph.schema, counts, params, same_columns(cells))
-    if not carries(params):
-        return model
-    from core.methods.profiles.values import valued
-
-    carried = {each.name for each in carrying(graph.schema, tuple(names))}
-    return valued(model, reads, noise, {name: bounds[name] for name in names if name in carried}, rng)
-
-
-def load(folder: Path) -> ProfilesModel | ValuedModel:
-    """Read the model that its ``save`` wrote."""
-    from core.methods.profiles.model import load
-
-    model: ProfilesModel = load(folder, NAME)
-    return with_values(model, folder, NAME, ProfilesParams)
+            _scale_of(2 * noise**2)
 
 
 def carries(params: ProfilesParams) -> bool:
@@ -197,8 +147,8 @@ GENERATOR = Method(
     planned_reads=reads_of,
     cautions=cautions,
     require_room=require_room,
-    fit=fit_graph,
-    load=load,
+    fit=late("core.methods.profiles.graph:fit_graph"),
+    load=late("core.methods.profiles.graph:load"),
     carries=carries,
     values_plan=values_plan,
 )

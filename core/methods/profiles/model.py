@@ -15,7 +15,7 @@ from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import StoredCells, load_stored
 from core.methods.base import FittedModel, Progress
 from core.methods.profiles.draw import Drawing, Frame, persons_of
-from core.methods.profiles.params import ProfilesParams
+from core.methods.profiles.params import NAME, ProfilesParams
 from core.methods.profiles.persons import active_bins, spread_over_steps
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
@@ -79,6 +79,6 @@ def _table(frame: Frame, keys: np.ndarray, sizes: list[int]) -> EdgeTable:
     return EdgeTable(source, target, np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
 
 
-def load(folder: Path, method: str) -> ProfilesModel:
+def load(folder: Path) -> ProfilesModel:
     """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
-    return ProfilesModel(**vars(load_stored(folder, method, ProfilesParams)))
+    return ProfilesModel(**vars(load_stored(folder, NAME, ProfilesParams)))

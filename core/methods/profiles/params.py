@@ -9,6 +9,7 @@ from pydantic import Field
 
 from core.methods._shared.values.share import ValueParameters
 
+NAME = "profiles"
 CLIP_QUANTILE, PURE_QUANTILE = 0.6, 0.25
 """Of persons' noisy degrees: where sums over things clip them, with a delta and without."""
 

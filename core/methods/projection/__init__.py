@@ -54,22 +54,23 @@ Sources: projections, Day, Li, Lyu, SIGMOD 2016; packings, Kasiviswanathan, Niss
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core import errors
-from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema import EdgeType, GraphSchema
+from core.late import late
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of, require_parts
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
-from core.methods._shared.values.stage import ValuedModel, with_values
-from core.methods.base import GraphKinds, Method, Progress, PublicFacts, require_accepted
+from core.methods.base import GraphKinds, Method, PublicFacts, require_accepted
 from core.methods.projection.params import (
     HISTOGRAM,
     LEFT,
     MOST_TAKEN,
+    NAME,
+    PEOPLE_OF,
     ROUGHLY,
     ProjectionParams,
+    between_groups,
     plain,
 )
 from core.privacy.accounting.events import Pure, pure_nano_epsilon
@@ -78,16 +79,7 @@ from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, 
 from core.privacy.reads.public_groups import group_attribute
 from core.privacy.units import Unit
 
-if TYPE_CHECKING:
-    from core.methods.projection.model import PeopleModel
-    from core.privacy.session.private_graph import PrivateGraph
-
 LEAST_NANO_EPSILON = 1_000_000
-_PURPOSE = "people of "
-"""How the plan names its relation: what is granted is granted for the whole graph."""
-
-
-NAME = "projection"
 
 
 def plan(params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
@@ -112,7 +104,7 @@ def plan(params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
         raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
     if idle := why_idle(public):
         require_heeded(params, [Idle((FIELD,), idle)])
-    granted = [(public.nano_epsilon, _PURPOSE + public.edge_types[0])]
+    granted = [(public.nano_epsilon, PEOPLE_OF + public.edge_types[0])]
     if carries(params):
         spent = int(public.nano_epsilon * params.attribute_share)
         numbers, each = divided(relation, spent)
@@ -135,7 +127,7 @@ def planned_reads(
     spent = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments if each.purpose == PURPOSE)
     if not spent:
         return []
-    (name,) = (each.purpose.removeprefix(_PURPOSE) for each in plan.allotments if each.purpose != PURPOSE)
+    (name,) = (each.purpose.removeprefix(PEOPLE_OF) for each in plan.allotments if each.purpose != PURPOSE)
     relation, kind = acquaintance(schema, name)
     if kind.degree_bound is None:
         return []
@@ -152,39 +144,6 @@ def planned_reads(
     return reads
 
 
-def fit_graph(
-    graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
-) -> PeopleModel | ValuedModel:
-    """Fit the model, at the plan's cost at most."""
-    from core.methods.projection import events, fit
-    from core.methods.projection.model import PeopleModel
-
-    progress("fit", 0, 1)
-    granted = {each.purpose: pure_nano_epsilon(each.event) or 0 for each in plan.allotments}
-    of_values = granted.pop(PURPOSE, 0)
-    ((purpose, nano_epsilon),) = granted.items()
-    name = purpose.removeprefix(_PURPOSE)
-    people = graph.people(name)
-    columns = (fit if plain(people.relation) else events).fit(people, nano_epsilon, params)
-    progress("fit", 1, 1)
-    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-    model = PeopleModel(NAME, graph.schema, counts, params, {(name, None): columns})
-    if not of_values:
-        return model
-    from core.methods.projection.values import valued
-
-    groups = group_attribute(people.kind, params.groups)
-    asked = between_groups(people.kind, people.relation, params)
-    return valued(model, people, of_values, groups if asked else None)
-
-
-def load(folder: Path) -> PeopleModel | ValuedModel:
-    """Read the model that its ``save`` wrote."""
-    from core.methods.projection.model import load
-
-    return with_values(load(folder, NAME), folder, NAME, ProjectionParams)
-
-
 def carries(params: ProjectionParams) -> bool:
     """Tell whether edges carry what the schema declares."""
     return params.attribute_share > 0
@@ -193,12 +152,6 @@ def carries(params: ProjectionParams) -> bool:
 def values_plan(plan: PrivacyPlan) -> PrivacyPlan:
     """Return the part of the plan that reads edge values."""
     return plan.only(PURPOSE)
-
-
-def between_groups(kind: NodeType, relation: EdgeType, params: ProjectionParams) -> bool:
-    """Tell whether values are also read between public groups. Such a table has a declared bound only."""
-    grouped = group_attribute(kind, params.groups) is not None
-    return grouped and plain(relation) and kind.degree_bound is not None
 
 
 def _idle(params: ProjectionParams, relation: EdgeType, steps: int) -> Iterable[Idle]:
@@ -231,8 +184,8 @@ GENERATOR = Method(
     kinds=frozenset({GuaranteeKind.PURE}),
     plan=plan,
     planned_reads=planned_reads,
-    fit=fit_graph,
-    load=load,
+    fit=late("core.methods.projection.graph:fit_graph"),
+    load=late("core.methods.projection.graph:load"),
     meets_by_rows=True,
     carries=carries,
     values_plan=values_plan,

@@ -18,7 +18,7 @@ from core.methods.base import FittedModel, Progress, Training
 from core.methods.projection.deal import drawn
 from core.methods.projection.draw import draw
 from core.methods.projection.fit import met
-from core.methods.projection.params import ProjectionParams, plain
+from core.methods.projection.params import NAME, ProjectionParams, plain
 from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.people import People
 
@@ -110,6 +110,6 @@ class PeopleModel(StoredCells, FittedModel):
         return replace(self, cells={cell: {**columns, **own}})
 
 
-def load(folder: Path, method: str) -> PeopleModel:
+def load(folder: Path) -> PeopleModel:
     """Read the model that its ``save`` wrote. ValueError where its files contradict one another."""
-    return PeopleModel(**vars(load_stored(folder, method, ProjectionParams)))
+    return PeopleModel(**vars(load_stored(folder, NAME, ProjectionParams)))

@@ -7,9 +7,13 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
-from core.graphs.schema import EdgeType
+from core.graphs.schema import EdgeType, NodeType
 from core.methods._shared.values.share import ValueParameters
+from core.privacy.reads.public_groups import group_attribute
 
+NAME = "projection"
+PEOPLE_OF = "people of "
+"""How the plan names its relation: what is granted is granted for the whole graph."""
 HISTOGRAM = 0.4
 """Of what an attribute of edges has, where public groups have the rest."""
 ROUGHLY = 0.35
@@ -93,3 +97,9 @@ class ProjectionParams(ValueParameters):
 def plain(relation: EdgeType) -> bool:
     """Tell whether a relation has neither directions nor time. Groups and triangles are read of it."""
     return not relation.directed and not relation.temporal
+
+
+def between_groups(kind: NodeType, relation: EdgeType, params: ProjectionParams) -> bool:
+    """Tell whether values are also read between public groups. Such a table has a declared bound only."""
+    grouped = group_attribute(kind, params.groups) is not None
+    return grouped and plain(relation) and kind.degree_bound is not None

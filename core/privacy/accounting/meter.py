@@ -101,8 +101,10 @@ class MemoryRecorder:
 
 
 class _Purse:
-    """What one cell may still spend: pure events by integers, the others at every Rényi order, or, where
-    privacy losses are counted, event by event: a curve below another's says nothing about losses."""
+    """What one cell may still spend. Pure events are counted by integers, others at every Rényi order.
+
+    Where privacy losses are counted, events are compared one by one: losses cannot be compared by curves.
+    """
 
     def __init__(self, events: Sequence[Event], chosen: Accountant) -> None:
         self.left: Counter[Event] | None = None

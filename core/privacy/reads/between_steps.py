@@ -24,13 +24,14 @@ matters where curves are added up cell by cell: those of two halves come to half
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
 from core.errors import NotAccepted, PlanExceeded
 from core.graphs.graph import Cell
-from core.privacy.accounting.events import Pure, check_nano_epsilon
+from core.privacy.accounting.events import NANO, Pure, check_nano_epsilon
 from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.plan import CellKey
 from core.privacy.mechanisms import noise as mechanisms
@@ -120,7 +121,13 @@ class BetweenSteps:
         self._aside.take(relation, self._step - 1, nano_epsilon)
         self._meter.charge(relation, self._step, Pure(nano_epsilon, f"discrete_laplace/{name}"), purpose)
         value = np.array([count(*self._cells())], dtype=np.int64)
-        return int(mechanisms.discrete_laplace(value, sensitivity * self._multiplicity, nano_epsilon)[0])
+        moves = sensitivity * self._multiplicity
+        noisy, scale = (
+            mechanisms.discrete_laplace(value, moves, nano_epsilon),
+            Fraction(moves * NANO, nano_epsilon),
+        )
+        self._meter.measurements.keep((relation, self._step), name, {}, (), scale, noisy, purpose)
+        return int(noisy[0])
 
 
 def kept_edges(before: Cell, now: Cell) -> int:

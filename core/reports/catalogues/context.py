@@ -29,6 +29,12 @@ PART_COLUMNS = {
     "source": ("int32 or int64", "Place in nodes.parquet of the edge's smaller end, counted from 0."),
     "target": ("int32 or int64", "Place in nodes.parquet of its larger end."),
 }
+PARTS_COLUMNS = {
+    "source": ("int32 or int64", "Place of the edge's smaller end among the nodes of its type, from 0."),
+    "target": ("int32 or int64", "Place of its larger end among them."),
+    **{name: EDGE_COLUMNS[name] for name in ("type", "step")},
+}
+"""Of a graph of several relations or snapshots, each of which has files of its own."""
 
 Line = Annotated[str, Field(min_length=1, max_length=300)]
 
@@ -120,7 +126,13 @@ def keywords(public: PublicPart) -> list[str]:
 def edge_files(public: PublicPart) -> tuple[str, dict[str, tuple[str, str]]]:
     """Return what the files of edges are called, and their columns."""
     whole = any(file.name == EDGES for file in public.provenance.artifacts)
-    return (EDGES, EDGE_COLUMNS) if whole else (PART, PART_COLUMNS)
+    return (EDGES, EDGE_COLUMNS) if whole else (PART, part_columns(public))
+
+
+def part_columns(public: PublicPart) -> dict[str, tuple[str, str]]:
+    """Return the columns of the files of a graph in parts."""
+    several = len(public.statistics.edge_types) > 1 or (public.statistics.steps or 1) > 1
+    return PARTS_COLUMNS if several else PART_COLUMNS
 
 
 def edges_of(public: PublicPart) -> int:

@@ -18,10 +18,10 @@ from core.reports.catalogues.context import (
     NODE_COLUMNS,
     NODES,
     PART,
-    PART_COLUMNS,
     Context,
     edges_of,
     limits,
+    part_columns,
 )
 from core.reports.model import PublicPart, ReleasedFile
 from core.reports.text import plain
@@ -85,7 +85,7 @@ def _output(public: PublicPart, context: Context, namespace: str, file: Released
     rows = {NODES: sum(public.statistics.nodes.values()), EDGES: edges_of(public)}
     columns = {NODES: NODE_COLUMNS, EDGES: EDGE_COLUMNS}
     if fnmatch(file.name, PART):
-        columns[file.name] = PART_COLUMNS
+        columns[file.name] = part_columns(public)
     size = {"size": file.size_bytes, "fileCount": 1}
     if file.name in rows:
         size["rowCount"] = rows[file.name]

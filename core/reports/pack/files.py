@@ -29,7 +29,7 @@ HOLDS = {
     "sbom.json": "Components of the process that made the pack (CycloneDX).",
     "artifacts.json": "Names, sizes and digests of the release's files.",
     "promise.md": "What Graphveil promises, and what it does not.",
-    "standards.md": "Requirements of NIST SP 800-226, ISO/IEC 27559 and WP216, and where each is met.",
+    "standards.md": "NIST SP 800-226 and 800-188, ISO/IEC 27559 and WP216, row by row: where each is met.",
     "assessment.md": "A draft of a data protection impact assessment, from the dataset's public facts.",
 }
 

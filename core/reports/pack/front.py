@@ -11,10 +11,12 @@ from core.reports import risk
 from core.reports.base import EXPOSED
 from core.reports.html import wording
 from core.reports.html.render import environment_of
+from core.reports.model import PublicPart
 from core.reports.pack.model import PackFacts
 from core.reports.sections.promise import risk_table
 from core.reports.sections.provenance import reads
 from graphveil.amounts import format_epsilon
+from graphveil.pages.numbers import at_most
 
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_READS = 12
@@ -36,6 +38,7 @@ def page_of(facts: PackFacts, holds: Mapping[str, str]) -> str:
         "learned": risk_table(public),
         "rarest": risk.RAREST,
         "spent": _spent(facts),
+        "answers": _answers(facts),
         "granted": [
             format_epsilon(each["amounts"].get("epsilon", 0)) for each in facts.governance["grants"] or ()
         ],
@@ -48,6 +51,41 @@ def page_of(facts: PackFacts, holds: Mapping[str, str]) -> str:
         "holds": {name: said for name, said in holds.items() if name != "ledger.json" or facts.ledger},
     }
     return environment_of(TEMPLATES).get_template("pack.html").render(content)
+
+
+def _answers(facts: PackFacts) -> list[tuple[str, str, str, str]]:
+    """Answer the four questions in a line each: the section that has it in full, question, answer, more."""
+    public, governance = facts.report, facts.governance
+    approval, asked = governance["approval"], f"Asked by {governance['asked']['person']}."
+    charge, operations = public.charge, public.transcript.operations
+    purposes = ", ".join(dict.fromkeys(row.purpose for row in public.transcript.by_purpose))
+    reads = (
+        f"{operations} read{'' if operations == 1 else 's'} of the private graph" if operations else "nothing"
+    )
+    left = ""
+    if charge is not None and charge.remaining_epsilon is not None and not charge.exposed:
+        left = f"ε {charge.remaining_epsilon} of {charge.capacity_epsilon} remains."
+    return [
+        ("approved", "Who approved", approval["person"] if approval else "nobody",
+         asked if approval else f"{governance['rule']} {asked}"),
+        ("spent", "What was spent", _spent(facts), left),
+        ("read", "What was read", reads, purposes),
+        ("promised", "What is promised", _promised(public), _learned(public)),
+    ]  # fmt: skip
+
+
+def _promised(public: PublicPart) -> str:
+    none = public.guarantee.kind == "none"
+    return "No privacy guarantee" if none else wording.short_guarantee(public.guarantee)
+
+
+def _learned(public: PublicPart) -> str:
+    """Say what the release makes of a coin flip about one unit."""
+    found = risk.learned(public)
+    if not found:
+        return wording.unit_words(public.guarantee)[1]
+    guess, after = wording.guess_words(public.guarantee)[0], found[0].after[risk.PRIORS.index(0.5)]
+    return f"A claim about {guess}, held as likely as a coin flip, becomes {at_most(after)} at most."
 
 
 def _spent(facts: PackFacts) -> str:

@@ -83,6 +83,39 @@ def require_state(state: str | None, known: type[StrEnum]) -> None:
         raise InvalidInput(f"There is no state {state!r} here.", field="state", how_to_mend=mend)
 
 
+class Sort(StrEnum):
+    """How a list is sorted. Each order goes along an index, and no two rows are at one place of it."""
+
+    NEWEST = "-created"
+    OLDEST = "created"
+    A_TO_Z = "name"
+    Z_TO_A = "-name"
+
+    @property
+    def falls(self) -> bool:
+        """Tell whether the largest comes first."""
+        return self.startswith("-")
+
+    @property
+    def named(self) -> str | None:
+        """Return what a cursor is bound to: nothing for the order that every list has."""
+        return None if self is Sort.NEWEST else str(self)
+
+
+def sort_of(asked: str | None, *known: Sort) -> Sort:
+    """Return the order of that name, the newest first where none is named. InvalidInput: it is not
+    ``known``."""
+    if asked is None:
+        return Sort.NEWEST
+    if asked not in known:
+        raise InvalidInput(
+            f"This list is not sorted by {asked!r}.",
+            field="sort",
+            how_to_mend=f"Use one of {', '.join(known)}.",
+        )
+    return Sort(asked)
+
+
 def paged(
     services: Services,
     principal: Principal,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -13,8 +12,6 @@ from core.jobs import repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
 from core.methods.base import Accelerator
-from core.outbox import service as outbox
-from core.outbox.models import Topic
 from core.publishing.spec import JobSpec
 from core.tracing import spans
 
@@ -62,7 +59,6 @@ def reserve(
     *,
     actor: str,
     expires_in_seconds: float | None = None,
-    once_locked: Callable[[], None] | None = None,
 ) -> str:
     """Set the job's budget aside; returns the reservation's id. Raises what the ledger refuses.
 
@@ -79,7 +75,6 @@ def reserve(
         expires_in_seconds=expires_in_seconds if spec.release.reservation_expires else None,
         team=job.team,
         project=job.project,
-        once_locked=once_locked,
     )
 
 
@@ -90,6 +85,5 @@ def queue_free(
     refuses."""
     job.idempotency_key, job.payload_hash = key, digest
     job.reservation_id = reserve(session, job, spec, actor=principal.key_id)
-    repository.add(session, job)
-    outbox.ring(session, Topic.RUN, job.id)
+    repository.add(session, job, rung=True)
     return job

@@ -40,6 +40,7 @@ from core.workflows.datasets.ingest_work import (
     lay_out,
     sealed_parts,
 )
+from core.workflows.datasets.readings import CONFIRMED
 from core.workflows.datasets.upload import discard, receive_part, recover_uploads
 from core.workflows.webhooks import announcements
 
@@ -253,7 +254,8 @@ def _accept(
     service.apply(Event.ACCEPTED, dataset, version)
     service.close(session, version)
     version.object_key, version.graph_schema = object_key, schema.model_dump(mode="json")
-    version.ingest_report, version.findings = _shown(report), None
+    confirmed = {name: kept for name, kept in (version.ingest_report or {}).items() if name == CONFIRMED}
+    version.ingest_report, version.findings = _shown(report) | confirmed, None
     version.node_counts = {name: int(count) for name, count in report["nodes"].items()}
     dataset.current_version_id = version.id
     announcements.version_came_to(session, dataset, version)

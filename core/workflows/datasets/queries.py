@@ -31,7 +31,7 @@ from core.workflows.common.policies import policy_of, rules_of
 from core.workflows.datasets import readings
 from core.workflows.datasets.derivations import marks_on
 from graphveil.models.datasets import Dataset, Datasets, Part, ReadOff, Version
-from graphveil.models.ledger import Budget, LedgerPage
+from graphveil.models.ledger import Budget, Entry, LedgerPage
 
 
 def list_datasets(
@@ -40,16 +40,27 @@ def list_datasets(
     cursor: str | None = None,
     limit: int | None = None,
     state: str | None = None,
+    sort: str | None = None,
 ) -> Datasets:
-    """One page of the tenant's datasets, newest first, archived ones included. InvalidInput: unknown
-    state."""
+    """One page of the tenant's datasets, newest first unless ``sort`` says otherwise, archived ones included.
+    InvalidInput: unknown state or order."""
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     paging.require_state(state, ShownState)
-    page = paging.paged(services, principal, "datasets", cursor, limit, state=state)
-    before = None if page.place is None else str(page.place[0])
+    order = paging.sort_of(sort, *paging.Sort)
+    by_name = order in (paging.Sort.A_TO_Z, paging.Sort.Z_TO_A)
+    page = paging.paged(services, principal, "datasets", cursor, limit, state=state, sort=order.named)
+    after = None if page.place is None else str(page.place[0])
     with services.db.transaction() as session:
-        rows = repository.page(session, principal.tenant, before=before, limit=page.size + 1, state=state)
-        shown, more = page.cut(rows, lambda dataset: (dataset.id,))
+        rows = repository.page(
+            session,
+            principal.tenant,
+            after=after,
+            limit=page.size + 1,
+            state=state,
+            by_name=by_name,
+            falls=order.falls,
+        )
+        shown, more = page.cut(rows, lambda dataset: (dataset.name if by_name else dataset.id,))
         return Datasets(items=_views(session, principal, shown), next_cursor=more)
 
 
@@ -136,6 +147,16 @@ def ledger(
     with services.db.transaction() as session:
         dataset = service.get(session, principal.tenant, dataset_id)
         return entries_page(session, dataset.account_id, page, start)
+
+
+def exposure(services: Services, principal: Principal, dataset_id: str) -> Entry | None:
+    """Load the entry that exposed the dataset's account; None while it is not. For curators and
+    auditors."""
+    require(principal, Role.CURATOR, Role.AUDITOR)
+    with services.db.transaction() as session:
+        account_id = service.get(session, principal.tenant, dataset_id).account_id
+        found = budgets.exposing(session, budgets.account(session, account_id))
+        return None if found is None else entry_of(found)
 
 
 def entries_page(session: Session, account_id: str, page: paging.Paging, after: int) -> LedgerPage:

@@ -3,7 +3,7 @@ of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from core.datasets import objects, repository, service
@@ -25,6 +25,8 @@ from graphveil.models.datasets import Received
 
 log = get_logger(__name__)
 
+CONFIRMED = "confirmed"
+"""Where a version's report says who confirmed its schema, and what was ticked."""
 NO_LONGER_SAID = {"extra_columns"}
 """What a proposal adds to the options of its files, beside what was read."""
 
@@ -74,6 +76,32 @@ def require_answers(version: DatasetVersion) -> None:
                     field="reading",
                     how_to_mend="Have the file read again with the mapping that says what is so.",
                 )
+
+
+def keep_confirmation(
+    version: DatasetVersion,
+    principal: Principal,
+    known: Collection[str] | None,
+    noted: Collection[str] | None,
+) -> None:
+    """Keep with the version who confirmed its schema, and what was ticked. InvalidInput: a warning was
+    not."""
+    warned = warnings_of(version.ingest_report, _readings(version.ingest_report).values())
+    if noted is not None and (missed := [text for text in warned if text not in noted]):
+        raise InvalidInput(
+            f"not ticked: {missed[0]}",
+            field="noted",
+            how_to_mend="Tick each warning that is as it should be; else have the file read again.",
+        )
+    ticked = [text for text in warned if text in (noted or ())]
+    made = {"person": principal.person, "read_off": sorted(known or ()), "warnings": ticked}
+    version.ingest_report = {**(version.ingest_report or {}), CONFIRMED: made}
+
+
+def warnings_of(report: Mapping[str, Any] | None, readings: Iterable[Reading | models.Reading]) -> list[str]:
+    """List what a proposal warns of, and what the readings of its files do, each once."""
+    read = (text for each in readings for text in each.warnings)
+    return [*dict.fromkeys((*(report or {}).get("warnings", ()), *read))]
 
 
 def shown(report: Mapping[str, Any] | None) -> tuple[models.Reading, ...]:

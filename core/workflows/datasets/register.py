@@ -35,7 +35,7 @@ from core.workflows.common.schema_rules import check_partable, check_schema, che
 from core.workflows.datasets.dataset_policies import check_methods, keep_version
 from core.workflows.datasets.derivations import still_derived
 from core.workflows.datasets.grids import check_grid
-from core.workflows.datasets.readings import require_answers
+from core.workflows.datasets.readings import keep_confirmation, require_answers
 from core.workflows.datasets.records import check_apart
 
 log = get_logger(__name__)
@@ -127,12 +127,14 @@ def confirm_schema(
     dataset_id: str,
     schema: GraphSchema,
     known: Collection[str] | None = None,
+    noted: Collection[str] | None = None,
 ) -> Dataset:
     """Confirm the dataset's schema. An upload that waited for it is queued for validation with its kept
     parts.
 
     What of it was read off the upload stays on record with the version, for its releases to say so;
-    ``known``, where given, names all of that, or nothing is confirmed.
+    ``known``, where given, names all of that, or nothing is confirmed. So does ``noted`` with every warning
+    of the reading. Who confirmed, and what of both was ticked, is kept with the version.
     Raises NotFound, Forbidden, InvalidInput, Conflict where a w-event account keeps another time grid, and
     InvalidTransition where a schema is already in use.
     """
@@ -149,6 +151,7 @@ def confirm_schema(
         if waiting is not None:
             version = waiting
             require_answers(version)
+            keep_confirmation(version, principal, known, noted)
             service.apply(Event.SCHEMA_CONFIRMED, dataset, version)
             service.grant_attempts(version, services.settings.max_attempts)
             version.findings = version.finished_at = None

@@ -19,6 +19,7 @@ from core.datasets.service import Event
 from core.errors import InvalidInput, LeaseLost, PayloadTooLarge, StorageError
 from core.graphs import formats
 from core.graphs.counted import reference
+from core.graphs.schema import GraphSchema
 from core.graphs.uploads.files import MOST_EDGE_FILES, place_of
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -27,6 +28,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.storage.sealed import seal
 from core.workflows.common.context import Services
+from core.workflows.common.schema_rules import check_referable
 from core.workflows.common.sweeps import each
 from core.workflows.datasets.derivations import inherited
 from graphveil.models.datasets import Received
@@ -239,9 +241,11 @@ def begin(services: Services, principal: Principal, dataset_id: str, seconds: fl
 def _require_reference(services: Services, principal: Principal, dataset_id: str) -> None:
     """Refuse a reference where none is counted. Such a dataset is in parts, and places are named."""
     with services.db.transaction() as session:
-        in_parts = service.get(session, principal.tenant, dataset_id).in_parts
-    if not in_parts:
+        dataset = service.get(session, principal.tenant, dataset_id)
+        in_parts, schema = dataset.in_parts, dataset.graph_schema
+    if not in_parts or schema is None:
         raise InvalidInput("only a dataset in_parts takes a reference; register one", field="format")
+    check_referable(GraphSchema.model_validate(schema))
     if not reference.places_of(principal.tenant, services.settings.engine_places):
         raise InvalidInput("this service reads no other places; upload the edges", field="format")
 

@@ -46,14 +46,19 @@ class Twin:
     state: str
 
 
+def is_refused(request: JobRequest) -> bool:
+    """Tell whether a repeat is refused. Not of a request that says it wants one, nor of one that is one of
+    several draws among which a comparison decides."""
+    return not (request.repeat or request.comparison)
+
+
 def earlier(session: Session, spec: JobSpec, request: JobRequest) -> Twin | None:
     """Find the job that the request would repeat. It is published where there is one, else the newest under
     way.
 
-    None for a request that wants a repeat: that says so, or is one of several draws among which a comparison
-    decides.
+    None for a request whose repeat is not refused.
     """
-    if request.repeat or request.comparison:
+    if not is_refused(request):
         return None
     found = repository.identical(session, spec.release.dataset_id, content_hash(spec))
     return None if found is None else Twin(*found)
@@ -62,8 +67,7 @@ def earlier(session: Session, spec: JobSpec, request: JobRequest) -> Twin | None
 def refuse(session: Session, spec: JobSpec, request: JobRequest) -> None:
     """Check that nothing of that content stands. IdenticalRelease where something does.
 
-    Needs the lock of the dataset's account, which every job is added under: nothing comes between this look
-    and the job.
+    Under the lock of the dataset's account, which every job is added under, none comes after this look.
     """
     job = earlier(session, spec, request)
     if job is not None:

@@ -38,7 +38,10 @@ __all__ = [
     "methods",
     "new_job",
     "open_artifact",
+    "under_way",
 ]
+
+UNDER_WAY = (JobState.RUNNING, JobState.PUBLISHING, JobState.QUEUED)
 
 RUN_TIMES = (
     (60, "under 1 minute"),
@@ -80,22 +83,35 @@ def list_jobs(
     dataset_id: str | None = None,
     cursor: str | None = None,
     limit: int | None = None,
+    sort: str | None = None,
 ) -> views.Jobs:
-    """One page of the tenant's jobs, newest first. InvalidInput: unknown state, bad cursor or limit."""
+    """One page of the tenant's jobs, newest first unless ``sort`` says otherwise. InvalidInput: unknown state
+    or order, bad cursor or limit."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     paging.require_state(state, JobState)
-    page = paging.paged(services, principal, "jobs", cursor, limit, state=state, dataset_id=dataset_id)
+    order = paging.sort_of(sort, paging.Sort.NEWEST, paging.Sort.OLDEST)
+    filters = {"state": state, "dataset_id": dataset_id, "sort": order.named}
+    page = paging.paged(services, principal, "jobs", cursor, limit, **filters)
     with services.db.transaction() as session:
         rows = repository.page(
             session,
             tenant=principal.tenant,
             state=state,
             dataset_id=dataset_id,
-            before=page.before,
+            beyond=page.before,
             limit=page.size + 1,
+            falls=order.falls,
         )
         shown, more = page.cut(rows, paging.newest_first)
         return views.Jobs(items=_views(session, principal, shown), next_cursor=more)
+
+
+def under_way(services: Services, principal: Principal, limit: int) -> list[views.Job]:
+    """List the tenant's jobs that workers hold, then those that wait for one, the newest first."""
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        rows = repository.under_way(session, principal.tenant, UNDER_WAY, limit)
+        return _views(session, principal, rows)
 
 
 def events(

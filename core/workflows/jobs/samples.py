@@ -85,8 +85,8 @@ def submit_sample(
     later = {"size"} if request.size is None else set()
     digest = idempotency.payload_hash({"sample_of": job_id, **request.model_dump(mode="json", exclude=later)})
 
-    def make(session: Session) -> Job:
-        turns.check_room(session, services.settings, principal)
+    def make(session: Session, standing: repository.Standing) -> Job:
+        turns.check_room(services.settings, standing)
         asked = published(session, services, principal, job_id)
         source = asked if asked.sample_of is None else repository.existing(session, asked.sample_of)
         dataset, spec = _checked(session, services.settings, source, request)
@@ -94,7 +94,9 @@ def submit_sample(
         job.account_id = source.account_id
         return queue_free(session, principal, job, spec, key=key, digest=digest)
 
-    return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
+    return idempotency.once(
+        services.db, tenant=principal.tenant, key=key, key_id=principal.key_id, digest=digest, make=make
+    )
 
 
 def _checked(

@@ -7,7 +7,7 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from core.errors import BudgetRefused
+from core.errors import BudgetRefused, GraphveilError
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -15,8 +15,6 @@ from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
 from core.methods.shares import shares_of
-from core.outbox import service as outbox
-from core.outbox.models import Topic
 from core.privacy.accounting import group_price
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.guarantee import rounded_up
@@ -146,8 +144,8 @@ def submit_job(
     key = idempotency.checked_key(idempotency_key)
     digest = idempotency.payload_hash(request.content())
 
-    def make(session: Session) -> Job:
-        turns.check_room(session, services.settings, principal)
+    def make(session: Session, standing: repository.Standing) -> Job:
+        turns.check_room(services.settings, standing)
         if request.method == DECLARED:
             return declared.queue(session, services.settings, principal, request, key=key, digest=digest)
         prepared = prepare(session, principal, request, services.settings)
@@ -160,23 +158,28 @@ def submit_job(
         accelerators.route(session, settings, job, prepared.accelerator)
         if waits:
             job.state = JobState.AWAITING_APPROVAL
-        job.reservation_id = reserve(
-            session,
-            job,
-            spec,
-            actor=principal.key_id,
-            expires_in_seconds=settings.approval_seconds if waits else settings.reservation_seconds,
-            # Under the account's lock: of two identical requests the second finds the job of the first.
-            once_locked=partial(identical.refuse, session, spec, request),
-        )
-        repository.add(session, job)
+        # Every job is added under its account's lock: of two identical requests the second finds the job of
+        # the first, and is offered that whatever else would refuse it.
+        try:
+            job.reservation_id = reserve(
+                session,
+                job,
+                spec,
+                actor=principal.key_id,
+                expires_in_seconds=settings.approval_seconds if waits else settings.reservation_seconds,
+            )
+        except GraphveilError:
+            identical.refuse(session, spec, request)
+            raise
+        while not repository.add(session, job, rung=not waits, alone=identical.is_refused(request)):
+            identical.refuse(session, spec, request)
         if waits:
             announcements.job_came_to(session, job)
-        else:
-            outbox.ring(session, Topic.RUN, job.id)
         return job
 
-    return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
+    return idempotency.once(
+        services.db, tenant=principal.tenant, key=key, key_id=principal.key_id, digest=digest, make=make
+    )
 
 
 def cost_of(cost: PlanCost) -> Cost:

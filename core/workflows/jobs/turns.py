@@ -4,11 +4,9 @@ job wait."""
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, false, literal, or_, select, union_all
-from sqlalchemy.orm import Session
 
 from core.audits import repository as audits
 from core.audits.models import AuditState
@@ -20,6 +18,7 @@ from core.identity.service import Principal
 from core.jobs import repository, turns
 from core.jobs import shard_repository as shards
 from core.jobs.models import EvaluationState, Job, ShardState
+from core.jobs.repository import Standing
 from core.outbox import repository as outbox
 from core.outbox.models import Topic
 from core.settings import Settings
@@ -48,14 +47,6 @@ DESKS: dict[str, dict[Topic, tuple[Rows, Rows]]] = {
         Topic.AUDIT: (audits.audits_in(AuditState.QUEUED), audits.audits_in(AuditState.RUNNING)),
     },
 }
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How many jobs have not ended. Counted are the tenant's, and those that the key requested."""
-
-    of_tenant: int
-    of_key: int
 
 
 def next_work(
@@ -139,17 +130,16 @@ def not_its_turn(passed_over: Collection[str] = ()) -> ColumnElement[bool]:
 def standing(services: Services, principal: Principal) -> Standing:
     """Count the caller's jobs that have not ended."""
     with services.db.transaction() as session:
-        return _standing(session, principal)
+        return repository.standing(session, tenant=principal.tenant, key_id=principal.key_id)
 
 
-def check_room(session: Session, settings: Settings, principal: Principal) -> None:
-    """Check that the caller may have another open job. Its tenant and key may; it raises TooManyJobs
+def check_room(settings: Settings, found: Standing) -> None:
+    """Check that who stands so may have another open job. Tenant and key may; it raises TooManyJobs
     otherwise.
 
     Requests of one moment do not see each other, and would wait for each other if they did: they may go past
     the limit by as many as the service works on at a time.
     """
-    found = _standing(session, principal)
     for of, count, limit in (
         ("key", found.of_key, settings.max_open_key_jobs),
         ("tenant", found.of_tenant, settings.max_open_jobs),
@@ -163,7 +153,3 @@ def check_room(session: Session, settings: Settings, principal: Principal) -> No
                 limit=limit,
                 retry_after=settings.poll_after_seconds,
             )
-
-
-def _standing(session: Session, principal: Principal) -> Standing:
-    return Standing(*turns.open_jobs(session, tenant=principal.tenant, key_id=principal.key_id))

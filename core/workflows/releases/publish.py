@@ -7,7 +7,7 @@ repeated until it succeeds, by whoever comes along, and never charges again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,8 @@ class JobWork:
 
     ``task``: what its child is given, as it is stored: a child refuses what another version added. ``gpu``:
     it gains from a GPU, and its worker holds one. ``fitted_attempt``: of a job whose shards are to be joined,
-    the attempt that fitted its model.
+    the attempt that fitted its model. ``protected_type``: the node type that its version declares protected,
+    if any; public.
     """
 
     job_id: str
@@ -77,6 +78,7 @@ class JobWork:
     traceparent: str | None = None
     gpu: bool = False
     fitted_attempt: int | None = None
+    protected_type: str | None = None
 
     @property
     def child(self) -> str:
@@ -113,8 +115,8 @@ def seal_context(job_id: str, name: str) -> str:
 def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
     """Begin the job under this worker's lease. Its reservation no longer expires; None if it is not free.
 
-    Not free is also a stream's snapshot while one before it has not ended, and a job that waits for a GPU, or
-    a method, to a worker that has none.
+    A stream's snapshot is not free while one before it has not ended. A job that needs a GPU or a method is
+    not free to a worker without it.
     """
     with services.db.transaction() as session:
         if not ticks.may_run(session, job_id):
@@ -139,6 +141,7 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
             traceparent=job.traceparent,
             gpu=holds and job.accelerator != Accelerator.NONE,
             fitted_attempt=job.fitted_attempt,
+            protected_type=_protected_type(session, job.version_id),
         )
 
 
@@ -214,11 +217,9 @@ def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]
     return tuple(TranscriptEntry.from_json(entry) for entry in entries)
 
 
-def protected_type(services: Services, work: JobWork) -> str | None:
-    """Name the declared protected node type. The job's dataset declares it; None without one. Public."""
-    with services.db.transaction() as session:
-        version = datasets.existing_version(session, work.version_id)
-        found = declared_schema(session, version).protected_type
+def _protected_type(session: Session, version_id: str) -> str | None:
+    version = datasets.existing_version(session, version_id)
+    found = declared_schema(session, version).protected_type
     return None if found is None else found.name
 
 
@@ -295,15 +296,20 @@ def copy_release(services: Services, job_id: str) -> None:
     """Every charged byte lies where it can be downloaded. Safe to repeat, and worth it on StorageError."""
     with services.db.transaction() as session:
         job = repository.existing(session, job_id)
-        files = repository.artifacts(session, job_id)
-    if job.state != JobState.PUBLISHING:
-        return
-    for file in files:
-        staged = f"{staging_prefix(job_id, job.attempt)}/{file.name}"
+        names = [file.name for file in repository.artifacts(session, job_id)]
+    if job.state == JobState.PUBLISHING:
+        copy_files(services, job_id, job.attempt, names)
+
+
+def copy_files(services: Services, job_id: str, attempt: int, names: Iterable[str]) -> None:
+    """Copy what the attempt has staged and charged. It does as :func:`copy_release`, without a look at the
+    job."""
+    for name in names:
+        staged, target = f"{staging_prefix(job_id, attempt)}/{name}", release_key(job_id, name)
         if services.store.exists(staged):
-            services.store.copy(staged, file.object_key)
+            services.store.copy(staged, target)
             failpoints.reach("while_copying")
-        elif not services.store.exists(file.object_key):
+        elif not services.store.exists(target):
             raise StorageError("a charged file is in neither place", job_id=job_id)
 
 

@@ -148,7 +148,8 @@ def _line(each: _Step) -> dict[str, Any]:
 def _schema(services: Services, file: Artifact, stream: Stream, last: int) -> str:
     """A step's schema with the stream's grid, up to the last step: the column ``step`` counts by it."""
     schema = GraphSchema.model_validate_json(b"".join(services.store.get(file.object_key)))
-    grid = TimeGrid(start=stream.grid_start, width=stream.grid_width, count=last + 1)
+    period = schema.time.period if schema.time else None
+    grid = TimeGrid(start=stream.grid_start, width=stream.grid_width, count=last + 1, period=period)
     return schema.model_copy(update={"time": grid}).model_dump_json(indent=2) + "\n"
 
 

@@ -22,6 +22,7 @@ from core.failpoints import reach
 from core.graphs import formats
 from core.identity.models import Role
 from core.identity.service import Principal, require
+from core.jobs import repository as jobs
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
@@ -244,7 +245,8 @@ def _add(
     received: _Received,
 ) -> Snapshot:
     """The step's snapshot, with its job and reservation; ``row`` is the one that it replaces."""
-    turns.check_room(session, services.settings, principal)
+    standing = jobs.standing(session, tenant=principal.tenant, key_id=principal.key_id)
+    turns.check_room(services.settings, standing)
     number = 0 if row is None else row.number + 1
     job = add_tick(session, principal, stream, step, number)
     if row is None:

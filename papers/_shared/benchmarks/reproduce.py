@@ -62,10 +62,19 @@ def own_graph(asked: argparse.Namespace, schema: GraphSchema) -> Graph:
         return read_graph(Path(folder))
 
 
-def name_of(asked: argparse.Namespace) -> str:
-    """Name ``--data`` by its file, and by what it and its schema hold."""
-    digest = hashlib.sha256(asked.data.read_bytes() + asked.schema.read_bytes()).hexdigest()
-    return f"{asked.data.stem}-{digest[:12]}"
+def name_of(asked: argparse.Namespace, graph: Graph, *chosen: str) -> str:
+    """Name ``--data`` by its file, and by what was read and ``chosen``, so that a resume mixes no graphs."""
+    digest = hashlib.sha256(repr((graph.schema, chosen)).encode())
+    for name, nodes in graph.nodes.items():
+        digest.update(f"{name} {nodes.count}".encode())
+        for key, column in nodes.attributes.items():
+            told = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+            digest.update(repr((key, told)).encode())
+    for name, edges in graph.edges.items():
+        digest.update(f"{name} {edges.count}".encode())
+        for ends in (edges.source, edges.target, edges.step):
+            digest.update(b"" if ends is None else np.ascontiguousarray(ends).tobytes())
+    return f"{asked.data.stem}-{digest.hexdigest()[:12]}"
 
 
 def keep(kept: Path, line: Line) -> None:

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from core.late import late
 from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.frame.plan import divide
@@ -63,14 +64,6 @@ def cell_reads(params: DERParams, nano_epsilon: int) -> dict[str, int]:
     }
 
 
-def parts() -> Parts:
-    """Return paying for order and tree, and placing edges. They are placed in the tree's regions."""
-    from papers.comparators.der.draw import draw
-    from papers.comparators.der.tree import fit
-
-    return Parts(fit, draw)
-
-
 GENERATOR = PerCell(
     module=__name__,
     name="der",
@@ -84,5 +77,5 @@ GENERATOR = PerCell(
     idle=idle,
     most_groups=most_groups,
     cell_reads=cell_reads,
-    parts=parts,
+    parts=Parts(late("papers.comparators.der.tree:fit"), late("papers.comparators.der.draw:draw")),
 ).method()

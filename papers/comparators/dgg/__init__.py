@@ -25,6 +25,7 @@ What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees w
 
 from __future__ import annotations
 
+from core.late import late
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.frame.plan import divide
 from papers.comparators.dgg.params import DGGParams
@@ -34,13 +35,6 @@ def cell_reads(params: DGGParams, nano_epsilon: int) -> dict[str, int]:
     """Return the cost of every cell's count and degrees."""
     count, degrees = divide(nano_epsilon, params.count_share)
     return {"edge_count": count, "degrees": degrees}
-
-
-def parts() -> Parts:
-    """Pay for degrees, and draw by blocks and matching."""
-    from papers.comparators.dgg.draw import draw, fit
-
-    return Parts(fit, draw)
 
 
 GENERATOR = PerCell(
@@ -54,5 +48,5 @@ GENERATOR = PerCell(
     mechanism="laplace",
     Params=DGGParams,
     cell_reads=cell_reads,
-    parts=parts,
+    parts=Parts(late("papers.comparators.dgg.draw:fit"), late("papers.comparators.dgg.draw:draw")),
 ).method()

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from core.late import late
 from core.methods._shared.frame.heeded import Idle
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.frame.plan import divide
@@ -60,13 +61,6 @@ def cell_reads(params: DKParams, nano_epsilon: int) -> dict[str, int]:
     return {"edge_count": count, "degrees": degrees, "group_matrix": matrix}
 
 
-def parts() -> Parts:
-    """Return paying for degrees and pairs, and matching ends."""
-    from papers.comparators.dp_dk.draw import draw, fit
-
-    return Parts(fit, draw)
-
-
 GENERATOR = PerCell(
     module=__name__,
     name="dp_dk",
@@ -80,5 +74,5 @@ GENERATOR = PerCell(
     idle=idle,
     most_groups=most_groups,
     cell_reads=cell_reads,
-    parts=parts,
+    parts=Parts(late("papers.comparators.dp_dk.draw:fit"), late("papers.comparators.dp_dk.draw:draw")),
 ).method()

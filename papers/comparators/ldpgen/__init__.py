@@ -33,6 +33,7 @@ Facebook, four times the epsilon changes neither.
 
 from __future__ import annotations
 
+from core.late import late
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.frame.plan import divide
 from papers.comparators.ldpgen.params import LDPGenParams
@@ -41,13 +42,6 @@ from papers.comparators.ldpgen.params import LDPGenParams
 def cell_reads(params: LDPGenParams, nano_epsilon: int) -> dict[str, int]:
     """Return the least cost of every report. Reports are of a cell's nodes."""
     return {"group_degrees": min(divide(nano_epsilon, *[1 / params.reports] * (params.reports - 1)))}
-
-
-def parts() -> Parts:
-    """Collect reports, and draw from the last of them."""
-    from papers.comparators.ldpgen.reports import draw, fit
-
-    return Parts(fit, draw)
 
 
 GENERATOR = PerCell(
@@ -61,5 +55,7 @@ GENERATOR = PerCell(
     mechanism="laplace",
     Params=LDPGenParams,
     cell_reads=cell_reads,
-    parts=parts,
+    parts=Parts(
+        late("papers.comparators.ldpgen.reports:fit"), late("papers.comparators.ldpgen.reports:draw")
+    ),
 ).method(needs=("sklearn",))

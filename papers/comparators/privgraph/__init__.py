@@ -39,6 +39,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from core.late import late
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods.room import require_nodes
 from core.privacy.units import Unit
@@ -63,13 +64,6 @@ def most_groups(params: PrivGraphParams, nodes: int) -> int:
     return min(-(-nodes // params.super_node_size), params.max_super_nodes)
 
 
-def parts() -> Parts:
-    """Pay for partition and counts, and draw from them."""
-    from papers.comparators.privgraph.snapshot import draw, fit
-
-    return Parts(fit, draw)
-
-
 CELLS = PerCell(
     module=__name__,
     name="privgraph",
@@ -82,6 +76,8 @@ CELLS = PerCell(
     Params=PrivGraphParams,
     units=frozenset({Unit.EDGE, Unit.EVENT, Unit.W_EVENT}),
     most_groups=most_groups,
-    parts=parts,
+    parts=Parts(
+        late("papers.comparators.privgraph.snapshot:fit"), late("papers.comparators.privgraph.snapshot:draw")
+    ),
 )
 GENERATOR = CELLS.method(require_room=require_room)

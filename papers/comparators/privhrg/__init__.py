@@ -27,6 +27,7 @@ epsilon 2).
 
 from __future__ import annotations
 
+from core.late import late
 from core.methods._shared.frame.percell import Parts, PerCell
 from core.methods._shared.frame.plan import divide
 from papers.comparators.privhrg.params import PrivHRGParams
@@ -46,13 +47,6 @@ def cell_reads(params: PrivHRGParams, nano_epsilon: int) -> dict[str, int]:
     return {"group_matrix": evidence, "pair_classes": rest}
 
 
-def parts() -> Parts:
-    """Return paying for evidence and counts, and uniform sampling. It is uniform at each dendrogram node."""
-    from papers.comparators.privhrg.draw import draw, fit
-
-    return Parts(fit, draw)
-
-
 GENERATOR = PerCell(
     module=__name__,
     name="privhrg",
@@ -65,5 +59,5 @@ GENERATOR = PerCell(
     Params=PrivHRGParams,
     most_groups=most_groups,
     cell_reads=cell_reads,
-    parts=parts,
+    parts=Parts(late("papers.comparators.privhrg.draw:fit"), late("papers.comparators.privhrg.draw:draw")),
 ).method()

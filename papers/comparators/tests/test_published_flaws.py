@@ -26,7 +26,7 @@ from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.methods import edgerand, registry, tmf
 from core.methods._shared.degrees import counts
 from core.methods.base import PublicFacts, no_progress
-from core.methods.keyframe import step as keyframe_step
+from core.methods.keyframe import fit as keyframe_fit
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import GuaranteeKind
 from core.privacy.entropy import public_generator
@@ -240,13 +240,13 @@ def test_a_state_holds_what_was_paid_for_alone(name, decoy, tmp_path):
 
 
 def test_a_state_with_a_raw_number_is_caught(decoy, monkeypatch, tmp_path):
-    true = keyframe_step.fit_step
+    true = keyframe_fit.fit_step
 
     def fit_step(graph, cell_of, *given):
         columns, memory = true(graph, cell_of, *given)
         return columns, dataclasses.replace(memory, edges=float(graph.cell(*cell_of)._read().count))
 
-    monkeypatch.setattr(keyframe_step, "fit_step", fit_step)
+    monkeypatch.setattr(keyframe_fit, "fit_step", fit_step)
     generator = LIVE["keyframe"]
     first = handed_on(generator, PRIVATE["star"], tmp_path / "star")
     assert first != handed_on(generator, PRIVATE["random"], tmp_path / "random")

@@ -17,9 +17,10 @@ from benchmarks.small_graphs import keys
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
-from core.methods.base import FittedModel, PublicFacts, no_progress
+from core.methods.base import FittedModel, Method, Parameters, PublicFacts, no_progress
 from core.methods.registry import get
 from core.privacy.accounting.meter import MemoryRecorder, Meter
+from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import noise_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
@@ -65,7 +66,11 @@ ROWS: dict[str, Row] = {
     "tmf": Row("tmf"),
     "dpggan, variant paper": Row("dpggan", {"variant": "paper"}),
     "paper, from its encoder": Row("dpggan", {"variant": "paper", "latent": "encoder"}),
+    "dpggan, preset paper": Row("dpggan", {"preset": "paper"}),
+    "dpgvae, preset paper": Row("dpgvae", {"preset": "paper"}),
+    "dpgvae": Row("dpgvae", delta=True),
 }
+LARGEST = {"draw": "largest"}
 # Rows that know no epsilon, and claim nothing.
 FREE: dict[str, Row | None] = {
     "original": None,
@@ -73,19 +78,32 @@ FREE: dict[str, Row | None] = {
     "configuration": None,
     "gvae": Row("gvae"),
     "ggan": Row("ggan"),
+    "gvae, largest": Row("gvae", LARGEST),
+    "ggan, largest": Row("ggan", LARGEST),
+    "gvae, largest, 800 steps": Row("gvae", LARGEST | {"epochs": 800}),
+    "ggan, largest, 800 steps": Row("ggan", LARGEST | {"epochs": 800}),
+    "dpggan, noise on the decoder alone": Row("dpggan", {"preset": "decoder"}),
+    "dpgvae, noise on the decoder alone": Row("dpgvae", {"preset": "decoder"}),
+    "heterogeneous_walks": Row("heterogeneous_walks"),
     "diffusion": Row("diffusion", together=True),
 }
 
 
-def fitted(row: Row, graph: Graph, epsilon: float) -> FittedModel:
-    """The row's model under unit edge. A method without a guarantee does not look at ``epsilon``."""
+def planned(row: Row, graph: Graph, epsilon: float) -> tuple[Method, Parameters, PrivacyPlan]:
+    """The row's method, parameters and plan. A method without a guarantee does not look at ``epsilon``."""
     generator = get(row.method)
-    extra = {"claimed_epsilon": epsilon} if row.parameters.get("variant") == "paper" else {}
+    claims = "paper" in (row.parameters.get("variant"), row.parameters.get("preset"))
+    extra = {"claimed_epsilon": epsilon} if claims else {}
     params = generator.Params.model_validate(row.parameters | extra)
     delta = DELTA_ATTO if row.delta else 0
     names = tuple(relation.name for relation in graph.schema.edge_types)
     facts = PublicFacts(graph.schema, Unit.EDGE, None, round((epsilon or 1) * 1e9), delta, names)
-    plan = generator.plan(params, facts)
+    return generator, params, generator.plan(params, facts)
+
+
+def fitted(row: Row, graph: Graph, epsilon: float) -> FittedModel:
+    """The row's model under unit edge."""
+    generator, params, plan = planned(row, graph, epsilon)
     with reading(graph) if row.unsafe else nullcontext():
         return generator.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
 
@@ -108,12 +126,12 @@ def row_of(label: str) -> Row | None:
     return ROWS.get(label) or FREE[label]
 
 
-def release(label: str, graph: Graph, epsilon: float) -> tuple[Graph, float, float]:
-    """One synthetic graph, and the CPU seconds of its fit and of its draw."""
-    row = row_of(label)
+def release(label: str | Row, graph: Graph, epsilon: float) -> tuple[Graph, float, float]:
+    """One synthetic graph of a row or its label, and the CPU seconds of its fit and of its draw."""
+    row = label if isinstance(label, Row) else row_of(label)
     started = time.process_time()
     if row is None:
-        synthetic = PLAIN[label](graph, noise_generator())
+        synthetic = PLAIN[str(label)](graph, noise_generator())
         return synthetic, 0.0, time.process_time() - started
     model = fitted(row, graph, epsilon)
     done = time.process_time()

@@ -15,7 +15,7 @@ from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers import dpggan
 from papers.dpggan import dpgvae
-from papers.dpggan.algorithm1 import published
+from papers.dpggan.algorithm1 import Settings, published
 from papers.dpggan.union import Union
 from tests.support.generating import NANO, graph_of, random_pairs, rows_of
 from tests.support.heeded import heeded
@@ -195,15 +195,13 @@ def test_variant_paper_keeps_the_true_number_of_edges_and_says_how_many_steps_it
     assert len(model.training().curves["reconstruction"]) == 5
 
 
-def test_algorithm_1_moves_the_decoder_by_noised_gradients_of_nodes(monkeypatch):
+def test_algorithm_1_moves_the_decoder_by_noised_gradients_of_nodes():
     """Without noise it learns which nodes are linked."""
-    monkeypatch.setattr("papers.dpggan.paper.NOISE", 0.0)
-    monkeypatch.setattr("papers.dpggan.paper.RATE", 1.0)
-    monkeypatch.setattr("papers.dpggan.paper.LEARNING_RATE", 0.02)
+    settings = Settings(150, noise=0.0, rate=1.0, learning_rate=0.02)
     rows = rows_of(halves(30, 0.8, seed=2))
     union = Union((30,), (len(rows),), (np.sort(rows[:, 0] * 30 + rows[:, 1]),))
     torch.manual_seed(1)
-    found = published(union, 150, 0.0, torch.device("cpu"), lambda done: None)
+    found = published(union, settings, torch.device("cpu"), lambda done: None)
     curve = found.curves["reconstruction"]
     assert np.mean(curve[-10:]) < 0.8 * curve[0]
 

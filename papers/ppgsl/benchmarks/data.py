@@ -99,9 +99,10 @@ class Case:
         return public_features(self.graph, ("node",))
 
     @cached_property
-    def classes(self) -> np.ndarray:
-        """The class of every node, -1 for none."""
-        return labels_of(self.graph)[0].classes
+    def classes(self) -> np.ndarray | None:
+        """The class of every node, -1 for none; None without a label."""
+        labels = labels_of(self.graph)
+        return labels[0].classes if labels and labels[0].not_run is None else None
 
 
 def case(graph: Graph, seed: int, left: bool) -> Case:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -29,7 +28,7 @@ from benchmarks.stream_data import FIGURES, LOADERS, figures_by_step, release
 from core.errors import GraphveilError
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from papers._shared.benchmarks.reproduce import keep, own_graph, own_schema, parser_of, write
+from papers._shared.benchmarks.reproduce import keep, name_of, own_graph, own_schema, parser_of, write
 
 METRICS = ("overlap", "assortativity_re", "degree_kl", "density_re", "transitivity_re")
 PAPER: dict[str, Any] = {"preset": "paper"}
@@ -94,11 +93,7 @@ def loaded(asked: argparse.Namespace) -> tuple[str, Graph]:
         return name, LOADERS[name](Path(path))
     schema = own_schema(asked, "--stream NAME=PATH")
     stream = relation_of(own_graph(asked, schema), asked.relation)
-    edges = stream.edges["edge"]
-    digest = hashlib.sha256(repr(stream.schema).encode())
-    for column in (edges.source, edges.target, edges.step):
-        digest.update(np.ascontiguousarray(column).tobytes())
-    return f"{asked.data.stem}-{digest.hexdigest()[:12]}", stream
+    return name_of(asked, stream), stream
 
 
 def run_missing(asked: argparse.Namespace, data: str, stream: Graph, kept: Path) -> None:

@@ -100,7 +100,8 @@ def loaded(asked: argparse.Namespace) -> tuple[str, Graph]:
     schema = own_schema(asked, "--graph NAME=FOLDER")
     if not any(each.temporal for each in schema.edge_types):
         raise ValueError("THEPUFF's measures need a relation with a grid of time; this schema has none")
-    return name_of(asked), own_graph(asked, schema)
+    graph = own_graph(asked, schema)
+    return name_of(asked, graph), graph
 
 
 def _places() -> Iterator[str]:

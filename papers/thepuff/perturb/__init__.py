@@ -103,11 +103,6 @@ def idle(params: ThepuffPerturbParams) -> Iterable[Idle]:
         yield Idle(("epsilon_minus",), "it is of variant=paper; the request's epsilon counts here")
 
 
-def parts() -> Parts:
-    """Flip at fit; nothing is left to draw."""
-    return Parts(_flipped, same_edges)
-
-
 def fit(
     graph: PrivateGraph, plan: PrivacyPlan, params: ThepuffPerturbParams, progress: Progress
 ) -> FittedModel:
@@ -155,6 +150,6 @@ CELLS = PerCell(
     kinds=frozenset({GuaranteeKind.PURE, GuaranteeKind.NONE}),
     cell_reads=cell_reads,
     idle=idle,
-    parts=parts,
+    parts=Parts(_flipped, same_edges),
 )
 GENERATOR = CELLS.method(plan=plan, claim=claim, true_shares=true_shares, fit=fit, load=load)

@@ -157,6 +157,10 @@ def test_a_plan_takes_a_target_and_several_are_laid_side_by_side(
     asked = ("plan", ready_dataset, "--menu", "--epsilon", "1", "--page", str(page))
     assert [item["method"] for item in house_command.json(*asked)["items"]] == ["dcsbm"]
     assert "What epsilon buys" in page.read_text(encoding="utf-8")
+    by_relation = house_command("plan", ready_dataset, "--epsilon", "1", "--method", "mail=dgg,*=auto").stdout
+    assert "dgg" in by_relation
+    wrong = house_command("plan", ready_dataset, "--epsilon", "1", "--method", "mail=", code=2)
+    assert "RELATION=METHOD" in wrong.stderr
     capped = ("--method", "psgraph", "--target", "edges_within_95=5")
     unmet = house_command("plan", ready_dataset, *capped, code=3)
     assert "target-not-met" in unmet.stderr

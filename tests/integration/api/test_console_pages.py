@@ -42,6 +42,8 @@ ALLOWED = {
     "POST /console/datasets/{dataset_id}/reading": {C},
     "GET /console/datasets/{dataset_id}/release": {C, R},
     "GET /console/datasets/{dataset_id}/verify": {C, A},
+    "GET /console/datasets/{dataset_id}/stream": {C, R},
+    "POST /console/datasets/{dataset_id}/unblock": {C},
     "POST /console/jobs": {C, R},
     "GET /console/jobs": {C, R},
     "GET /console/jobs/{job_id}": {C, R},
@@ -60,6 +62,7 @@ ALLOWED = {
     "POST /console/proposals/{proposal_id}/reject": {C},
     "POST /console/proposals/{proposal_id}/withdraw": {C},
     "GET /console/streams": {C, R, A},
+    "POST /console/streams": {C, R},
     "GET /console/streams/{stream_id}": {C, R, A},
     "POST /console/streams/{stream_id}/close": {C, R},
     "GET /console/ledger": {C, A, O},
@@ -73,6 +76,7 @@ ALLOWED = {
     "GET /console/webhooks": {C, O},
     "POST /console/webhooks": {C, O},
     "GET /console/webhooks/{webhook_id}": {C, O},
+    "POST /console/webhooks/{webhook_id}/rotate": {C, O},
     "POST /console/webhooks/{webhook_id}/delete": {C, O},
     "POST /console/webhooks/{webhook_id}/enable": {C, O},
     "POST /console/webhooks/{webhook_id}/test": {C, O},
@@ -280,7 +284,9 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     broken = steward.post(f"{dataset}/schema", schema='{"node_types": 3}')
     assert broken.status_code == 422
     assert "node_types" in broken.text
-    unnamed = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]))
+    noted = [html.unescape(text) for text in re.findall(r'name="noted" value="([^"]*)"', page)]
+    assert len(noted) == 3
+    unnamed = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]), noted=noted)
     assert unnamed.status_code == 422
     assert "read off the rows, and about to be public: the list of nodes" in html.unescape(unnamed.text)
     read_off = re.findall(r'name="read_off" value="(\w+)"', page)
@@ -290,7 +296,7 @@ def test_a_steward_registers_uploads_plans_submits_and_a_second_person_approves(
     assert 'name="edge_types.0.directed"' in looked.text
     wrong = steward.post(f"{dataset}/schema", schema=html.unescape(written[1]), **{BOUND: "many"})
     assert (wrong.status_code, "is no number" in wrong.text) == (422, True)
-    sent = {"schema": html.unescape(written[1]), "read_off": read_off, BOUND: "9000"}
+    sent = {"schema": html.unescape(written[1]), "read_off": read_off, "noted": noted, BOUND: "9000"}
     confirmed = steward.post(f"{dataset}/schema", **sent)
     assert (
         tenant.call("GET", f"/datasets/{dataset.rpartition('/')[2]}").json()["graph_schema"]["edge_types"][0][
@@ -425,7 +431,9 @@ def test_pages_take_few_statements_however_many_rows_there_are(
     for path, most in (
         ("/console", 24),
         ("/console/datasets", 8),
+        ("/console/datasets?sort=name", 8),
         ("/console/jobs", 6),
+        ("/console/jobs?sort=created", 6),
         ("/console/approvals", 12),
         (f"/console/datasets/{ready_dataset}", 20),
         (f"/console/datasets/{ready_dataset}/release", 40),
@@ -464,3 +472,26 @@ def test_the_page_of_a_schema_names_what_nodes_carry(tenant: Tenant, at_console:
     page = steward.get(declared.headers["Location"].removesuffix("/upload") + "/schema").text
     tags = [" ".join(each.split()) for each in re.findall(r'<span class="tag">(.*?)</span>', page, re.DOTALL)]
     assert tags == ["topic, public", "words: 8 numbers, 0 to 1, 3 not 0 at most, protected", "note, withheld"]
+
+
+def test_methods_are_compared_and_taken_relation_by_relation(tenant: Tenant, at_console: SignedIn):
+    edges = [f"{n},{(n + 1) % 9},{name}" for n in range(9) for name in ("knows", "calls")]
+    schema = {
+        "node_types": [{"name": "person", "count": 9}],
+        "edge_types": [{"name": name, "source": "person", "target": "person"} for name in ("knows", "calls")],
+    }
+    dataset_id = tenant.ready("2", "\n".join(["source,target,type", *edges]) + "\n", graph_schema=schema)
+    steward = at_console(tenant, C, R)
+    at = f"/console/datasets/{dataset_id}/release?epsilon=1"
+    page = html.unescape(steward.get(f"{at}&of=knows%3Ddcsbm&of=calls%3Danchored").text)
+    assert "knows=dcsbm,calls=anchored,*=auto" in page
+    assert re.findall(r'selected value="(.*?)"', page) == ["knows=dcsbm", "calls=anchored"]
+    asking = page.partition('action="/console/jobs"')[2].partition("</form>")[0]
+    sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', asking))
+    job = steward.client.post("/console/jobs", data=sent).headers["Location"].partition("?")[0]
+    told = tenant.call("GET", f"/jobs/{job.rpartition('/')[2]}").json()
+    assert (told["method"], set(told["parameters"]["structures"])) == ("composed", {"knows", "calls"})
+    for wrong in ("of=knows%3Dprofiles", "method=knows%3D", "of=likes%3Ddcsbm"):
+        answer = steward.get(f"{at}&{wrong}")
+        assert answer.status_code == 200
+        assert 'action="/console/jobs"' not in answer.text.partition('id="declared"')[0]

@@ -176,7 +176,20 @@ def test_who_approved_is_answered_first(tenant: Tenant):
         for each in ("Who approved", "What was spent", "What was read", "What is pro")
     ]
     assert at == sorted(at)
-    assert at[0] == page.index("<h2")  # nothing stands before them
+    assert at[0] == page.index("<h2")  # nothing stands before them but each in a line
+    lines = re.findall(r'<dt><a href="#(\w+)">.*?</a></dt><dd class="words">(.*?)</dd>', page[: at[0]])
+    assert [place for place, _ in lines] == ["approved", "spent", "read", "promised"]
+    for (_, line), told in zip(
+        lines,
+        (
+            ("bo", "ada"),
+            ("Epsilon 0.5.", "remains"),
+            ("of the private graph", "degrees"),
+            ("ε = 0.5 per", "at most"),
+        ),
+        strict=True,
+    ):
+        assert all(each in line for each in told), line
     named = [re.findall(r'href="([^"#]+)"', page[place : page.index("</h2>", place)]) for place in at]
     assert named == [
         ["governance.json"], ["charge.json"], ["transcript.json", "plan.json"], ["promise.md", "report.html"],

@@ -120,6 +120,30 @@ def test_a_refused_request_does_not_prolong_the_refusal(redis_url: str, clock: C
     limited.take(who, "GET", "/jobs")
 
 
+def test_a_request_that_one_limit_refuses_counts_under_none(redis_url: str):
+    limited, who = limits(redis_url, per_minute=1, jobs_per_minute=5), key()
+    limited.take(who, "GET", "/jobs")
+    with pytest.raises(RateLimited) as refused:
+        limited.take(who, "POST", "/jobs")
+    assert refused.value.members["limit"] == 1
+    _, jobs = limited.standing(who)
+    assert jobs is not None
+    assert jobs.remaining == 5
+
+
+def test_a_request_asks_redis_once(redis_url: str):
+    limited, who = limits(redis_url, per_minute=10, jobs_per_minute=10), key()
+    limited.take(who, "POST", "/jobs")  # the script is there
+    with redis.Redis.from_url(redis_url) as client:
+
+        def asked() -> int:
+            return int(client.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"])
+
+        before = asked()
+        assert limited.take(who, "POST", "/jobs") is not None
+        assert asked() - before == 1
+
+
 def test_zero_is_no_limit_and_asks_nobody(redis_url: str):
     limited = limits(NOWHERE, per_minute=0, jobs_per_minute=0, attempts_per_minute=0)
     with capture_logs() as lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import random
 from collections.abc import Callable
@@ -126,6 +127,35 @@ def test_the_console_asks_and_reads_again(tenant: Tenant, at_console: Callable[.
     version = tenant.call("GET", f"/datasets/{dataset_id}").json()["version"]["id"]
     tenant.work(Topic.INGEST, version)
     assert CONFIRM in steward.get(f"/console/datasets/{dataset_id}/schema").text
+
+
+def test_every_warning_of_a_reading_is_ticked_before_its_schema_is_confirmed_and_kept(
+    tenant: Tenant, at_console: Callable[..., Steward]
+):
+    rows = "".join(f"{number % 7},{number % 5 + 10},{number}.5\n" for number in range(60))
+    dataset_id, dataset = proposed(tenant, rows)
+    (reading,) = dataset["version"]["readings"]
+    told = dataset["version"]["ingest_report"]["warnings"]
+    warnings = [*dict.fromkeys([*told, *reading["warnings"]])]
+    read_off = [each["part"] for each in dataset["version"]["read_off"]]
+    for word in ("has no header", "Direction cannot be read off", "No node list was uploaded"):
+        assert any(word in text for text in warnings), word
+    steward, at = at_console(tenant), f"/console/datasets/{dataset_id}/schema"
+    page = html.unescape(steward.get(at).text)
+    assert page.index(warnings[0]) < page.index(CONFIRM)
+    sent = {"schema": json.dumps(dataset["proposed_schema"]), "read_off": read_off}
+    refused = steward.post(at, **sent, noted=warnings[1:])
+    assert (refused.status_code, f"not ticked: {warnings[0]}" in html.unescape(refused.text)) == (422, True)
+    assert steward.post(at, **sent, noted=warnings).status_code == 303
+    kept = {"person": "t", "read_off": sorted(read_off), "warnings": warnings}
+    for work in (False, True):
+        if work:
+            tenant.work(Topic.INGEST, dataset["version"]["id"])
+        version = tenant.call("GET", f"/datasets/{dataset_id}").json()["version"]
+        assert version["ingest_report"]["confirmed"] == kept
+    shown = html.unescape(steward.get(f"/console/datasets/{dataset_id}").text)
+    assert "Its schema was confirmed by t." in shown
+    assert warnings[0] in shown
 
 
 def test_what_a_reading_saw_is_told_to_curators_alone(

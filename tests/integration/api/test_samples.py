@@ -212,6 +212,8 @@ def test_a_dry_run_shows_the_release_that_stands(tenant: Tenant):
     assert tenant.submit(dataset_id, "0.5", repeat=True).status_code == 202
     problem = plan()  # the budget no longer covers a repeat: as the submission, it offers what stands
     assert problem["type"] == "/problems/identical-release"
+    refused = once(tenant, dataset_id, "0.5")
+    assert (refused.status_code, refused.json()["type"]) == (409, problem["type"])
 
 
 def test_of_identical_requests_at_one_moment_one_is_taken(tenant: Tenant):

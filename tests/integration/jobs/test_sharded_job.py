@@ -15,6 +15,7 @@ from sqlalchemy import text
 
 from core.datasets.models import Dataset
 from core.errors import InvalidInput, LeaseLost, NotAccepted, StorageError
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.partable import Part
 from core.identity.service import Principal
 from core.jobs.models import Job
@@ -362,6 +363,55 @@ def upload(services: Services, principal: Principal, dataset: Dataset, part: str
     return receive_part(
         services, principal, dataset.id, part=part, format="csv", options={}, chunks=[rows], length=None
     )
+
+
+TYPED = GraphSchema(
+    node_types=(NodeType(name="person", count=NODES), NodeType(name="firm", count=20)),
+    edge_types=(
+        EdgeType(name="calls", source="person", target="person", temporal=True),
+        EdgeType(name="owns", source="firm", target="firm"),
+    ),
+    time=TimeGrid(start=0, width=1, count=2),
+)
+
+
+def test_relations_and_snapshots_are_published_from_files_of_both(
+    services: Services, settings: Settings, principal: Principal
+) -> None:
+    declared = NewDataset(name="typed", unit="pair", epsilon="6", graph_schema=TYPED, in_parts=True)
+    dataset = register_dataset(services, principal, declared)
+    rng = np.random.default_rng(3)
+    rows = [f"calls,{u},{v},{t}\n" for u, v, t in rng.integers(0, (NODES, NODES, 2), (700, 3)).tolist()]
+    rows += [f"owns,{u},{v},\n" for u, v in rng.integers(0, 20, (60, 2)).tolist()]
+    for part in (0, 1):
+        content = "type,source,target,time\n" + "".join(rows[part::2])
+        version = upload(services, principal, dataset, f"edges-{part + 1}-of-2", content.encode())
+    assert taken(settings, Topic.INGEST, version.id)
+    assert findings(services, version.id) == []
+    job = queued_job(services, principal, dataset.id, "typed", epsilon="6")
+    assert taken(settings, Topic.RUN, job.id)
+    job = job_row(services, job.id)
+    assert (job.shards or 0) > 3
+    draw(services, job)
+    assert taken(settings, Topic.RUN, job.id)
+    assert (shown(services, principal, job)[0], *spent(services, job)) == ("published", "6", "0")
+    public = PublicPart.model_validate(get_report(services, principal, job.id)["public"])
+    assert [each.name for each in public.statistics.edge_types] == ["calls", "owns"]
+    assert [row.step for row in public.statistics.edge_types[0].rows] == [0, 1]
+    assert {part.name for part in public.provenance.artifacts} >= {
+        f"edges-{number:05d}-of-{job.shards:05d}.parquet" for number in range(job.shards or 0)
+    }
+    with pytest.raises(InvalidInput, match="one relation without time; upload the edges"):
+        receive_part(
+            with_places(services), principal, dataset.id, part="edges", format="reference", options={},
+            chunks=[b"{}"], length=None,
+        )  # fmt: skip
+
+
+def with_places(services: Services) -> Services:
+    """The same, where places of an engine may be named."""
+    settings = services.settings.model_copy(update={"engine_places": ("/data",)})
+    return Services(services.db, services.store, settings)
 
 
 def test_files_come_in_any_order_and_the_last_that_is_missing_completes_them(

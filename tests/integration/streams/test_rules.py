@@ -179,6 +179,17 @@ def test_a_stream_needs_w_event_and_time(services: Services, principal: Principa
         open_stream(services, principal, static.id)
 
 
+def test_persons_have_no_stream_being_in_every_snapshot(services: Services, principal: Principal) -> None:
+    schema = GraphSchema(
+        node_types=(NodeType(count=24, protected=True),),
+        edge_types=(EdgeType(name="contact", temporal=True),),
+        time=TimeGrid(start=100, width=10, count=4),
+    )
+    dataset = stream_dataset(services, principal, unit="node", window=None, graph_schema=schema)
+    with pytest.raises(NotAccepted, match=r"a node has edges in every snapshot.*Publish the finished graph"):
+        open_stream(services, principal, dataset.id)
+
+
 def test_opening_repeats_itself_and_has_a_limit(
     services: Services, principal: Principal, dataset_id: str
 ) -> None:

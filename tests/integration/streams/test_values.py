@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import NotAccepted
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.identity.service import Principal
 from core.outbox.models import Topic
@@ -111,6 +111,22 @@ def test_a_stream_without_a_share_takes_snapshots_that_carry_nothing(
     assert publish(services, view.job_id)
     _, chunks = open_artifact(services, principal, view.job_id, "edges.parquet")
     assert "stars" not in pq.read_table(io.BytesIO(b"".join(chunks))).column_names
+
+
+def test_by_auto_values_are_carried_and_rows_are_not(services: Services, principal: Principal) -> None:
+    town = Attribute(name="town", protection="protected", categories=("x", "y"))
+    schema = SCHEMA.model_copy(
+        update={"node_types": (NodeType(name="node", count=NODES, attributes=(town,)),)}
+    )
+    nodes = "\n".join(["id,town", *(f"{n},{'xy'[n % 2]}" for n in range(NODES))]).encode()
+    dataset = stream_dataset(services, principal, content=KNOWN, nodes=nodes, graph_schema=schema)
+    planned = plan_stream(services, principal, StreamRequest(dataset_id=dataset.id, epsilon="3"))
+    assert "0.25 of epsilon for what edges carry" in (planned.chosen_because or "")
+    assert "in a live stream none are released" in (planned.chosen_because or "")
+    assert any("synthesised: stars, hour of contact" in text for text in planned.warnings)
+    rows = {"method": "auto", "parameters": {"node_attribute_share": 0.1}}
+    with pytest.raises(NotAccepted, match=r"same row in every step.*publish the finished graph"):
+        open_stream(services, principal, dataset.id, **rows)
 
 
 def test_a_share_where_no_edge_carries_anything_is_refused(services: Services, principal: Principal) -> None:

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateCell
 
 
-def parts() -> Parts:
-    """Return the read, and the draw."""
-    return Parts(_counted, _joined)
-
-
 def _counted(cell: PrivateCell, nodes: int, nano_epsilon: int, params: ValueParameters, rng: Rng) -> Columns:
     """Pay for the number of edges: ``edges``, one int64."""
     import numpy as np
@@ -49,5 +44,5 @@ GENERATOR = PerCell(
     summary="A noisy number of edges, joined at random.",
     mechanism="laplace",
     Params=ValueParameters,
-    parts=parts,
+    parts=Parts(_counted, _joined),
 ).method()

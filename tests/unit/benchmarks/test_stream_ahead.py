@@ -1,6 +1,6 @@
 """The columns that count leads follow from the printed means."""
 
-from benchmarks.stream_ahead import counted
+from benchmarks.stream_ahead import METRICS, SIX, counted, firsts
 
 TABLE = {
     "columns": [
@@ -25,3 +25,11 @@ def test_a_tie_is_nobodys_lead_and_overlap_is_better_high() -> None:
 
 def test_everything_else_stays() -> None:
     assert [row[:-1] for row in counted(TABLE, [])] == [row[:-1] for row in TABLE["rows"]]
+
+
+def test_first_of_the_six_is_best_or_level_and_a_table_without_all_six_counts_not() -> None:
+    columns = ["method", *METRICS]
+    rows = [[name, "2", "1", "1", "3", "3"] for name in SIX[1:]]
+    whole = {"columns": columns, "rows": [[SIX[0], "3", "2", "1", "2", "9"], *rows]}
+    found = firsts([whole, {"columns": columns, "rows": rows}], ["top-1 % overlap"])
+    assert [found[name] for name in METRICS] == [(1, 1), (0, 1), (1, 1), (1, 1), (0, 1)]

@@ -19,6 +19,7 @@ from deploy.local.processes import COMMANDS
 from tests.support.deployed import COMPOSE, OURS, PODS, ROOT, SERVICES, names
 
 each = pytest.mark.parametrize("name", SERVICES)
+ENDING = ("bucket", "migrations", "grants", "keys")
 
 
 @each
@@ -177,6 +178,29 @@ def test_the_database_is_healthy_only_once_it_listens_for_others():
     """The server that runs the first scripts has a socket and no address: what is ready then is not yet."""
     probe = SERVICES["postgres"]["healthcheck"]["test"]
     assert probe[probe.index("--host") + 1] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("name", [name for name in SERVICES if name not in ENDING])
+def test_every_container_that_stays_is_asked_for_its_health(name: str):
+    service = SERVICES[name]
+    assert service["restart"] == "unless-stopped"
+    if "healthcheck" in service:
+        assert service["healthcheck"]["test"][0] in ("CMD", "CMD-SHELL")
+        assert service["healthcheck"]["interval"]
+    else:
+        assert "\nHEALTHCHECK --interval=" in (ROOT / service["build"]["dockerfile"]).read_text()
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_what_ends_is_waited_for_or_asked_for_by_hand(name: str):
+    assert SERVICES[name]["restart"] in ("on-failure", "no")
+    needed = {
+        need: told["condition"]
+        for service in SERVICES.values()
+        for need, told in service.get("depends_on", {}).items()
+    }
+    assert needed.get(name, "service_completed_successfully") == "service_completed_successfully"
+    assert (name in needed) != ("profiles" in SERVICES[name])
 
 
 def test_redis_starts_as_its_own_user() -> None:

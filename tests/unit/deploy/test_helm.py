@@ -55,6 +55,16 @@ def test_with_its_own_values_the_chart_makes_the_manifests():
     assert by_name(chart.render(chart.files(), pools=ALL)) == {**expected, ("Job", "migrations-1"): job}
 
 
+def test_what_helm_prints_otherwise_is_named(capsys: pytest.CaptureFixture[str]):
+    documents = chart.render(chart.files(), pools=ALL)
+    printed = yaml.safe_dump_all([*documents, None])  # Helm leaves empty documents
+    assert chart.compared(documents, printed) == 0
+    assert f"{len(documents)} documents" in capsys.readouterr().out
+    assert chart.compared(documents, printed.replace("replicas: 1", "replicas: 2")) == 1
+    assert "Deployment relay: Helm makes another one" in capsys.readouterr().out
+    assert chart.compared(documents, yaml.safe_dump_all(documents[1:])) == 1
+
+
 def test_pools_are_made_where_they_are_asked_for():
     names = {name for _, name in by_name(chart.render(chart.files()))}
     assert {"api", "worker"} <= names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,17 @@ def test_counts_of_edges() -> None:
     )
 
 
+def test_what_two_steps_both_have() -> None:
+    def both(private: PrivateGraph) -> None:
+        private.aside.pay("rates", 0, nano_epsilon=EXACT, purpose="x")
+        reads = private.between("rates", 1)
+        assert reads is not None
+        reads.kept_edges(nano_epsilon=EXACT // 2, purpose="x")
+        reads.kept_nodes(nano_epsilon=EXACT // 2, purpose="x")
+
+    agree(valued(False), both)
+
+
 @pytest.mark.parametrize("directed", [False, True])
 def test_what_edges_carry(directed: bool) -> None:
     labels, scores = np.array([0, 0, 1]), np.array([-2, 0, 5])
@@ -145,6 +157,8 @@ def test_what_the_graph_does_not_say_has_no_answer() -> None:
         still, lambda g: g.node_values("node").mixing("knows", "party", groups=pairs, cap=1, **BUDGETS)
     )
     assert exact(still, capped) is None  # which edges count was drawn
+    alone = Measurement("rates", 0, "kept_edges", {}, (), Fraction(1), 1, np.array([3]), "x")
+    assert exact(timed, alone) is None  # the step before a snapshot is another graph
     (carried,) = paid(timed, lambda g: g.edge_values("rates", "stars").histogram(**COST))
     bare = {**timed.edges, "rates": timed.edges["rates"].bare()}
     assert exact(Graph(timed.schema, timed.nodes, bare), carried) is None

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema.partable import cells_of, divided
 from core.graphs.stored.parted import check_parted, read_parted, write_parted
 
 SCHEMA = GraphSchema(node_types=(NodeType(count=40),), edge_types=(EdgeType(),))
@@ -72,7 +73,12 @@ def test_an_end_that_is_no_node_is_refused(tmp_path, ends):
     "schema",
     [
         SCHEMA.model_copy(update={"edge_types": (EdgeType(directed=True),)}),
-        SCHEMA.model_copy(update={"edge_types": (EdgeType(), EdgeType(name="other"))}),
+        SCHEMA.model_copy(update={"edge_types": (EdgeType(), EdgeType(name="other", public=True))}),
+        GraphSchema(
+            node_types=(NodeType(count=40),),
+            edge_types=(EdgeType(temporal=True),),
+            time=TimeGrid(start=0, width=1, count=65),
+        ),
     ],
 )
 def test_graphs_of_another_sort_are_refused(tmp_path, schema):
@@ -86,6 +92,63 @@ def test_a_part_that_was_altered_is_found(tmp_path):
     wrong = replace(parted, parts=(replace(parted.parts[0], sha256="0" * 64), *parted.parts[1:]))
     with pytest.raises(ValueError, match="bytes"):
         check_parted(wrong)
+
+
+TYPED = GraphSchema(
+    node_types=(NodeType(name="person", count=40), NodeType(name="firm", count=9)),
+    edge_types=(
+        EdgeType(name="knows", source="person", target="person"),
+        EdgeType(name="calls", source="person", target="person", temporal=True),
+        EdgeType(name="owns", source="firm", target="firm"),
+    ),
+    time=TimeGrid(start=0, width=1, count=3),
+)
+
+
+def typed_rows(count=900, seed=4):
+    """Rows of every cell at random, mixed: cells, then ends."""
+    rng = np.random.default_rng(seed)
+    cell = rng.integers(0, 5, count)
+    most = np.where(cell == 4, 9, 40)
+    return cell, rng.integers(0, most), rng.integers(0, most)
+
+
+@pytest.mark.parametrize("part_edges", [1000, 100, 7])
+def test_several_relations_and_snapshots_have_parts_of_their_own(tmp_path, part_edges):
+    cell, source, target = typed_rows()
+    nodes = {"person": NodeTable(40), "firm": NodeTable(9)}
+    cells = [(relation.name, step) for relation, step in cells_of(TYPED)]
+    assert cells == [("knows", None), ("calls", 0), ("calls", 1), ("calls", 2), ("owns", None)]
+    of = {"knows": cell == 0, "calls": (cell > 0) & (cell < 4), "owns": cell == 4}
+    tables = {
+        name: EdgeTable(source[rows], target[rows], cell[rows] - 1 if name == "calls" else None)
+        for name, rows in of.items()
+    }
+    whole = Graph.build(TYPED, nodes, tables)
+    some = [(source[i : i + 64], target[i : i + 64], cell[i : i + 64]) for i in range(0, len(cell), 64)]
+    parted = write_parted(TYPED, nodes, some, len(cell), tmp_path / "g", part_edges)
+    assert {part.cell for part in parted.parts} == set(range(5))
+    for name, step in cells:
+        expected = whole.cell(name, step)
+        groups = list(parted.cell(name, step).groups())
+        found = [np.concatenate([getattr(each, end) for each in groups]) for end in ("source", "target")]
+        assert [each.tolist() for each in found] == [expected.source.tolist(), expected.target.tolist()]
+        assert all(each.step == step for each in groups)
+    assert check_parted(parted) == sum(table.count for table in whole.edges.values())
+    assert read_parted(tmp_path / "g").parts == parted.parts
+    empty = write_parted(TYPED, nodes, [], len(cell), tmp_path / "other", part_edges)
+    assert [(part.name, part.cell) for part in empty.parts] == [
+        (part.name, part.cell) for part in parted.parts
+    ]
+
+
+def test_shards_are_divided_by_edges_and_every_cell_has_one():
+    assert divided([10], [7], 5) == [5]
+    assert divided([600, 0, 300], [9, 9, 9], 6) == [3, 1, 2]
+    assert divided([600, 0, 300], [2, 1, 9], 7) == [2, 1, 4]
+    for wrong in (2, 13):
+        with pytest.raises(ValueError, match="cells make 3 to 12 shards"):
+            divided([600, 0, 300], [2, 1, 9], wrong)
 
 
 def test_there_is_one_cell(tmp_path):

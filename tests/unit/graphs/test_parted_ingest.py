@@ -14,7 +14,7 @@ from core.errors import IngestRejected, InvalidInput
 from core.graphs.ingest import parted as parted_ingest
 from core.graphs.ingest.parted import canonicalise_parts
 from core.graphs.ingest.uploaded import canonicalise
-from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
 from core.graphs.stored.parted import check_parted, read_parted
 from core.graphs.stored.whole import read_graph
 from core.graphs.uploads.files import IngestLimits, UploadedFile, place_of
@@ -88,6 +88,67 @@ def test_it_is_the_graph_that_would_be_in_memory(
     if schema is LISTED:
         assert parted.nodes["node"].id_array().to_pylist() == graph.nodes["node"].id_array().to_pylist()
         assert parted.nodes["node"].attributes["region"].equals(graph.nodes["node"].attributes["region"])
+
+
+TYPED = GraphSchema(
+    node_types=(NodeType(name="person", count=NODES), NodeType(name="firm", count=7)),
+    edge_types=(
+        EdgeType(name="knows", source="person", target="person"),
+        EdgeType(name="calls", source="person", target="person", temporal=True, edge_bound=400),
+        EdgeType(name="owns", source="firm", target="firm"),
+    ),
+    time=TimeGrid(start=10, width=5, count=3),
+)
+
+
+def typed(count: int = 900) -> bytes:
+    """Rows of three relations, one with times: with loops, and with repeats in both directions."""
+    rng = np.random.default_rng(6)
+    kinds = rng.integers(0, 3, count)
+    most = np.where(kinds == 2, 7, NODES)
+    rows = zip(kinds, rng.integers(0, most), rng.integers(0, most), rng.integers(10, 25, count), strict=True)
+    names = ("knows", "calls", "owns")
+    return (
+        b"type,source,target,time\n"
+        + "".join(
+            f"{names[kind]},{u},{v},{time if kind == 1 else ''}\n" for kind, u, v, time in rows
+        ).encode()
+    )
+
+
+@pytest.mark.parametrize("part_edges", [1 << 24, 60])
+def test_several_relations_and_snapshots_are_those_that_would_be_in_memory(
+    tmp_path: Path, part_edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parted_ingest, "PART_EDGES", part_edges)
+    monkeypatch.setattr("core.graphs.stored.parted.write_parted.__defaults__", (part_edges,))
+    header, *rows = typed().splitlines(keepends=True)
+    two = {f"edges_{i + 1}_of_2": header + b"".join(rows[i::2]) for i in range(2)}
+    whole = canonicalise(
+        uploaded(tmp_path / "one", edges=typed()), TYPED, tmp_path / "whole", fingerprint_key=KEY
+    )
+    report = parts_of(tmp_path, uploaded(tmp_path / "two", **two), TYPED)
+    for name in ("fingerprint", "edges", "edges_per_step", "nodes", "rows_read", "loops_dropped"):
+        assert getattr(report, name) == getattr(whole, name), name
+    assert report.duplicates_merged == whole.duplicates_merged > 0
+    graph, parted = read_graph(tmp_path / "whole"), read_parted(tmp_path / "parted")
+    assert check_parted(parted) == sum(table.count for table in graph.edges.values())
+    for relation in TYPED.edge_types:
+        for step in TYPED.steps_of(relation.name):
+            groups = list(parted.cell(relation.name, step).groups())
+            for end in ("source", "target"):
+                found = np.concatenate([getattr(each, end) for each in groups])
+                assert found.tolist() == getattr(graph.cell(relation.name, step), end).tolist()
+
+
+def test_a_bound_holds_for_each_snapshot(tmp_path: Path) -> None:
+    bound = TYPED.model_copy(
+        update={"edge_types": tuple(each.model_copy(update={"edge_bound": 70}) for each in TYPED.edge_types)}
+    )
+    with pytest.raises(IngestRejected) as refusal:
+        parts_of(tmp_path, uploaded(tmp_path / "up", edges=typed()), bound)
+    (found,) = refusal.value.members["findings"]
+    assert "'knows' is declared to have at most 70 edges, but has more;" in found["message"]
 
 
 def test_parquet_and_text_may_stand_side_by_side(tmp_path: Path) -> None:

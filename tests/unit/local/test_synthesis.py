@@ -193,6 +193,29 @@ def test_what_the_service_refuses_is_refused_with_its_own_errors_and_costs_nothi
     assert [entry["kind"] for entry in budget.entries()] == ["grant"]
 
 
+def test_relations_have_methods_of_their_own(budget: gv.Budget) -> None:
+    """A map is taken as the service takes it: two relations of one type, and `*` for what is not named."""
+    graph = HeteroData()
+    graph["person"].num_nodes = 12
+    ring = torch.stack([torch.arange(12), (torch.arange(12) + 1) % 12])
+    for name in ("knows", "calls"):
+        graph["person", name, "person"].edge_index = ring
+    kind = {"name": "person", "count": 12}
+    relations = [{"name": name, "source": "person", "target": "person"} for name in ("knows", "calls")]
+    asked = {"knows": {"method": "dcsbm", "parameters": {"preset": "small"}}, "*": "anchored"}
+    declared = {"node_types": [kind], "edge_types": relations}
+    release = made(graph, budget=budget, schema=declared, method=asked)
+    told = release.report["provenance"]
+    assert told["method"] == "composed"
+    structures = release.report["parameters"]["structures"]
+    assert {name: each["method"] for name, each in structures.items()} == {
+        "knows": "dcsbm",
+        "calls": "anchored",
+    }
+    with pytest.raises(problems.NotAccepted, match="no relation that is asked for"):
+        gv.plan(graph, 1, schema=declared, method={"likes": "dcsbm"}, budget=budget)
+
+
 def test_a_directed_graph_is_refused_by_a_method_for_undirected_ones(budget: gv.Budget) -> None:
     with pytest.raises(problems.NotAccepted):
         made(nx.DiGraph([(0, 1), (1, 2)]), method="dcsbm", budget=budget)

@@ -4,10 +4,12 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from core.methods._shared.matching.ends import degrees_in
+from core.methods._shared.rewiring import triangles
 from core.methods._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
 from core.methods._shared.rewiring.moves import close_triangles, open_triangles
 from core.methods._shared.rewiring.rows import Rows
-from core.methods._shared.rewiring.triangles import UNKNOWN, Targets, proposals_for, rewired
+from core.methods._shared.rewiring.triangles import UNKNOWN, Targets, _gathered, proposals_for, rewired
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import public_generator
 
@@ -23,6 +25,18 @@ def rows_of(nodes, edges, groups=2, circles=1):
     keys, labels = np.unique(ends[:, 0] * nodes + ends[:, 1])[::2], np.arange(nodes) % groups
     rows = Rows.of(keys, nodes, labels, circles, public_generator(5))
     return rows, rows.count()
+
+
+def keys_of(nodes, edges):
+    """The distinct edges of such a graph, about half of those drawn."""
+    source, target = rows_of(nodes, edges, groups=1)[0].edges()
+    return np.sort(np.minimum(source, target).astype(np.int64) * nodes + np.maximum(source, target))
+
+
+def full(rows):
+    """The damped sum where all neighbours are linked."""
+    degree = np.diff(rows.start)
+    return float((weights(rows) * degree * (degree - 1) / 2).sum())
 
 
 def weights(rows):
@@ -168,3 +182,37 @@ def test_triangles_are_closed_in_circles():
     assert inside() == pytest.approx(1 / 8, abs=0.03)
     assert close(rows, now, 8_000)[0] >= now + 8_000
     assert inside() > 0.3
+
+
+@pytest.mark.parametrize(("closed", "least", "most"), [(0.0, 0.0, 0.1), (0.04, 0.2, 0.32), (0.9, 0.4, 0.6)])
+def test_edges_are_gathered_into_circles_as_transitivity_says(closed, least, most):
+    """No triangle is closed here: what is in one circle beyond chance was gathered."""
+    nodes, keys = 4_000, keys_of(4_000, 12_000)
+    rows = Rows.of(keys, nodes, np.zeros(nodes, dtype=np.int64), 16, public_generator(9))
+    degree = np.diff(rows.start)
+    _gathered(rows, round(closed * float((degree * (degree - 1)).sum()) / 6), 0, public_generator(2))
+    owner = np.repeat(np.arange(nodes), degree)
+    together = float((rows.circles[owner] == rows.circles[rows.others]).mean())
+    assert least <= together <= most
+    found = rows.keys()
+    assert len(np.unique(found)) == len(keys)
+    np.testing.assert_array_equal(degrees_in(found, nodes), degrees_in(keys, nodes))
+
+
+def test_gathered_edges_make_communities(monkeypatch):
+    """Of the same triangles and clustering a graph has more of them than by closing triangles alone."""
+    nodes, rng = 3_000, np.random.default_rng(6)
+    low, high = rng.integers(0, nodes, (2, 18_000))
+    ends = np.unique(np.sort(np.stack([low, high], 1)[low != high], axis=1), axis=0)
+    keys, alike, parts = ends[:, 0] * nodes + ends[:, 1], np.zeros(nodes, dtype=np.int64), []
+    rows = Rows.of(keys, nodes, alike)
+    degree = np.diff(rows.start)
+    told = ToldClustering(0.2 * full(rows), DAMPING, 10 * NANO)
+    targets = Targets(round(0.2 * float((degree * (degree - 1)).sum()) / 6), None, 0.02, told)
+    for most in (0.0, triangles.MOST_GATHERED):
+        monkeypatch.setattr(triangles, "MOST_GATHERED", most)
+        found = rewired(keys, nodes, alike, targets, 60 * len(keys), public_generator(5))
+        assert Rows.of(found, nodes, alike).count() == pytest.approx(targets.triangles, rel=0.05)
+        graph = nx.Graph(zip(found // nodes, found % nodes, strict=True))
+        parts.append(nx.community.modularity(graph, nx.community.louvain_communities(graph, seed=1)))
+    assert parts[1] > parts[0] + 0.05

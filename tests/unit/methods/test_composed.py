@@ -25,9 +25,10 @@ from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.settle import Settled, settle
 from tests.support.neighbours import compared, fit_of, toggled
-from tests.support.schema_grid import EMBEDDING, LIVES, Shape, counts_of, graph_of, shapes
+from tests.support.schema_grid import EMBEDDING, LIVES, WINDOW, Shape, counts_of, graph_of, shapes
 
 NANO = 10**9
+ROOT = Path(__file__).parents[3]
 EVERY = [shape for shape in shapes() if shape.unit is not Unit.NODE]
 OF_PERSONS = [shape for shape in shapes() if shape.unit is Unit.NODE]
 SOME = 16
@@ -148,6 +149,18 @@ def structures(found: Settled) -> dict[str, str]:
     return {name: each.method for name, each in found.params.structures.items()}
 
 
+def test_the_example_of_flights_carries_its_delays_with_nothing_named():
+    """What ``make demo`` asks for: an epsilon, and no method."""
+    example = ROOT / "examples" / "us-flights"
+    schema = GraphSchema.model_validate_json((example / "schema.json").read_text())
+    nodes = Counter(row.split(",")[1] for row in (example / "nodes.csv").read_text().splitlines()[1:])
+    facts = PublicFacts(schema, Unit.EVENT, None, NANO, 0, ("flight",))
+    found = settle("auto", {}, (), facts, {name: nodes[name] for name in ("airport", "state")})
+    assert found.generator.synthesised(found.params)["values"]
+    assert [each.name for each in found.released.edge_type("flight").attributes] == ["delay"]
+    assert found.plan.cost().nano_epsilon == NANO
+
+
 def test_a_map_names_the_structure_of_each_relation():
     facts = two_relations()
     named = asked({"knows": {"method": "dcsbm", "parameters": {"preset": "small"}}, "*": "auto"}, facts)
@@ -246,6 +259,31 @@ def test_relations_of_a_live_stream_share_one_method():
     assert asked("auto", live).generator.name == "keyframe"
     with pytest.raises(NotAccepted, match="share one schedule, however long"):
         asked({"a": "keyframe", "b": "psgraph"}, live)
+
+
+def live(shape: Shape) -> PublicFacts:
+    """The facts of one snapshot of a live stream of that shape."""
+    facts = shape.facts()
+    schema = facts.schema.model_copy(update={"time": TimeGrid(start=0, width=10, count=1)})
+    return replace(facts, schema=schema, tick=7)
+
+
+LIVE = [each for each in EVERY if each.unit is Unit.W_EVENT and each.bounded and each.delta]
+
+
+def test_live_streams_of_every_schema_carry_values_and_say_that_rows_are_left_out():
+    for shape in LIVE:
+        facts = live(shape)
+        found = asked("auto", facts)
+        assert (found.plan.cost().nano_epsilon or 0) * WINDOW <= facts.nano_epsilon, shape
+        carried = found.generator.synthesised(found.params)
+        assert carried == {"values": shape.values != "none", "node_values": False, "vectors": False}, shape
+        rows = shape.rows in ("protected", "a vector")
+        assert ("in a live stream none are released" in (found.chosen_because or "")) == rows, shape
+        if rows:
+            with pytest.raises(NotAccepted, match=r"same row in every step.*publish the finished graph"):
+                asked("auto", facts, node_attribute_share=0.1)
+    assert len(LIVE) == 120
 
 
 @pytest.mark.parametrize("unit", [Unit.EVENT, Unit.PAIR])

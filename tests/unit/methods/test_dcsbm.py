@@ -179,9 +179,9 @@ def test_a_paid_number_of_edges_says_whether_there_are_labels():
     assert groups_of(10**9, 50, label, NANO) == 16
     # Half the epsilon: half the evidence, and less is asked for.
     assert groups_of(88_234, 4_039, label // 2, NANO // 2) == 3
-    assert groups_of(31_371, 2_277, label // 2, NANO // 2) == 2
-    assert groups_of(16_715, 1_490, label, NANO) == 3
-    assert groups_of(16_715, 1_490, label // 2, NANO // 2) == 1
+    assert groups_of(31_371, 2_277, label // 2, NANO // 2) == 1
+    assert groups_of(16_715, 1_490, label, NANO) == 1
+    assert groups_of(31_371, 2_277, label, NANO) == 4
 
 
 def test_one_label_is_not_paid_for():

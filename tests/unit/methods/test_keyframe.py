@@ -118,15 +118,16 @@ def test_key_frames_come_by_the_clock(steps, window, first, expected):
     assert plan.cost().nano_epsilon > 0.999 * NANO
 
 
-def test_a_tick_pays_what_its_place_in_the_stream_says():
+@pytest.mark.parametrize(("few", "counted"), [(False, 0.55), (True, 0.45)])
+def test_a_tick_pays_what_its_place_in_the_stream_says(few, counted):
     graph = graph_of([hubs()])
     spent = {
-        tick: sum(planned(graph, window=4, tick=tick, first_frame=2).spend("basic").values())
+        tick: sum(planned(graph, window=4, tick=tick, first_frame=2, few_nodes=few).spend("basic").values())
         for tick in range(9)
     }
-    counters, half = int(0.55 * NANO) // 4, int(0.035 * NANO * 3 / 7)
+    counters, half = int(counted * NANO) // 4, int(0.035 * NANO * 3 / 7)
     for tick, amount in spent.items():
-        due = {2: 0.45 * NANO - half, 3: half}.get(tick % 4, 0)
+        due = {2: (1 - counted) * NANO - half, 3: half}.get(tick % 4, 0)
         assert amount == pytest.approx(counters + due, abs=8)
     assert planned(graph, window=4, tick=6).first_step == 6
 
@@ -140,11 +141,12 @@ def test_event_frames_every_step_and_pair_frames_once():
     assert 0.999 * NANO < pair.cost().nano_epsilon <= NANO
 
 
-def test_a_fit_spends_its_plan_and_divides_it_by_the_shares():
-    graph = graph_of([hubs()] * 5)
+@pytest.mark.parametrize("few", [False, True])
+def test_a_fit_spends_its_plan_and_divides_it_by_the_shares(few):
+    graph = graph_of([hubs(160)] * 5, 160)
     shares = {"count_share": 0.2, "tail_share": 0.4, "cells_share": 0.1, "kept_share": 0.14}
-    plan = planned(graph, window=5, **shares)
-    _, meter = fit(graph, plan, **shares)
+    plan = planned(graph, window=5, few_nodes=few, **shares)
+    _, meter = fit(graph, plan, few_nodes=few, **shares)
     spent: dict[str, int] = {}
     for entry in meter.transcript:
         spent[entry.purpose] = spent.get(entry.purpose, 0) + entry.event.nano_epsilon
@@ -156,6 +158,9 @@ def test_a_fit_spends_its_plan_and_divides_it_by_the_shares():
         "set aside for the next step": 0.03,
         "kept since the step before": 0.03,
     }
+    if few:  # counts have six tenths of the counters' share, degrees the rest
+        expected |= {"edge count": 0.44, "degrees at a key frame": 0.4}
+        del expected["degree tail counters"]
     assert {name: amount / NANO for name, amount in spent.items()} == pytest.approx(expected, abs=1e-6)
     assert sum(spent.values()) <= NANO
 
@@ -166,7 +171,10 @@ def test_what_was_stored_before_two_steps_were_read_is_planned_as_it_was():
     plan = planned(graph_of([hubs()] * 5), window=5, **before)
     assert {each.purpose for each in plan.allotments} == {"keyframe counters", "key frame"}
     assert steps_spent(plan)[0] - steps_spent(plan)[1] == pytest.approx(0.45 * NANO, abs=2)
-    assert KeyframeParams.model_validate(before).kept_share == 0
+    stored = KeyframeParams.model_validate(before)
+    assert (stored.kept_share, stored.few_nodes) == (0, False)
+    later = KeyframeParams.model_validate({**before, "kept_share": 0.07})
+    assert (later.kept_share, later.few_nodes) == (0.07, False)
     assert KeyframeParams(**KeyframeParams().model_dump()) == KeyframeParams()
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -183,6 +184,11 @@ def test_a_step_pays_its_half_and_the_one_before_has_paid_the_other():
         (1, HUGE // 2),
         (1, HUGE // 2),
     ]
+    kept = {each.query: each for each in private._meter.measurements}
+    assert {name: (each.step, *each.values, each.scale) for name, each in kept.items()} == {
+        "kept_edges": (1, 1, Fraction(2 * NANO, HUGE)),
+        "kept_nodes": (1, 3, Fraction(4 * NANO, HUGE)),
+    }
     with pytest.raises(PlanExceeded, match="too little aside"):
         reads.kept_edges(nano_epsilon=1, purpose="once more")
 

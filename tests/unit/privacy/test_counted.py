@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.graph import Cell, EdgeTable, Graph, NodeTable
-from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.stored.parted import write_parted
 from core.graphs.stored.parts import write_part
 from core.methods import registry
@@ -128,6 +128,68 @@ def test_a_fit_makes_the_same_reads_at_the_same_cost_and_noise(tmp_path, monkeyp
         if name == "degrees":  # who gets which of the law's degrees is chance where noisy ones tie
             column, found = np.sort(column), np.sort(found)
         assert np.array_equal(column, found), name
+
+
+TYPED = GraphSchema(
+    node_types=(NodeType(name="person", count=60), NodeType(name="firm", count=20)),
+    edge_types=(
+        EdgeType(name="knows", source="person", target="person"),
+        EdgeType(name="calls", source="person", target="person", temporal=True),
+        EdgeType(name="owns", source="firm", target="firm"),
+    ),
+    time=TimeGrid(start=0, width=1, count=3),
+)
+
+
+@pytest.mark.parametrize("unit", [Unit.EVENT, Unit.PAIR, Unit.W_EVENT])
+def test_each_relation_and_snapshot_is_read_as_in_memory(tmp_path, monkeypatch, unit):
+    """The same noise for both: then every number of the model is the same, and so is what was charged."""
+    rng = np.random.default_rng(8)
+    cell = rng.integers(0, 5, 900)
+    most = np.where(cell == 4, 20, 60)
+    source, target = rng.integers(0, most), rng.integers(0, most)
+    universe = {"person": NodeTable(60), "firm": NodeTable(20)}
+    of = {"knows": cell == 0, "calls": (cell > 0) & (cell < 4), "owns": cell == 4}
+    tables = {
+        name: EdgeTable(source[rows], target[rows], cell[rows] - 1 if name == "calls" else None)
+        for name, rows in of.items()
+    }
+    whole = Graph.build(TYPED, universe, tables)
+    parted = write_parted(TYPED, universe, [(source, target, cell)], 900, tmp_path / "g", 40)
+    generator = registry.get("dcsbm")
+    params = generator.Params(**COUNTS)
+    window = 2 if unit is Unit.W_EVENT else None
+    facts = PublicFacts(TYPED, unit, window, 8 * NANO, 0, ("knows", "calls", "owns"))
+    plan = generator.plan(params, facts)
+    noise = {}
+
+    def drawn(values, sensitivity, nano_epsilon):
+        """Noise of the first fit, and the same in the second."""
+        key = next(asked)
+        noise.setdefault(key, np.random.default_rng(key).integers(-2, 3, len(values)))
+        told.append((sensitivity, nano_epsilon))
+        return values + noise[key]
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", drawn)
+    fitted, charged, scales = [], [], []
+    for session, fit, graph in (
+        (PrivateGraph, generator.fit, whole),
+        (PrivateParts, generator.sharding.fit_parts, parted),
+    ):
+        asked, told, meter = itertools.count(), [], Meter(plan, MemoryRecorder())
+        fitted.append(fit(session(graph, meter), plan, params, no_progress))
+        charged.append([(e.edge_type, e.step, e.event, e.purpose) for e in meter.transcript])
+        scales.append(told)
+    assert charged[0] == charged[1]
+    assert len(charged[0]) == 5 * 4
+    assert scales[0] == scales[1]
+    assert fitted[0].cells.keys() == fitted[1].cells.keys()
+    for key, columns in fitted[0].cells.items():
+        for name, column in columns.items():
+            other = fitted[1].cells[key][name]
+            if name == "degrees":
+                column, other = np.sort(column), np.sort(other)
+            assert np.array_equal(column, other), (key, name)
 
 
 def test_public_groups_are_labels(tmp_path):

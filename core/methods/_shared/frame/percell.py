@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.graphs.schema import GraphSchema
+from core.late import late
 from core.methods._shared.frame.columns import Columns, Draw
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import cell_plan
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
     Fit = Callable[[PrivateCell, int, int, Any, Rng], Columns]
     Pay = Callable[[Any, CellKey, int, Any, Rng], Columns]
 
+
+_made = late("core.methods._shared.frame.model:CellsModel")
+_loaded = late("core.methods._shared.frame.model:load_cells")
+_resized = late("core.methods._shared.frame.resized:cells_resized")
 
 UNDIRECTED = GraphKinds(static=True, temporal=True, heterogeneous=True)
 """Undirected relations inside one node type, with time or without."""
@@ -124,13 +129,13 @@ def each_alone(fit: Callable[..., FittedModel]) -> Callable[..., tuple[FittedMod
 class PerCell:
     """A method that treats every cell by itself.
 
-    It is for undirected relations inside one node type, unless it says otherwise. ``parts()``: its two
-    functions; imports what they need. ``pay(graph, key, nano_epsilon, params, rng)`` pays for the columns of
-    one cell, of a method that looks at public columns too. ``idle(params)``: the parameters that the others
-    leave without effect. ``cell_reads(params, nano_epsilon)``: what every cell of that epsilon pays for a
-    query at least, by its name, in nano-epsilon. ``most_groups(params, nodes)``: between how many groups of
-    nodes edges are counted at most, as parameters and sizes say. ``law()``: how a cell's columns go to other
-    nodes; None: they belong to the nodes that were fitted.
+    It is for undirected relations inside one node type, unless it says otherwise. ``parts``: its two
+    functions. ``pay(graph, key, nano_epsilon, params, rng)`` pays for the columns of one cell, of a method
+    that looks at public columns too. ``idle(params)``: the parameters that the others leave without effect.
+    ``cell_reads(params, nano_epsilon)``: what every cell of that epsilon pays for a query at least, by its
+    name, in nano-epsilon. ``most_groups(params, nodes)``: between how many groups of nodes edges are counted
+    at most, as parameters and sizes say. ``law``: how a cell's columns go to other nodes; None: they belong
+    to the nodes that were fitted.
     """
 
     module: str
@@ -139,7 +144,7 @@ class PerCell:
     summary: str
     mechanism: str
     Params: type[Parameters]
-    parts: Callable[[], Parts]
+    parts: Parts
     assurance: Assurance = "proven"
     accepts: GraphKinds = UNDIRECTED
     units: frozenset[Unit] = EDGE_WISE
@@ -148,7 +153,7 @@ class PerCell:
     idle: Callable[[Any], Iterable[Idle]] = nothing_idle
     cell_reads: Callable[[Any, int], Mapping[str, int]] = no_query
     most_groups: Callable[[Any, int], int] = one_group
-    law: Callable[[], Law] | None = None
+    law: Law | None = None
 
     def method(self, *stages: Stage, **answers: Any) -> Method:
         """Make the method. Its edges have other ``answers``, what edges carry, and further stages."""
@@ -179,10 +184,8 @@ class PerCell:
 
     def resized(self, model: CellsModel, origins: Mapping[str, np.ndarray]) -> CellsModel:
         """Return the model over other nodes; see :class:`Method`."""
-        from core.methods._shared.frame.resized import cells_resized
-
-        assert self.law is not None
-        return cells_resized(model, origins, self.law())
+        made: CellsModel = _resized(model, origins, self.law)
+        return made
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Grant every cell (relation and step) the same epsilon; nothing else is read of edges.
@@ -219,8 +222,6 @@ class PerCell:
         self, graph: CountedSession, plan: PrivacyPlan, params: Any, progress: Progress, pay: Pay
     ) -> CellsModel:
         """Pay for every cell of the plan and make the model."""
-        from core.methods._shared.frame.model import CellsModel
-
         rng = entropy.noise_generator()
         cells: dict[tuple[str, int | None], Columns] = {}
         for done, allotment in enumerate(plan.allotments):
@@ -229,14 +230,14 @@ class PerCell:
             cells[key] = pay(graph, key, pure_nano_epsilon(allotment.event) or 0, params, rng)
         progress("fit", len(plan.allotments), len(plan.allotments))
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-        return CellsModel(self.name, graph.schema, counts, params, cells, self.parts().draw)
+        made: CellsModel = _made(self.name, graph.schema, counts, params, cells, self.parts.draw)
+        return made
 
     def _paid(self, graph: Any, key: CellKey, nano_epsilon: int, params: Any, rng: Rng) -> Columns:
         nodes = graph.node_count(graph.schema.edge_type(key[0]).source)
-        return self.parts().fit(graph.cell(*key), nodes, nano_epsilon, params, rng)
+        return self.parts.fit(graph.cell(*key), nodes, nano_epsilon, params, rng)
 
     def load(self, folder: Path) -> FittedModel:
         """Read the model that its ``save`` wrote."""
-        from core.methods._shared.frame.model import load_cells
-
-        return load_cells(folder, self.name, self.Params, self.parts().draw)
+        loaded: FittedModel = _loaded(folder, self.name, self.Params, self.parts.draw)
+        return loaded

@@ -12,7 +12,8 @@ their aims. Every edge knows how many triangles it is in, so that edges in none 
 
 Triangles that are closed anywhere leave a graph with fewer communities than graphs have that are this
 clustered. So every node is of one of a few circles, chosen at random, and x and y are of one or both are
-hubs.
+hubs. Where clustering was paid for, a part of the edges is gathered into circles beforehand, larger the more
+paths are closed: triangles alone leave sparse graphs with fewer communities than graphs have.
 
 A graph of MANY_EDGES sampled edges or more, a paid count, is brought to its aims by groups of nodes instead
 (:mod:`core.methods._shared.rewiring.affinity`), and by moves only where these do not reach.
@@ -28,7 +29,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.methods._shared.matching.keyset import Int
+from core.methods._shared.rewiring import groups as grouping
 from core.methods._shared.rewiring import moves
+from core.methods._shared.rewiring.affinity import CHANCES, within_circles
 from core.methods._shared.rewiring.balance import balance
 from core.methods._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
 from core.methods._shared.rewiring.moves import close_triangles, open_triangles
@@ -44,6 +47,9 @@ CIRCLES = 16  # at random, in all labels together, in which triangles are closed
 ROOM = 8  # nodes that a circle has for each edge of a mean node; fewer leave some triangles out of reach
 LEAST_CIRCLE = 100  # nodes
 HUBS = 0.01  # of the nodes: those of most edges, which form triangles with each other in any circle
+# Of the edges, gathered into circles: so much for transitivity of one, and so much at most. Chosen on other
+# graphs (``benchmarks.gathering``); constants alone give graphs of few triangles too many communities.
+GATHERED, MOST_GATHERED = 5.0, 0.4
 MANY_EDGES = 10**6  # and more: most triangles are closed in groups, at a cost that stays linear
 STEERED = 1 / 3  # of the proposals, at most, to bring degree products near their aim
 # Both on CA-HepPh and tvshow. Where triangles stay out of reach, clustering has its turn all the same.
@@ -103,12 +109,16 @@ def rewired(
     if groups is not None:
         product, made = groups.gather((product, aim, band, steer), left)
         left -= made
+    elif targets.clustering is not None and circles > 1:
+        product, made = _gathered(rows, targets.triangles, own, rng)
+        left -= made
     if steer:
         most, before = int(STEERED * proposals), abs(own - aim)
         if groups is not None:
             product, made = groups.steer((product, aim, band, steer), min(most, left))
         else:
-            product, made = moves.shift_product(rows.arrays(), product, aim, band, most, rng)
+            arrays = rows.arrays() if targets.clustering is None else within_circles(rows)
+            product, made = moves.shift_product(arrays, product, aim, band, most, rng)
         left -= made
         if (now_off := abs(product - aim)) > band:
             # Out of reach: triangles may cost half of the way that was made, or none could be closed.
@@ -139,6 +149,14 @@ def _circles(nodes: int, edges: int, labels: int) -> int:
     """How many circles each label is divided into."""
     room = max(LEAST_CIRCLE, ROOM * 2 * edges / nodes)
     return max(1, round(min(CIRCLES, nodes / room) / labels))
+
+
+def _gathered(rows: Rows, triangles: int, product: int, rng: Rng) -> tuple[int, int]:
+    """Gather edges into circles; return product sum and tries. Degrees and block totals stay."""
+    degree = np.diff(rows.start).astype(np.float64)
+    closed = 6 * max(triangles, 0) / max(float((degree * (degree - 1)).sum()), 1.0)
+    wanted = int(min(GATHERED * closed, MOST_GATHERED) * len(rows.others) / 2)
+    return grouping.gathered(rows.arrays(), (product, 0, 0, False), wanted, CHANCES * wanted, rng)
 
 
 def _balanced(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,11 +40,15 @@ def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, 
         yield pairs[0, :count], pairs[1, :count]
 
 
-def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:
-    """Sample one of so many shards, and write it to ``folder``.
+def write_strips(law: StripLaw, number: int, shards: int, path: Path, **told: Any) -> Part:
+    """Sample one of so many shards of a law, and write it to ``path``.
 
-    It has the same bytes each time. ValueError where there is no such shard. One strip is in memory, and the
-    law.
+    ``told``: whose part it is, see :func:`~core.graphs.stored.parts.write_part`. It has the same bytes each
+    time. ValueError where there is no such shard. One strip is in memory, and the law.
     """
-    chosen = law.shard(number, shards)
-    return write_part(strips(law, chosen), folder / part_name(number, shards), law.nodes)
+    return write_part(strips(law, law.shard(number, shards)), path, law.nodes, **told)
+
+
+def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:
+    """Sample one of so many shards of a graph of one cell, and write it to ``folder``."""
+    return write_strips(law, number, shards, folder / part_name(number, shards))

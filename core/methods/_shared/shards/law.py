@@ -89,21 +89,21 @@ class StripLaw:
             raise ValueError(f"shards are numbered from 0 to {shards - 1}")
         return range(number * self.strips // shards, (number + 1) * self.strips // shards)
 
-    def save(self, folder: Path) -> None:
-        """Write it to ``folder``. :func:`load_law` gives back an equal one."""
+    def save(self, folder: Path, prefix: str = "") -> None:
+        """Write it to ``folder``, files named after ``prefix``. :func:`load_law` gives back an equal one."""
         folder.mkdir(parents=True, exist_ok=True)
         nodes = pa.table({"node": self.order, "weight": np.diff(self.cumulative)})
-        pq.write_table(nodes, folder / "nodes.parquet", compression="zstd")
+        pq.write_table(nodes, folder / f"{prefix}nodes.parquet", compression="zstd")
         copies = np.zeros((self.strips + 1, self.copies.shape[1] ** 2), dtype=np.int64)
         copies[:-1] = self.copies.reshape(self.strips, -1)
         columns = {"bound": self.bounds, "first": _lists(self.first), "copies": _lists(copies)}
         strips = pa.table(columns, metadata={"key": self.key.hex()})
-        pq.write_table(strips, folder / "strips.parquet", compression="zstd")
+        pq.write_table(strips, folder / f"{prefix}strips.parquet", compression="zstd")
 
 
-def load_law(folder: Path) -> StripLaw:
+def load_law(folder: Path, prefix: str = "") -> StripLaw:
     """Read what :meth:`StripLaw.save` wrote."""
-    nodes, strips = pq.read_table(folder / "nodes.parquet"), pq.read_table(folder / "strips.parquet")
+    nodes, strips = (pq.read_table(folder / f"{prefix}{name}.parquet") for name in ("nodes", "strips"))
     first, copies = _matrix(strips["first"]), _matrix(strips["copies"])[:-1]
     groups = first.shape[1]
     return StripLaw(

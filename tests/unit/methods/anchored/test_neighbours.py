@@ -170,7 +170,7 @@ def test_a_count_that_nobody_paid_for_is_caught(monkeypatch, tmp_path):
     def peeking(cells, *rest):
         return [{**found, "count": np.array([cells[0]._read().count])} for found in true(cells, *rest)]
 
-    monkeypatch.setattr(reads, "fit_relation", peeking)
+    monkeypatch.setattr("core.methods.anchored.fit.fit_relation", peeking)
     with pytest.raises(AssertionError):
         every_edge(schema_of(TIMED[0]), Unit.EVENT, tmp_path, EVIDENCE[0])
 

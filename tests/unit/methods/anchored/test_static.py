@@ -16,13 +16,16 @@ from core.methods._shared.relations import small as small_cells
 from core.methods._shared.relations.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE, static_shares
 from core.methods._shared.slots import evidence
 from core.methods.anchored import AnchoredParams
+from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.events import NANO, Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.entropy import public_generator
 from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from core.publishing.settle import settle
 
 FILMS, GENRES = 400, 12
 PROPOSALS = 150
@@ -292,3 +295,25 @@ def test_the_shape_is_all_that_decides_which_side_rows_are():
         5,
         50,
     )
+
+
+@pytest.mark.parametrize("asked", ["anchored", "auto"])
+def test_nodes_of_a_small_directed_relation_keep_their_own_degrees_on_both_sides(asked: str):
+    """Where bits of pairs could not tell edges: by the recipe, which makes rows anonymous, out-degrees of
+    500 routes between 120 airports were correlated by -.1 with their own."""
+    nodes, rng = 120, np.random.default_rng(4)
+    often = rng.permutation(1 / (1 + np.arange(nodes)))
+    ends = np.stack([rng.choice(nodes, 900, p=often / often.sum()), rng.integers(0, nodes, 900)])
+    ends = np.unique(ends[:, ends[0] != ends[1]], axis=1)
+    kind, relation = NodeType(count=nodes), EdgeType(directed=True)
+    graph = Graph.build(
+        GraphSchema(node_types=(kind,), edge_types=(relation,)), {}, {"edge": EdgeTable(*ends)}
+    )
+    facts = PublicFacts(graph.schema, Unit.EDGE, None, NANO, 0, ("edge",))
+    found = settle(asked, {}, (), facts, {"node": nodes})
+    assert found.generator.name == "anchored"
+    session = PrivateGraph(graph, Meter(found.plan, MemoryRecorder()))
+    model = found.generator.fit(session, found.plan, found.params, no_progress)
+    drawn = model.sample(public_generator(1), no_progress).edges["edge"]
+    own, out = (np.bincount(each, minlength=nodes) for each in (ends[0], drawn.source))
+    assert np.corrcoef(own, out)[0, 1] > 0.9
