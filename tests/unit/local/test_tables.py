@@ -293,25 +293,6 @@ def test_protected_columns_of_listed_rows_are_drawn_with_their_types():
     assert again["since"].to_list() == [date(2020, 2, 29)] * 40
 
 
-@pytest.mark.parametrize(("sign", "least"), [(">=", 0), (">", 1)])
-def test_a_number_that_is_above_another_stays_so(sign: str, least: int):
-    number = {"type": "int64", "is": "protected", "bounds": [0, 50]}
-    columns = {
-        "user": to("users"),
-        "item": to("items"),
-        "left": number,
-        "arrived": {**number, "bounds": [0, 90]},
-    }
-    plan = visits(columns=columns, constraints=[f"arrived {sign} left"])
-    rows = drawn(left=pl.col("user"), arrived=pl.col("user") + pl.col("item") + least)
-    made = gv.read_tables({"users": USERS, "items": ITEMS, "visits": rows}, plan).synthesize(
-        2, budget=UNLIMITED, progress=False
-    )
-    again = pl.from_arrow(made["visits"])
-    assert (again["arrived"] - again["left"]).min() >= least
-    assert again["arrived"].is_between(0, 90).all()
-
-
 def test_columns_that_are_drawn_as_one_keep_how_they_go_together():
     letters = {"type": "string", "is": "protected", "categories": ["a", "b"]}
     columns = {

@@ -145,3 +145,22 @@ def test_both_ends_may_be_null_in_turn_and_dates_and_values_come_back():
     assert again["user"].null_count() > 20 < again["item"].null_count()
     assert again.filter(pl.col("user").is_null() & pl.col("item").is_null()).is_empty()
     assert again["when"].is_between(date(2024, 1, 1), date(2024, 3, 31)).all()
+
+
+@pytest.mark.parametrize(("sign", "least"), [(">=", 0), (">", 1)])
+def test_a_number_that_is_above_another_stays_so(sign: str, least: int):
+    number = {"type": "int64", "is": "protected", "bounds": [0, 50]}
+    columns = {
+        "user": to("users"),
+        "item": to("items"),
+        "left": number,
+        "arrived": {**number, "bounds": [0, 90]},
+    }
+    plan = visits(columns=columns, constraints=[f"arrived {sign} left"])
+    rows = drawn(left=pl.col("user"), arrived=pl.col("user") + pl.col("item") + least)
+    made = gv.read_tables({"users": USERS, "items": ITEMS, "visits": rows}, plan).synthesize(
+        2, budget=UNLIMITED, progress=False
+    )
+    again = pl.from_arrow(made["visits"])
+    assert (again["arrived"] - again["left"]).min() >= least
+    assert again["arrived"].is_between(0, 90).all()
