@@ -1,7 +1,6 @@
 """Two values of every parameter of every method, and the request in which it must be heeded.
 
-A row is (where, what else is set, the parameter's two values): ``where`` names a request of
-:mod:`tests.contract.test_every_parameter`.
+A row: ``where`` (a request of :mod:`tests.contract.test_every_parameter`), what else is set, the two values.
 """
 
 from __future__ import annotations
