@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+HANDBOOK := build/handbook/index.html
 CLIENT_PYTHON ?= $(PYTHON)
 CLIENT_ALONE := $(addprefix tests/unit/client/test_,amounts.py archives.py comparing.py console.py \
 	distribution.py pushing.py transport.py)
@@ -61,10 +62,14 @@ $(READY): pyproject.toml client/pyproject.toml constraints.txt
 demo: $(READY)
 	@$(BIN)/python -m deploy.local.demo
 
-up: $(READY)
+up: $(HANDBOOK)
 	@$(BIN)/python -m deploy.local
 
 docs: $(VENV)/.docs-ready
+	@$(BIN)/python docs/site/build.py
+
+# What the service shows at /handbook; built again where a page has changed.
+$(HANDBOOK): $(VENV)/.docs-ready $(shell find README.md docs -name '*.md' -o -name '*.json')
 	@$(BIN)/python docs/site/build.py
 
 $(VENV)/.docs-ready: $(READY)

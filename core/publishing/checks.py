@@ -70,8 +70,8 @@ def check_protects(schema: GraphSchema, unit: Unit, window: int | None) -> None:
         )
     if not unit.takes(temporal=schema.temporal):
         raise InvalidInput(
-            "the unit edge is for graphs without time; use event, w-event, pair or node, or drop "
-            "the time grid",
+            "the unit edge is for graphs without time; register the file anew under event, w-event, pair "
+            "or node, or leave the time out",
             field="graph_schema.time",
         )
     if window is not None and window > schema.steps:
