@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Select, exists, func, select, update
+from sqlalchemy import ColumnElement, Select, exists, false, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -94,16 +94,16 @@ def page(
     *,
     after: str | None,
     limit: int,
-    state: str | None = None,
+    states: Collection[str] | None = None,
     by_name: bool = False,
     falls: bool = True,
 ) -> Sequence[Dataset]:
     """List datasets of a tenant by id, which is by age, or by name. They come after that id or name, and are
-    in the state."""
+    in one of the states."""
     key = Dataset.name if by_name else Dataset.id
     query = select(Dataset).where(Dataset.tenant == tenant).order_by(key.desc() if falls else key)
-    if state is not None:
-        query = query.where(_shown_as(state))
+    if states is not None:
+        query = query.where(or_(false(), *map(_shown_as, states)))
     if after is not None:
         query = query.where(key < after if falls else key > after)
     return session.scalars(query.limit(limit)).all()

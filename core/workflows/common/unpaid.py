@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.datasets.models import Dataset, DatasetState
+from core.datasets.models import Dataset, DatasetState, ShownState
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import Job, JobState
@@ -31,6 +31,16 @@ def dataset_state(principal: Principal, dataset: Dataset) -> str:
     if Role.CURATOR in principal.roles or state in _SHOWN_TO_ALL:
         return state
     return DatasetState.REGISTERED
+
+
+def dataset_states(principal: Principal, shown: str) -> list[str]:
+    """List the states that the caller is shown as this one: what is hidden is found as ``registered``."""
+    if Role.CURATOR in principal.roles:
+        return [shown]
+    hidden = [str(state) for state in ShownState if state not in _SHOWN_TO_ALL]
+    if shown == DatasetState.REGISTERED:
+        return [shown, *hidden]
+    return [] if shown in hidden else [shown]
 
 
 def retry_after_seconds(principal: Principal, dataset: Dataset) -> int | None:

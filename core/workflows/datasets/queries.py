@@ -56,7 +56,7 @@ def list_datasets(
             principal.tenant,
             after=after,
             limit=page.size + 1,
-            state=state,
+            states=None if state is None else unpaid.dataset_states(principal, state),
             by_name=by_name,
             falls=order.falls,
         )

@@ -8,6 +8,8 @@ from itertools import chain
 
 import pytest
 
+from core.identity.models import Role
+from core.outbox.models import Topic
 from core.settings import Settings
 from tests.integration.api.conftest import Tenant
 from tests.support.console import Steward
@@ -91,3 +93,29 @@ def test_a_list_is_sorted_by_its_own_columns_alone_and_by_its_own_cursor(
     assert following is not None
     foreign = following[1].replace("&amp;", "&").replace("sort=name", "sort=-name")
     assert steward.get(foreign).status_code == 422
+
+
+def test_a_list_is_narrowed_by_the_states_that_its_reader_is_shown(
+    tenant: Tenant, at_console: SignedIn
+) -> None:
+    """Which uploads were refused, and that one came at all, follows from data that nobody paid for."""
+    tenant.register(name="never sent")
+    received = tenant.upload(tenant.register(name="refused")["id"], "source,target\n1,nobody\n").json()
+    tenant.work(Topic.INGEST, received["id"])
+    tenant.upload(tenant.register(name="being checked")["id"])
+    seen = {
+        role: {
+            state: set(names_on(at_console(tenant, role), f"/console/datasets?state={state}"))
+            for state in ("registered", "rejected", "validating", "ready")
+        }
+        for role in (Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
+    }
+    assert seen[Role.CURATOR] == {
+        "registered": {"never sent"},
+        "rejected": {"refused"},
+        "validating": {"being checked"},
+        "ready": set(),
+    }
+    shown = {"never sent", "refused", "being checked"}
+    for role in (Role.REQUESTER, Role.AUDITOR):
+        assert seen[role] == {"registered": shown, "rejected": set(), "validating": set(), "ready": set()}
