@@ -71,8 +71,7 @@ class PaperParams(Parameters):
         default="prior",
         description=(
             "Variant paper: what a graph is generated from. prior: normal noise, as the paper says; encoder: "
-            "what its encoder makes of the original, as its program does; the notes say which share of the "
-            "true edges that repeats."
+            "what its encoder makes of the original, as its program does, which repeats most true edges."
         ),
     )
     node_rate: float = Field(

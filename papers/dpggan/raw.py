@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from core.learning.devices import seeded
-from core.methods.base import Parameters, Progress, no_progress
+from core.methods.base import Parameters, Progress
 from core.privacy.accounting.plan import CellKey
 from core.privacy.entropy import noise_generator
 from papers._shared.progress import Ticks
@@ -25,6 +24,11 @@ from papers.dpggan.union import Union
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
     from core.privacy.session.private_graph import PrivateGraph
+
+REPEATED = (
+    "Edges come from the encoder's output, which has no noise: most may be edges of the original. How many "
+    "are is for its curators, whose comparison counts them."
+)
 
 Train = Callable[[Union, torch.device, Callable[[int], None]], tuple[dict[str, torch.Tensor], dict[str, Any]]]
 
@@ -47,8 +51,9 @@ def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Pr
             f"The paper's calibration gives {_calibrated(params)} steps at its epsilon "
             f"{params.claimed_epsilon:g}; {settings.steps} were made."
         ]
-    model = _model(method, raw, params, settings.steps, train, tuple(notes), progress)
-    return model if of_prior else replace(model, notes=(*notes, *_repeated(model, raw)))
+    if not of_prior:
+        notes.append(REPEATED)
+    return _model(method, raw, params, settings.steps, train, tuple(notes), progress)
 
 
 def _calibrated(params: LinkParams) -> int:
@@ -75,19 +80,6 @@ def _settings(params: LinkParams) -> Settings:
         total=gan is not None and gan.graph_vector == "sum",
         offset=params.offset,
     )
-
-
-def _repeated(model: LinkModel, raw: Graph) -> Iterator[str]:
-    """Say how many of the edges of one graph that it gives are the original's. It reads the original."""
-    drawn = model.sample(noise_generator(), no_progress)
-    same = total = 0
-    for name, step in model.cells:
-        one, other = (each.cell(name, step) for each in (drawn, raw))
-        size = model.nodes[model.schema.edge_type(name).source]
-        keys = [each.source.astype(np.int64) * size + each.target for each in (one, other)]
-        same, total = same + len(np.intersect1d(*keys)), total + len(keys[0])
-    if total:
-        yield f"Of the edges of a graph that it gives, {100 * same / total:.0f} % are edges of the original."
 
 
 def fit_backbone(method: str, graph: PrivateGraph, params: Parameters, progress: Progress) -> LinkModel:

@@ -111,7 +111,8 @@ def test_noise_on_the_decoder_alone_hides_no_edge_and_says_so(method):
     )
     assert len(drawn & true) > 0.5 * len(true)  # by chance .15
     assert "200 steps were made" in model.notes[0]
-    assert "% are edges of the original" in model.notes[1]
+    assert "edges of the original" in model.notes[1]
+    assert not any(letter.isdigit() for letter in model.notes[1])  # how many is for curators: they compare
 
 
 def test_the_paper_s_preset_makes_all_steps_of_its_calibration():
