@@ -244,7 +244,7 @@ ReleaseSpec = Annotated[
 class JobSpec(_Spec):
     """A job as the service reserved it. ``amounts``: what was reserved, by dimension of the account.
 
-    ``apart``: relations of which one record is the unit, as the plan says; written where there are any.
+    ``apart``: relations of which one record is the unit, as the plan says; None where that was not stored.
     """
 
     release: ReleaseSpec
@@ -252,13 +252,13 @@ class JobSpec(_Spec):
     kind: GuaranteeKind
     label: str | None
     suite: Suite
-    apart: tuple[str, ...] = ()
+    apart: tuple[str, ...] | None = None
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write what the version before reads, which knows no records that are apart."""
+        """Write what was read: a job that was stored without a word of records says none."""
         written: dict[str, Any] = write(self)
-        if not self.apart:
+        if self.apart is None:
             del written["apart"]
         return written
 

@@ -66,6 +66,19 @@ def test_what_is_stored_today_is_read_as_its_type_and_written_as_the_version_bef
     assert JobSpec.model_validate(written) == spec
 
 
+def test_a_job_that_was_stored_before_it_said_which_records_are_apart_promises_no_whole_edge():
+    before = JobSpec.model_validate(stored(PLAIN))
+    assert before.protects is not None
+    assert before.protects.endswith("; of relations whose records are apart any one row")
+    for apart, words in (((), "any one edge of the graph"), (("edge",), "any one row of edge, there or not")):
+        said = before.model_copy(update={"apart": apart})
+        assert JobSpec.model_validate(said.model_dump(mode="json")) == said
+        assert said.protects is not None
+        assert said.protects.startswith(words)
+        assert "apart" not in said.protects
+    assert "apart" not in (JobSpec.model_validate(stored(TICK)).protects or "apart")
+
+
 def test_a_release_without_measurements_says_so_and_one_with_them_nothing():
     without = JobSpec.model_validate(stored(PLAIN | {"measurements": False}))
     assert without.model_dump(mode="json")["release"]["measurements"] is False

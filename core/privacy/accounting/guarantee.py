@@ -32,7 +32,7 @@ from core.privacy.accounting.events import (
 from core.privacy.accounting.meter import TranscriptEntry, replay, require_metered
 from core.privacy.accounting.plan import ATTO, COUNTED_ROWS, GuaranteeKind, PrivacyPlan
 from core.privacy.rounding import LONGEST_CHAIN, MAX_RADIUS, MOST_CANCELLING, place_slack, radius_of
-from core.privacy.units import Unit
+from core.privacy.units import RECORD_WISE, Unit
 from graphveil.models.reports import ROWS
 
 MARK = "Made from declarations; nothing was read."
@@ -274,13 +274,19 @@ def unit_of(plan: PrivacyPlan) -> str:
 
 
 def protects(
-    unit: Unit, window: int | None, kind: GuaranteeKind, apart: Sequence[str], edge_types: Sequence[str]
+    unit: Unit,
+    window: int | None,
+    kind: GuaranteeKind,
+    apart: Sequence[str] | None,
+    edge_types: Sequence[str],
 ) -> str | None:
-    """Say what one release of these relations hides: rows of tables where records are ``apart``. None where
-    nothing is promised."""
+    """Say what one release of these relations hides: rows of tables where records are ``apart`` (None: of
+    which is not known, and no more than rows is promised). None where nothing is promised."""
     if kind not in (GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE):
         return None
     whole = _UNITS[unit].format(window=window)
+    if apart is None and unit in RECORD_WISE:
+        return f"{whole}; of relations whose records are apart any one row"
     if not apart:
         return whole
     beside = [each for each in edge_types if each not in apart]
