@@ -37,7 +37,7 @@ def dataset_states(principal: Principal, shown: str) -> list[str]:
     """List the states that the caller is shown as this one: what is hidden is found as ``registered``."""
     if Role.CURATOR in principal.roles:
         return [shown]
-    hidden = [str(state) for state in ShownState if state not in _SHOWN_TO_ALL]
+    hidden = sorted({*map(str, ShownState)} - {*map(str, _SHOWN_TO_ALL)})
     if shown == DatasetState.REGISTERED:
         return [shown, *hidden]
     return [] if shown in hidden else [shown]
