@@ -17,6 +17,7 @@ from core.errors import LeaseLost
 from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import RELEASES, Job, JobState
+from core.jobs.repository import Standing
 from core.ledger import service as ledger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
@@ -176,6 +177,10 @@ def _nothing(*given: Any, **named: Any) -> None:
     return None
 
 
+def _no_job(session: Session, *, tenant: str, key: str, key_id: str) -> tuple[None, Standing]:
+    return None, repository.standing(session, tenant=tenant, key_id=key_id)
+
+
 WORKFLOWS = "core.workflows"
 MISTAKES = {
     each.name: each
@@ -236,7 +241,7 @@ MISTAKES = {
         ),
         Mistake(
             "a request that is repeated is not recognised",
-            {f"{WORKFLOWS}.jobs.submit.idempotency.earlier": _nothing},
+            {"core.jobs.idempotency.repository.by_key": _no_job},
             "connection cut",
             at_commits("submit"),
         ),

@@ -491,6 +491,6 @@ def test_a_callers_key_cannot_stand_in_a_ticks_way(
     job: Job = job_row(services, view.job_id)
     assert " " in job.idempotency_key
     with services.db.transaction() as session:
-        found = jobs.by_key(session, tenant="acme", key=f"tick {stream.id} 0 0")
+        found, _ = jobs.by_key(session, tenant="acme", key=f"tick {stream.id} 0 0", key_id=principal.key_id)
     assert found is not None
     assert found.id == job.id
