@@ -214,5 +214,5 @@ def _untimed_evidence(shape: Shape, nano_epsilon: int) -> int:
     from core.methods._shared.slots.evidence import MAX_MATERIALISED, additions
 
     asked = evidence_of(shape, nano_epsilon, 1, AnchoredParams())
-    held = is_static(shape, AnchoredParams(), asked=True) or additions(shape, asked) <= MAX_MATERIALISED
+    held = is_static(shape, AnchoredParams()) or additions(shape, asked) <= MAX_MATERIALISED
     return asked if asked and held else 0

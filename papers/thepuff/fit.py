@@ -196,7 +196,7 @@ def _untimed(
     share = min(grants.static[cell] for cell in cells)
     params = NO_TAILS
     asked = evidence_of(shape, share, 1, params)
-    if asked and not is_static(shape, params, asked=True) and additions(shape, asked) > MAX_MATERIALISED:
+    if asked and not is_static(shape, params) and additions(shape, asked) > MAX_MATERIALISED:
         params = NO_TAILS.model_copy(update={"evidence": "none"})
     found = dict(zip(cells, fit_relation(list(cells.values()), share, params, False, rng), strict=True))
     full = same_columns({**found, ("", None): {"count": np.empty(0, dtype=np.int64)}})

@@ -38,7 +38,7 @@ def lazy_relations(
         shape = Shape(relation, counts[relation.source], counts[relation.target])
         times = edges_of_unit(plan.unit, relation)
         asked = evidence_of(shape, grant.nano_epsilon, times, params)
-        if asked and not is_static(shape, params, asked=True):
+        if asked and not is_static(shape, params):
             added[name] = additions(shape, asked, multiplicity=times) * len(grant.steps)
     if params.evidence == "lazy":
         return frozenset(added)
@@ -115,8 +115,7 @@ def planned_reads(
         relation = schema.edge_type(name)
         shape = Shape(relation, counts[relation.source], counts[relation.target])
         times = edges_of_unit(plan.unit, relation)
-        told = evidence_of(shape, grant.nano_epsilon, times, params) > 0
-        if is_static(shape, params, asked=told):
+        if is_static(shape, params):
             asked = {"degrees": static_shares(shape, grant.nano_epsilon, times, params).columns}
         else:
             paid = shares(shape, grant.nano_epsilon, times, params)

@@ -100,7 +100,7 @@ def degree_share(shape: Shape, nano_epsilon: int, multiplicity: int, params: Anc
     epsilon_over_odds = strength(shape, nano_epsilon, multiplicity)
     if epsilon_over_odds < WORTH:
         return 1.0
-    if is_static(shape, params, asked=True):
+    if is_static(shape, params):
         return STATIC_FUNCTIONAL_SHARE if shape.edge_type.functional else STATIC_SHARE
     return max(LEAST_SHARE, 1 - ENOUGH / epsilon_over_odds)
 
@@ -122,14 +122,13 @@ def proposals_for(edges: int, per_edge: float) -> int:
     return int(per_edge * min(edges, math.sqrt(edges * FULL_EDGES)))
 
 
-def is_static(shape: Shape, params: AnchoredParams, *, asked: bool) -> bool:
-    """Tell whether the static recipe fits the cell. ``asked``: whether it asks for evidence.
+def is_static(shape: Shape, params: AnchoredParams) -> bool:
+    """Tell whether the static recipe fits the cell.
 
     It is :mod:`core.methods._shared.relations.static`. A public rule. It looks at every slot of its evidence,
-    so that lazy evidence goes by the chain, as in any other cell. Its rows are anonymous but for evidence: of
-    a directed relation inside one type, whose two sides are the same nodes, none would keep its out-degree.
+    so that lazy evidence goes by the chain, as in any other cell. So does a directed relation inside one
+    type: the recipe's rows are anonymous, and there they are nodes whose in-degrees are kept.
     """
     relation = shape.edge_type
     inside = relation.homogeneous and not relation.functional
-    fits = not relation.temporal and params.evidence not in ("none", "lazy") and (asked or not inside)
-    return fits and small(shape)
+    return not relation.temporal and params.evidence not in ("none", "lazy") and not inside and small(shape)

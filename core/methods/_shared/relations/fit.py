@@ -13,7 +13,7 @@ from core.methods._shared.degrees.sides import fitted_sides, summing_to
 from core.methods._shared.degrees.tails import Ends, counted_tails, law_with_tails, tails_tell, thresholds
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.relations import static
-from core.methods._shared.relations.budget import Shares, evidence_of, is_static, shares, static_shares
+from core.methods._shared.relations.budget import Shares, is_static, shares, static_shares
 from core.methods._shared.relations.params import AnchoredParams
 from core.methods._shared.slots import evidence
 from core.privacy.accounting.events import NANO
@@ -41,8 +41,7 @@ def fit_relation(
     (:mod:`core.methods._shared.degrees.active_steps`).
     """
     shape = cells[0].shape
-    asked = evidence_of(shape, nano_epsilon, cells[0].multiplicity, params) > 0
-    if is_static(shape, params, asked=asked):
+    if is_static(shape, params):
         parts = static_shares(shape, nano_epsilon, cells[0].multiplicity, params)
         return [static.fit(cell, parts, rng, deconvolve=params.deconvolve) for cell in cells]
     budget = shares(shape, nano_epsilon, cells[0].multiplicity, params)
