@@ -46,17 +46,6 @@ _SGD = {"learn": "link-sgd"}
 _NETWORKS = {**_SGD, "inputs": "networks"}
 _MLP = {**_SGD, "decoder": "mlp"}
 _PAPER = {"variant": "paper", "most_steps": 3, "claimed_epsilon": 5.0}
-_LINK_PAPER: dict[str, tuple[Any, Any]] = {
-    "node_rate": (0.2, 1.0),
-    "noise_scale": (0.5, 500.0),
-    "node_clip": (0.01, 50.0),
-    "node_clip_decay": (0.1, 1.0),
-    "learning_rate": (0.001, 0.1),
-    "prior_weight": (0.0, 50.0),
-    "updates": ("adam", "plain"),
-    "equations": ("ours", "paper"),
-    "offset": (False, True),
-}
 _TRAINED = {**_PAPER, "latent": "encoder"}
 _OF_BACKBONE: dict[str, tuple[Any, Any]] = {"epochs": (2, 20), "draw": ("sampled", "largest")}
 
@@ -70,7 +59,6 @@ def link_method(gan: bool) -> dict[str, list[Tried]]:
         "latent": at("plain", "prior", "encoder", **_PAPER),
         "preset": at("plain", "paper", "decoder", most_steps=3),
         "calibrated": at("plain", True, False, variant="paper", most_steps=100),
-        **everywhere(_LINK_PAPER, "plain", **_TRAINED),
         "learn": at("plain", "off", "evidence"),
         "frame": at("plain", True, False, learn="off"),
         "inputs": at("plain", "spectral", "random", **_SGD),
@@ -87,8 +75,6 @@ def link_method(gan: bool) -> dict[str, list[Tried]]:
         weights: dict[str, tuple[Any, Any]] = {"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}
         table |= everywhere(weights, "plain", **_NETWORKS, epochs=20)
         table["adversarial"] += at("plain", 0.0, 100.0, **_TRAINED)
-        table["graph_vector"] = at("plain", "mean", "sum", **_TRAINED)
-        table["reconstruction"] = at("plain", "views", "both", **_TRAINED)
     return table
 
 
@@ -379,17 +365,15 @@ _OF_MLP = {"steps": 3, "clip": 2.0}
 _OF_GAN = {"structure": 0.5, "adversarial": 0.5}
 _OF_TRAINING = {"inputs": "random", "decoder": "mlp", "joint": True, "hat_share": 0.5, "epochs": 3, **_OF_MLP}
 _OF_PAPER = {"claimed_epsilon": 5.0, "most_steps": 3, "latent": "encoder", "calibrated": False}
-_OF_PAPER |= {name: values[1] for name, values in _LINK_PAPER.items() if name != "node_rate"}
 
 
 def idle_of_link_method(method: str) -> list[Idle]:
     gan = _OF_GAN if method == "dpggan" else {}
-    of_gan = {"graph_vector": "sum", "reconstruction": "both"} if gan else {}
     only_sound: dict[str, Any] = {"structure": 0.5} if gan else {}
     only_sound |= {"learn": "evidence", "frame": False, "frame_share": 0.3}
     only_sound["attribute_share"] = 0.2
     return [
-        *idle(method, "plain", {**_OF_PAPER, **of_gan}),
+        *idle(method, "plain", _OF_PAPER),
         *idle(method, "plain", {**_OF_TRAINING, **only_sound}, variant="paper"),
         *idle(method, "plain", {"claimed_epsilon": 5.0}, variant="paper", calibrated=False, most_steps=3),
         *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.3}, learn="off"),
