@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 
@@ -11,14 +12,15 @@ from core.identity.service import Principal
 class PrincipalCache:
     """Remembers a principal for ``seconds``. It is known by the hash of the token; never the token.
 
-    A revoked key is forgotten at once where it was revoked, and within ``seconds`` in other processes.
-    Nothing is remembered past its expiry, nor is a token that was refused.
+    Nothing is remembered past its expiry, nor is a token that was refused, nor one that was checked before
+    all were forgotten.
     """
 
     def __init__(self, *, seconds: float, entries: int) -> None:
         self._seconds = seconds
         self._entries = entries
         self._known: dict[bytes, tuple[float, Principal]] = {}
+        self._forgotten_at = -math.inf
         self._lock = threading.Lock()
 
     def get(self, key_hash: bytes) -> Principal | None:
@@ -30,13 +32,15 @@ class PrincipalCache:
         """Remember the principal from ``checked_at`` (monotonic), for ``left`` seconds at most."""
         deadline = checked_at + (self._seconds if left is None else min(self._seconds, left))
         with self._lock:
+            if checked_at <= self._forgotten_at:
+                return
             self._known.pop(key_hash, None)
             while len(self._known) >= self._entries:
                 del self._known[next(iter(self._known))]  # the one that was checked longest ago
             self._known[key_hash] = (deadline, principal)
 
-    def forget(self, key_id: str) -> None:
-        """Have the key's next use checked in the database."""
+    def forget(self) -> None:
+        """Have the next use of every key checked in the database."""
         with self._lock:
-            for key_hash in [h for h, (_, known) in self._known.items() if known.key_id == key_id]:
-                del self._known[key_hash]
+            self._forgotten_at = time.monotonic()
+            self._known.clear()

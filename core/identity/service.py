@@ -121,7 +121,9 @@ def look_up(session: Session, token: str) -> tuple[Principal, float | None]:
 
 
 def revoke_key(session: Session, tenant: str, key_id: str) -> None:
-    """Revoke the key from the commit on. Where it is remembered, it is within ``key_cache_seconds``.
+    """Revoke the key from the commit on.
+
+    Processes that remember it hear of it then, or ask again within ``key_cache_seconds``.
 
     Safe to repeat. NotFound when the tenant has no such key.
     """

@@ -49,9 +49,9 @@ class Authenticator:
         self._remembered.put(identity.token_hash(token), principal, checked_at=asked_at, left=left)
         return principal
 
-    def forget(self, key_id: str) -> None:
-        """Forget the key. Its next use is checked in the database, in this process."""
-        self._remembered.forget(key_id)
+    def forget(self) -> None:
+        """Forget every key and token, as a key was revoked. Its next use is checked in the database."""
+        self._remembered.forget()
 
     def _checked(self, services: Services, token: str) -> tuple[Principal, float | None]:
         """Find the principal, and the seconds for which that can be true at most."""

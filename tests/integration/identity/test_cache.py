@@ -54,8 +54,8 @@ def test_a_key_that_is_forgotten_is_checked_again(services: Services):
         authenticator.principal(services, one)
     with services.db.transaction() as session:
         service.revoke_key(session, "acme", key_id)
-    authenticator.forget(key_id)
-    assert authenticator.remembered(other) is not None
+    authenticator.forget()
+    assert authenticator.remembered(other) is None
     with pytest.raises(Unauthenticated):
         authenticator.principal(services, token)
 
@@ -113,3 +113,14 @@ def test_a_key_that_was_checked_again_is_kept_longest():
         cache.put(key_hash, WHO, checked_at=time.monotonic(), left=None)
     assert cache.get(first) == WHO
     assert cache.get(second) is None
+
+
+def test_what_was_checked_before_all_was_forgotten_is_not_remembered():
+    """Its key may have been revoked between the two."""
+    cache = PrincipalCache(seconds=60, entries=2)
+    asked_at = time.monotonic()
+    cache.forget()
+    cache.put(b"a", WHO, checked_at=asked_at, left=None)
+    assert cache.get(b"a") is None
+    cache.put(b"a", WHO, checked_at=time.monotonic(), left=None)
+    assert cache.get(b"a") == WHO
