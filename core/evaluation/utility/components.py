@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.view import UndirectedView
-from core.late import late
-
-_components = late("scipy.sparse.csgraph:connected_components")
 
 SCALARS = (
     Metric(
@@ -36,7 +34,7 @@ SCALARS = (
 
 def labels(view: UndirectedView) -> np.ndarray:
     """Label every node's component, 0, 1, ...: int32. O(n + m)."""
-    found: np.ndarray = _components(view.adjacency, directed=False)[1]
+    found: np.ndarray = connected_components(view.adjacency, directed=False)[1]
     return found
 
 
