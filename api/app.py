@@ -86,7 +86,8 @@ def create_app(services: Settings | Services) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = opened.settings.api_threads
-        yield
+        with app.state.authenticator.listening(opened):
+            yield
         if owned:
             opened.close()
 

@@ -8,7 +8,11 @@ from typing import Any, cast
 from sqlalchemy import Row, Table, bindparam, extract, func, select, tuple_, update
 from sqlalchemy.orm import Session
 
+from core.db.session import notify_at_commit
 from core.identity.models import ApiKey
+
+REVOKED = "graphveil_key_revoked"
+"""The channel that is notified when a key was revoked."""
 
 _EXPIRED = func.coalesce(ApiKey.expires_at <= func.now(), False)
 _KEYS = cast(Table, ApiKey.__table__)
@@ -66,4 +70,7 @@ def revoke(session: Session, tenant: str, key_id: str) -> datetime | None:
         .returning(ApiKey.revoked_at)
         .execution_options(synchronize_session="fetch")
     )
-    return session.scalars(statement).one_or_none()
+    revoked_at = session.scalars(statement).one_or_none()
+    if revoked_at is not None:
+        notify_at_commit(session, REVOKED)
+    return revoked_at
