@@ -4,9 +4,9 @@
     python -m benchmarks.performance --before ../former --edges Facebook.txt
     python -m benchmarks.performance --only gateway ingest
 
-Each table is that of the benchmark named above it, with its peers and floors beside; small jobs and pages of the
-console are measured first with the code of the other checkout, then with ours. About twelve minutes in all on two
-cores. Exit status 1 where one of them failed, whose last words are printed in its place.
+Each table is that of the benchmark named above it, with its peers and floors beside; small jobs and pages
+of the console are measured first with the code of the other checkout, then with ours. About twelve minutes in
+all on two cores. Exit status 1 where one of them failed, whose last words are printed in its place.
 """
 
 from __future__ import annotations
