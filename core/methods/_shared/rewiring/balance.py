@@ -30,7 +30,7 @@ from core.privacy.entropy import Generator
 # closed, as most edges are in some by now. Chosen at epsilon 1 on graphs of `benchmarks.regret`.
 LOOKS = 4, 6, False
 NEAR = 0.02  # both misses together: nearer is not sought
-STALLED = 0.98  # of the miss, after as many proposals as there are ends: what is left is out of reach
+STALLED = 0.9  # of the miss, after as many proposals as there are ends: what is left is out of reach
 TINY = 1e-9
 
 
