@@ -30,7 +30,8 @@ from core.privacy.entropy import Generator
 # closed, as most edges are in some by now. Chosen at epsilon 1 on graphs of `benchmarks.regret`.
 LOOKS = 4, 6, False
 NEAR = 0.02  # both misses together: nearer is not sought
-STALLED = 0.9  # of the miss, after as many proposals as there are ends: what is left is out of reach
+STALLED = 0.9  # of the miss, after a round of proposals: what is left is out of reach
+ROUND = 100_000  # proposals at least, or as many as there are ends
 TINY = 1e-9
 
 
@@ -56,12 +57,13 @@ def balance(
     places = places_for(start)
     pairs = np.empty((VISIT, 2), np.int32)
     miss = _miss(count, target, total, wanted)
-    before, look = miss, others.size
+    whole = max(ROUND, others.size)
+    before, look = miss, whole
     while made < proposals and miss > NEAR:
         if made >= look:
             if miss > STALLED * before:
                 break
-            before, look = miss, made + others.size
+            before, look = miss, made + whole
         lacking = total < wanted
         if lacking:
             x = np.int64(rng.random() * nodes)
