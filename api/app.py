@@ -41,6 +41,7 @@ from api.routes import (
 )
 from api.routes import problems as problem_pages
 from api.serve.metrics import HttpMetrics
+from api.serve.revocations import Revocations
 from api.show import folders, openapi
 from core.identity.cache import PrincipalCache
 from core.settings import Settings
@@ -86,8 +87,10 @@ def create_app(services: Settings | Services) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = opened.settings.api_threads
-        with app.state.authenticator.listening(opened):
-            yield
+        heard = Revocations(opened.settings.database_url, app.state.authenticator.forget)
+        heard.start()
+        yield
+        heard.stop()
         if owned:
             opened.close()
 

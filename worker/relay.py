@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager, nullcontext
 import psycopg
 from celery import Celery
 from kombu.exceptions import OperationalError
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from core import command_line, failpoints, logging
+from core.db.listening import listening
 from core.db.session import Database
 from core.failpoints import reach
 from core.jobs import repository as jobs
@@ -107,13 +107,9 @@ def sender(app: Celery) -> Callable[[str, str], None]:
 def run(settings: Settings, app: Celery, stopping: Stopping) -> None:
     """Relay messages until this process is to stop. Lost connections are opened again."""
     db, send = Database(settings.database_url, pool_size=1), sender(app)
-    address = (
-        make_url(settings.database_url).set(drivername="postgresql").render_as_string(hide_password=False)
-    )
     while not stopping():
         try:
-            with psycopg.connect(address, autocommit=True) as listener:
-                listener.execute(f"LISTEN {outbox.CHANNEL}")
+            with listening(settings.database_url, outbox.CHANNEL) as listener:
                 _relay_while_connected(db, send, listener, settings.relay_poll_seconds, stopping)
         except (psycopg.Error, SQLAlchemyError, OperationalError, OSError) as error:
             log.warning("relay_paused", error=type(error).__name__)

@@ -76,4 +76,4 @@ def get_key(services: ServicesDep, principal: OperatorDep, key_id: str) -> Key:
 def revoke_key(services: ServicesDep, principal: OperatorDep, request: Request, key_id: str) -> None:
     """The key opens nothing any more: here at once, in other processes within seconds. Safe to repeat."""
     api_keys.revoke_key(services, principal, key_id)
-    request.app.state.authenticator.forget(key_id)
+    request.app.state.authenticator.forget()

@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from core.db.commit_notify import CommitNotifier
-from core.db.listening import Listener
 
 # What a connection is given unless the address says otherwise. A server that went away without a word is
 # noticed within half a minute, not after the operating system's quarter of an hour; and a process that stops
@@ -79,7 +78,6 @@ class Database:
     """Hands out transactions. Opened once per process."""
 
     def __init__(self, url: str, *, pool_size: int = POOL_SIZE) -> None:
-        self._url = url
         self.engine = make_engine(url, pool_size=pool_size)
         self.notifier = CommitNotifier(make_engine(url, pool_size=1))
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
@@ -96,15 +94,6 @@ class Database:
                 yield session
             for channel in session.info.get(_NOTIFIED, ()):
                 self.notifier.notify(channel)
-
-    @contextmanager
-    def listening(self, channel: str, heard: Callable[[], None]) -> Iterator[None]:
-        """Call ``heard`` at the channel's notifications meanwhile, over a connection of its own."""
-        listener = Listener(make_engine(self._url, pool_size=1), channel, heard)
-        try:
-            yield
-        finally:
-            listener.close()
 
     def dispose(self) -> None:
         """Close every connection, the notifier's after what waits is sent."""

@@ -12,16 +12,15 @@ from core.identity.service import Principal
 class PrincipalCache:
     """Remembers a principal for ``seconds``. It is known by the hash of the token; never the token.
 
-    A revoked key is forgotten at once where it was revoked, in other processes when they hear of it, and
-    within ``seconds`` in any.
-    Nothing is remembered past its expiry, nor is a token that was refused.
+    Nothing is remembered past its expiry, nor is a token that was refused, nor one that was checked before
+    all were forgotten.
     """
 
     def __init__(self, *, seconds: float, entries: int) -> None:
         self._seconds = seconds
         self._entries = entries
         self._known: dict[bytes, tuple[float, Principal]] = {}
-        self._forgot_at = -math.inf
+        self._forgotten_at = -math.inf
         self._lock = threading.Lock()
 
     def get(self, key_hash: bytes) -> Principal | None:
@@ -30,28 +29,18 @@ class PrincipalCache:
         return found[1] if found is not None and time.monotonic() < found[0] else None
 
     def put(self, key_hash: bytes, principal: Principal, *, checked_at: float, left: float | None) -> None:
-        """Remember the principal from ``checked_at`` (monotonic), for ``left`` seconds at most.
-
-        What was checked before something was forgotten is not: it may be that.
-        """
+        """Remember the principal from ``checked_at`` (monotonic), for ``left`` seconds at most."""
         deadline = checked_at + (self._seconds if left is None else min(self._seconds, left))
         with self._lock:
-            if checked_at <= self._forgot_at:
+            if checked_at <= self._forgotten_at:
                 return
             self._known.pop(key_hash, None)
             while len(self._known) >= self._entries:
                 del self._known[next(iter(self._known))]  # the one that was checked longest ago
             self._known[key_hash] = (deadline, principal)
 
-    def forget(self, key_id: str) -> None:
-        """Have the key's next use checked in the database."""
-        with self._lock:
-            self._forgot_at = time.monotonic()
-            for key_hash in [h for h, (_, known) in self._known.items() if known.key_id == key_id]:
-                del self._known[key_hash]
-
-    def forget_all(self) -> None:
+    def forget(self) -> None:
         """Have the next use of every key checked in the database."""
         with self._lock:
-            self._forgot_at = time.monotonic()
+            self._forgotten_at = time.monotonic()
             self._known.clear()

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from core.db.session import notify_at_commit
 from core.identity.models import ApiKey
 
-REVOKED = "graphveil_key_revoked"
+REVOKED = "graphveil_revoked"
 """The channel that is notified when a key was revoked."""
 
 _EXPIRED = func.coalesce(ApiKey.expires_at <= func.now(), False)
@@ -70,7 +70,5 @@ def revoke(session: Session, tenant: str, key_id: str) -> datetime | None:
         .returning(ApiKey.revoked_at)
         .execution_options(synchronize_session="fetch")
     )
-    revoked_at = session.scalars(statement).one_or_none()
-    if revoked_at is not None:
-        notify_at_commit(session, REVOKED)
-    return revoked_at
+    notify_at_commit(session, REVOKED)
+    return session.scalars(statement).one_or_none()

@@ -17,7 +17,6 @@ from core import ids
 from core.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from core.identity import repository
 from core.identity.models import ApiKey, Role
-from core.identity.repository import REVOKED as REVOKED
 from core.settings import Settings
 from graphveil.models.identity import Key
 
@@ -122,8 +121,9 @@ def look_up(session: Session, token: str) -> tuple[Principal, float | None]:
 
 
 def revoke_key(session: Session, tenant: str, key_id: str) -> None:
-    """Revoke the key from the commit on. Processes that remember it hear of that, or forget it within
-    ``key_cache_seconds``.
+    """Revoke the key from the commit on.
+
+    Processes that remember it hear of it then, or ask again within ``key_cache_seconds``.
 
     Safe to repeat. NotFound when the tenant has no such key.
     """

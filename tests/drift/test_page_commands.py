@@ -1,7 +1,7 @@
 """Every command in README and handbook is one that there is: its program, its options, its target, its route.
 
-Pages that lead somewhere are run as they stand (`test_integrate_page.py`, `test_walked_pages.py`,
-`test_choosing_epsilon.py`, `test_persons_page.py`, `test_synthesis.py`); here are all the others too.
+What speaks to a service is run as it stands (`test_walked_pages.py`, which names the others); here is what
+sets one up, where no container engine, cluster or package index is needed to see that it is right.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import pytest
 import typer
 
 from graphveil.cli.app import app
+from tests.support.deployed import MANIFESTS, SERVICES
 from tests.support.stage import COLLECTED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +32,8 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PROGRAM = typer.main.get_command(app)
+READERS_OWN = {"docker-compose.override.yml", "yours.yaml", "overlays/yours"}
+"""Files that a page has its reader make."""
 
 
 def lines() -> Iterator[tuple[str, str]]:
@@ -82,6 +86,68 @@ def test_make_has_every_target(line: str) -> None:
     named = [word for word in shlex.split(line)[1:] if "=" not in word]
     assert named
     assert set(named) <= targets
+
+
+@pytest.mark.parametrize("line", of("pip install "))
+def test_every_extra_that_is_installed_is_declared(line: str) -> None:
+    for word in shlex.split(line)[2:]:
+        place, _, extras = word.rstrip("]").partition("[")
+        project = ROOT / {"graphveil": "client"}.get(place, place) / "pyproject.toml"
+        declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+        assert set(filter(None, extras.split(","))) <= declared.keys(), word
+
+
+@pytest.mark.parametrize("line", of("docker compose "))
+def test_compose_has_every_service_and_option(line: str) -> None:
+    command, *words = shlex.split(line)[2:]
+    assert command in {"up", "run", "stop", "exec", "config"}, command
+    options = [word for word in words if word.startswith("-")]
+    named = [word for word in words if not word.startswith("-")]
+    assert command != "up" or (options, named) == (["--wait"], [])
+    if command in ("run", "exec"):
+        assert named[0] in SERVICES, line
+    elif command == "stop":
+        assert set(named) <= SERVICES.keys(), line
+
+
+@pytest.mark.parametrize("line", of("(?:kubectl|helm|psql|docker build|R CMD) "))
+def test_every_file_and_object_of_a_deployment_is_there(line: str) -> None:
+    words = shlex.split(line)
+    files = [word for word in words if re.search(r"/|\.ya?ml$|^Dockerfile", word) and "=" not in word]
+    for word in files:
+        if word not in READERS_OWN and not word.startswith("job/"):
+            assert (ROOT / word).exists(), word
+    declared = [each for each in MANIFESTS if "metadata" in each]
+    objects = {(each["kind"].lower(), each["metadata"]["name"]) for each in declared}
+    named = [(words[place], words[place + 1]) for place, word in enumerate(words) if word == "job"]
+    named += [tuple(word.split("/")) for word in words if word.startswith("job/")]
+    assert set(named) <= objects, line
+    for word in words:
+        if word.startswith("app.kubernetes.io/name="):
+            labels = [each["metadata"].get("labels", {}) for each in declared]
+            assert word.partition("=")[2] in {each.get("app.kubernetes.io/name") for each in labels}
+    for place, word in enumerate(words):
+        if word in ("-n", "--namespace"):
+            assert ("namespace", words[place + 1]) in objects
+
+
+PROGRAMS = "graphveil|curl|python|make|pip|docker|kubectl|helm|psql|R CMD|npm|git|cosign|uvicorn|celery"
+
+
+def test_no_command_is_of_a_program_that_no_test_here_or_there_looks_at() -> None:
+    seen = {match[1] for _, line in lines() if (match := re.match(rf"({PROGRAMS}) ", line))}
+    assert seen == {
+        "graphveil",
+        "curl",
+        "python",
+        "make",
+        "pip",
+        "docker",
+        "kubectl",
+        "helm",
+        "psql",
+        "R CMD",
+    }
 
 
 def test_python_blocks_are_python_and_name_what_there_is() -> None:

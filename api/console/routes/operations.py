@@ -61,7 +61,7 @@ def revoke_key(
 ) -> Response:
     """The key opens nothing any more, nor does any session that it opened."""
     api_keys.revoke_key(services, principal, key_id)
-    request.app.state.authenticator.forget(key_id)
+    request.app.state.authenticator.forget()
     return see("/console/keys?done=revoked")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from core import clock
 from core.errors import Unauthenticated
@@ -24,8 +22,9 @@ class Authenticator:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._seconds = settings.key_cache_seconds
-        self._remembered = PrincipalCache(seconds=self._seconds, entries=settings.key_cache_entries)
+        self._remembered = PrincipalCache(
+            seconds=settings.key_cache_seconds, entries=settings.key_cache_entries
+        )
         self._issuer = Issuer(settings) if settings.oidc_issuer else None
         self.code_flow = (
             CodeFlow(settings, self._issuer) if self._issuer is not None and settings.oidc_client_id else None
@@ -50,18 +49,9 @@ class Authenticator:
         self._remembered.put(identity.token_hash(token), principal, checked_at=asked_at, left=left)
         return principal
 
-    def forget(self, key_id: str) -> None:
-        """Forget the key. Its next use is checked in the database, in this process."""
-        self._remembered.forget(key_id)
-
-    @contextmanager
-    def listening(self, services: Services) -> Iterator[None]:
-        """Hear meanwhile of keys that other processes revoke: all that is remembered is checked again."""
-        if not self._seconds:
-            yield
-            return
-        with services.db.listening(identity.REVOKED, self._remembered.forget_all):
-            yield
+    def forget(self) -> None:
+        """Forget every key and token, as a key was revoked. Its next use is checked in the database."""
+        self._remembered.forget()
 
     def _checked(self, services: Services, token: str) -> tuple[Principal, float | None]:
         """Find the principal, and the seconds for which that can be true at most."""

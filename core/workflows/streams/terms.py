@@ -74,6 +74,12 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     window = _window(account, request.window)
     if schema.time is None:
         raise NotAccepted("A stream needs a dataset with a time grid.", field="dataset_id")
+    if dataset.in_parts:
+        raise NotAccepted(
+            "The edges of this dataset stay in parts, and a stream reads each snapshot as a whole; register "
+            "the stream's dataset without in_parts.",
+            field="dataset_id",
+        )
     check_known(request.method)  # an unknown name is refused before anything else
     nano_epsilon = epsilon_cost(request.epsilon)
     if nano_epsilon > MAX_NANO_EPSILON:

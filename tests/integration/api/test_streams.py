@@ -18,7 +18,7 @@ import pytest
 
 from core.identity.models import Role
 from core.outbox.models import Topic
-from tests.integration.api.conftest import Tenant, week
+from tests.integration.api.conftest import TIMED, Tenant, week
 
 EMPTY = ""
 
@@ -396,3 +396,18 @@ def test_a_stream_without_a_published_step_has_nothing_to_download(house: Tenant
     assert (report.status_code, report.json()["rows"]) == (200, [])
     assert "none yet" in house.call("GET", f"/streams/{stream}/report.md").text
     assert "No step yet." in house.call("GET", f"/streams/{stream}/report.html").text
+
+
+@pytest.mark.parametrize("method", ["auto", "keyframe", "dcsbm"])
+def test_a_dataset_in_parts_has_no_streams(tenant: Tenant, method: str) -> None:
+    dataset_id = tenant.register("4", unit="w-event", window=2, graph_schema=TIMED, in_parts=True)["id"]
+    rows = "source,target,time\n0,1,0\n2,3,8\n"
+    for part in (1, 2):
+        received = tenant.upload(dataset_id, rows, f"part=edges-{part}-of-2&format=csv")
+    tenant.work(Topic.INGEST, received.json()["id"])
+    body = {"dataset_id": dataset_id, "epsilon": "1", "method": method}
+    answer = tenant.call("POST", "/streams", json=body, headers={"Idempotency-Key": "a"})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "dataset_id")
+    assert "without in_parts" in answer.text
+    budget = tenant.call("GET", f"/datasets/{dataset_id}/budget").json()
+    assert budget["remaining"]["epsilon"] == "4"

@@ -1,0 +1,90 @@
+"""A key that was revoked anywhere opens nothing in other processes from then on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import text
+
+from api.serve.revocations import Revocations
+from core.identity import service
+from core.identity.models import Role
+from core.settings import Settings
+from core.workflows.common.context import Services
+from core.workflows.identity.authenticate import Authenticator
+from tests.support.patience import PATIENCE_SECONDS
+
+LISTENERS = text(
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+)
+CUT = text(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def listeners(services: Services) -> int:
+    with services.db.transaction() as session:
+        return session.scalar(LISTENERS) or 0
+
+
+@pytest.fixture
+def elsewhere(services: Services, database_url: str) -> Iterator[Authenticator]:
+    """What another process remembers of callers, a minute long, and hears of revocations."""
+    authenticator = Authenticator(Settings(key_cache_seconds=60))
+    heard = Revocations(database_url, authenticator.forget)
+    heard.start()
+    until(lambda: listeners(services) == 1)
+    yield authenticator
+    heard.stop()
+    until(lambda: listeners(services) == 0)
+
+
+def created(services: Services, authenticator: Authenticator) -> tuple[str, str]:
+    """A key that is remembered there."""
+    with services.db.transaction() as session:
+        key, token = service.create_key(session, tenant="acme", name="k", roles=[Role.CURATOR])
+        key_id = key.id
+
+    def remembered() -> bool:
+        authenticator.principal(services, token)
+        return authenticator.remembered(token) is not None
+
+    until(remembered)  # the first connection forgets all
+    return key_id, token
+
+
+def revoke(services: Services, key_id: str) -> None:
+    with services.db.transaction() as session:
+        service.revoke_key(session, "acme", key_id)
+
+
+def test_a_revocation_is_heard(services: Services, elsewhere: Authenticator) -> None:
+    key_id, token = created(services, elsewhere)
+    _, other = created(services, elsewhere)
+    revoke(services, key_id)
+    until(lambda: elsewhere.remembered(token) is None)
+    assert elsewhere.principal(services, other).tenant == "acme"
+
+
+def test_a_revocation_while_nobody_hears_is_found_when_the_connection_is_back(
+    services: Services, elsewhere: Authenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.db.session.CommitNotifier.notify", lambda self, channel: None)
+    key_id, token = created(services, elsewhere)
+    revoke(services, key_id)
+    time.sleep(0.2)
+    assert elsewhere.remembered(token) is not None
+    with services.db.transaction() as session:
+        session.execute(CUT)
+    until(lambda: elsewhere.remembered(token) is None)
+    until(lambda: listeners(services) == 1)
