@@ -33,7 +33,7 @@ def commands(part: str, asked: argparse.Namespace) -> Iterator[tuple[Path, list[
     if part == "gateway":
         yield ROOT, ["gateway_peers", "--rounds", "3", "--seconds", "3", *before]
     elif part == "small jobs":
-        yield from ((tree, ["small_jobs", "--jobs", "30"]) for tree in each)
+        yield from ((tree, ["small_jobs", "--jobs", "20"]) for tree in each)
     elif part == "console":
         seeded = ["--datasets", "100", "--jobs", "20000", "--times", "20"]
         yield from ((tree, ["console_pages", *seeded]) for tree in each)
