@@ -5,8 +5,10 @@
 
 Each release is a line of OUT/dpggan.jsonl: the same command again makes only the runs that are missing. At
 its end OUT has dpggan.md, dpggan.csv and dpggan.svg (statistics and hidden links by epsilon). ``--data`` is a
-file that the service takes: every undirected relation without time inside a node type is a network, and each
-graph of a collection is one. ``--networks`` is a public set, dblp or imdb; the paper's numbers stand beside.
+file that the service takes: every relation that is not directed is a network, and each graph of a collection
+is one. With time each step is one, of epsilon over the number of steps: a pair may be in all of them. Between
+two node types a network has the nodes of both and knows no types, as in THEPUFF's comparison.
+``--networks`` is a public set, dblp or imdb; the paper's numbers stand beside.
 
 Figures are means over networks of absolute differences, of cosines, of the share of true edges among those
 released, and of the AUC at which links that were hidden are told from pairs by someone who aligns nodes by
@@ -92,52 +94,64 @@ class Cell(NamedTuple):
     quick: bool
 
 
-def networks_of(graph: Graph) -> list[Graph]:
+class Network(NamedTuple):
+    """One of the networks, and how many divide epsilon because one pair may be in all of them."""
+
+    graph: Graph
+    shares: int = 1
+
+
+def networks_of(graph: Graph) -> list[Network]:
     """Every network of a graph by itself, node numbers shuffled. ValueError where there is none."""
     rng, found = np.random.default_rng(0), []
     for each in graph.schema.edge_types:
-        table, nodes = graph.edges[each.name], graph.nodes[each.source].count
-        if each.homogeneous and not each.directed and not each.temporal and nodes >= FEWEST_NODES:
-            order = rng.permutation(nodes)
-            found.append(static_graph(nodes, EdgeTable(order[table.source], order[table.target])))
-    kept = [each for each in found if each.edges["edge"].count]
+        first = 0 if each.homogeneous else graph.nodes[each.source].count
+        nodes = first + graph.nodes[each.target].count
+        if nodes < FEWEST_NODES or (each.homogeneous and each.directed):
+            continue
+        order, steps = rng.permutation(nodes), graph.schema.steps_of(each.name)
+        for step in steps:
+            cell = graph.cell(each.name, step)
+            edges = EdgeTable(order[cell.source], order[first + cell.target])
+            found.append(Network(static_graph(nodes, edges), len(steps)))
+    kept = [each for each in found if each.graph.edges["edge"].count]
     if not kept:
         raise ValueError(
-            "DPGGAN needs an undirected relation without time inside a node type, with an edge and "
-            f"{FEWEST_NODES} nodes; this graph has none"
+            "DPGGAN needs a relation between two node types, or an undirected one inside a type, with an "
+            f"edge and {FEWEST_NODES} nodes; this graph has none"
         )
     return kept
 
 
-def loaded(asked: argparse.Namespace) -> tuple[str, list[Graph]]:
+def loaded(asked: argparse.Namespace) -> tuple[str, list[Network]]:
     """Read the networks that were asked for, and a name of their own. ValueError says what is to mend."""
     if asked.networks:
         name, _, path = asked.networks.partition("=")
         if name not in SETS or not Path(path).is_file():
             raise ValueError(f"--networks is NAME=FILE, a file that exists and a name of {', '.join(SETS)}")
-        return name, [graph for graph, _ in load_labelled(Path(path), FEWEST_NODES)]
+        return name, [Network(graph) for graph, _ in load_labelled(Path(path), FEWEST_NODES)]
     schema = own_schema(asked, "--networks NAME=FILE")
     graph = own_graph(asked, schema)
-    return name_of(asked, graph), networks_of(graph)
+    return name_of(asked, graph, "each step"), networks_of(graph)
 
 
-def measured(network: Graph, cell: Cell, links: bool) -> dict[str, Any]:
+def measured(one: Network, cell: Cell, links: bool) -> dict[str, Any]:
     """One release of one network, and with ``links`` one of four fifths of its links."""
-    row = ALL[cell.system]
+    row, network, epsilon = ALL[cell.system], one.graph, cell.epsilon / one.shares
     if row is not None and cell.quick and cell.system not in OURS:
         row = replace(row, parameters=row.parameters | QUICK.get(row.method, {}))
     started = time.process_time()
-    drawn = release(row or DRAWN[cell.system], network, cell.epsilon)[0]
+    drawn = release(row or DRAWN[cell.system], network, epsilon)[0]
     spent = time.process_time() - started
     found: dict[str, float] = dict(zip(COLUMNS, figures(network, drawn), strict=True))
     links &= DRAWN.get(cell.system) != "gnm" and network.edges["edge"].count >= FEWEST_LINKS
     if links:
-        found["hidden links"] = float(hidden(row, [network], cell.epsilon, noise_generator())[1]["value"])
-    kind = GuaranteeKind.NONE if row is None else planned(row, network, cell.epsilon)[2].kind
+        found["hidden links"] = float(hidden(row, [network], epsilon, noise_generator())[1]["value"])
+    kind = GuaranteeKind.NONE if row is None else planned(row, network, epsilon)[2].kind
     return {"figures": found, "guarantee": str(kind), "cpu_seconds": spent}
 
 
-def run_missing(asked: argparse.Namespace, data: str, networks: list[Graph], kept: Path) -> None:
+def run_missing(asked: argparse.Namespace, data: str, networks: list[Network], kept: Path) -> None:
     """Make the runs that the file lacks, a line each."""
     done = Counter((cell_of(line), line["run"], line["network"]) for line in read(kept))
     for run in range(asked.runs):

@@ -7,17 +7,22 @@ import numpy as np
 import pytest
 
 from benchmarks.graphs import static_graph
-from core.graphs.graph import EdgeTable
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from papers.dpggan.benchmarks import reproduce
 from papers.dpggan.benchmarks.reproduce import (
     ALL,
     METRICS,
     PUBLISHED,
     SYSTEMS,
     UNPAID,
+    Cell,
     main,
     markdown,
+    measured,
     networks_of,
 )
+from papers.dpggan.benchmarks.rows import release
 from tests.support.generating import random_pairs
 
 SHORT = ["--only", PUBLISHED, "--only", "as many edges at random", "--only", "DPGGAN, ours"]
@@ -97,11 +102,46 @@ def test_networks_are_the_undirected_relations_of_one_type(own):
     (found,) = networks_of(graph)
     degrees = [
         np.bincount(np.concatenate([each.edges["edge"].source, each.edges["edge"].target]))
-        for each in (graph, found)
+        for each in (graph, found.graph)
     ]
     assert sorted(degrees[0]) == sorted(degrees[1])
+    assert found.shares == 1
     with pytest.raises(ValueError, match="10 nodes"):
         networks_of(static_graph(5, EdgeTable(np.array([0]), np.array([1]))))
+
+
+def timed():
+    """Eight people and four things: who took what at which of three steps, the second without any."""
+    schema = GraphSchema(
+        node_types=(NodeType(name="person", count=8), NodeType(name="thing", count=4)),
+        edge_types=(EdgeType(name="took", source="person", target="thing", temporal=True),),
+        time=TimeGrid(count=3),
+    )
+    source, target = np.array([0, 1, 2, 7], np.int32), np.array([0, 0, 1, 3], np.int32)
+    took = EdgeTable(source, target, np.array([0, 0, 0, 2], np.int32))
+    return Graph.build(schema, {"person": NodeTable(8), "thing": NodeTable(4)}, {"took": took})
+
+
+def test_a_relation_with_time_between_types_is_a_network_a_step():
+    first, last = networks_of(timed())
+    assert [each.graph.nodes["node"].count for each in (first, last)] == [12, 12]
+    assert [each.graph.edges["edge"].count for each in (first, last)] == [3, 1]
+    edges = first.graph.edges["edge"]
+    degrees = np.bincount(np.concatenate([edges.source, edges.target]), minlength=12)
+    assert sorted(degrees) == [*[0] * 7, 1, 1, 1, 1, 2]
+
+
+def test_steps_divide_epsilon(monkeypatch):
+    asked = []
+
+    def noted(row, network, epsilon):
+        asked.append(epsilon)
+        return release(row, network, epsilon)
+
+    monkeypatch.setattr(reproduce, "release", noted)
+    for one in networks_of(timed()):
+        measured(one, Cell("own", "DPGGAN, ours", 3.0, quick=True), links=False)
+    assert asked == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
