@@ -474,35 +474,6 @@ def test_the_page_of_a_schema_names_what_nodes_carry(tenant: Tenant, at_console:
     assert tags == ["topic, public", "words: 8 numbers, 0 to 1, 3 not 0 at most, protected", "note, withheld"]
 
 
-def test_before_the_first_version_another_unit_is_a_new_dataset_with_the_rest_filled_in(
-    tenant: Tenant, at_console: SignedIn
-):
-    steward = at_console(tenant, C, R)
-    declared = steward.post(
-        "/console/register", name="calls", unit="edge", epsilon="2.5", approval_above_epsilon="0.75"
-    )
-    at = declared.headers["Location"]
-    fields = {"csrf": csrf_in(steward.get(at).text), "part": "edges", "format": "csv"}
-    steward.client.post(at, data=fields, files={"file": ("edges.csv", EDGES)})
-    dataset = at.removesuffix("/upload")
-    work(tenant, dataset)
-    (again,) = re.findall(r'href="(/console/register\?like=[^"]*)"', steward.get(f"{dataset}/schema").text)
-    form = steward.get(again).text
-    filled = dict(re.findall(r'<input[^>]*name="(\w+)"[^>]*value="([^"]*)"(?! checked)', form))
-    assert filled["name"] == "calls 2"
-    assert (filled["epsilon"], filled["approval_above_epsilon"]) == ("2.5", "0.75")
-    assert 'value="edge" checked' in form
-    other = steward.post(
-        "/console/register", **{**filled, "unit": "pair", "public": "", "csrf": csrf_in(form)}
-    )
-    assert other.status_code == 303, other.text
-    units = {each["name"]: each["unit"] for each in tenant.call("GET", "/datasets").json()["items"]}
-    assert units == {"calls": "edge", "calls 2": "pair"}
-    ready = tenant.ready()
-    assert "register?like=" not in steward.get(f"/console/datasets/{ready}/schema").text
-    assert steward.get("/console/register?like=ds_none").status_code == 404
-
-
 def test_methods_are_compared_and_taken_relation_by_relation(tenant: Tenant, at_console: SignedIn):
     edges = [f"{n},{(n + 1) % 9},{name}" for n in range(9) for name in ("knows", "calls")]
     schema = {
