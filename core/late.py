@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any
 
 
-def late(path: str) -> Callable[..., Any]:
-    """Return a function that loads ``module:function`` when it is called.
+def late(path: str, **fixed: Any) -> Callable[..., Any]:
+    """Return a function that loads ``module:function`` when it is called, and gives it ``fixed`` too.
 
     For what describes work and is read everywhere, and loads the work itself only where it is done. That
     every path leads to a function is tested (``tests/unit/test_late.py``).
@@ -16,7 +16,7 @@ def late(path: str) -> Callable[..., Any]:
     module, name = path.split(":")
 
     def called(*args: Any, **given: Any) -> Any:
-        return getattr(import_module(module), name)(*args, **given)
+        return getattr(import_module(module), name)(*args, **fixed, **given)
 
     called.__name__ = called.__qualname__ = name
     called.__module__ = module

@@ -59,10 +59,11 @@ from core.methods._shared.frame.plan import plan_of
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.node_values import share as node_share
 from core.methods._shared.node_values.share import granted_of
-from core.methods._shared.node_values.stage import LabelledModel, NodeValueStage, vector_reads
+from core.methods._shared.node_values.stage import NodeValueStage, vector_reads
 from core.methods._shared.values.share import PURPOSE as VALUES_PURPOSE
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
+    FittedModel,
     GraphKinds,
     Method,
     Mixing,
@@ -336,7 +337,7 @@ class Groups(NodeValueStage):
         plan: PrivacyPlan,
         params: Any,
         progress: Progress,
-    ) -> LabelledModel:
+    ) -> FittedModel:
         """Pay for rows of nodes. Under unit node these are persons' rows."""
         if plan.unit is not Unit.NODE:
             return super().paid(method, model, graph, plan, params, progress)

@@ -22,7 +22,7 @@ from core.graphs.schema.node_bins import node_bins, synthesised, vectors
 from core.graphs.views.pseudonyms import pseudonymise
 from core.methods._shared.frame.declared import drawn_graph
 from core.methods._shared.frame.model import edge_table
-from core.methods._shared.node_values.stage import with_values
+from core.methods._shared.node_values.model import with_values
 from core.methods.base import Progress
 from core.privacy.accounting.guarantee import MARK, guarantee_of
 from core.privacy.accounting.plan import DECLARED, PrivacyPlan

@@ -1,4 +1,4 @@
-"""Where a published form differs from its paper, made from its parameters.
+"""Where a published form differs from its paper, made from its parameters and what its preset fixes.
 
 A paper's folder holds ``stated.py``: ``STATED``, what the paper states, by parameter; ``PAPER``, the
 parameters of its ``preset: paper``; ``REASONS``, why a parameter of ours differs by default.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
+from core.methods._shared.frame.presets import PresetParameters
 
 
 @dataclass(frozen=True)
@@ -21,19 +21,26 @@ class Stated:
     place: str
 
 
-def deviating(params: BaseModel, stated: Mapping[str, Stated]) -> list[str]:
+def deviating(params: PresetParameters, stated: Mapping[str, Stated]) -> list[str]:
     """List the parameters that differ from what the paper states, in the paper's order."""
-    return [name for name, said in stated.items() if getattr(params, name) != said.value]
+    ours = _values(params)
+    return [name for name, said in stated.items() if ours[name] != said.value]
 
 
-def table(defaults: BaseModel, stated: Mapping[str, Stated], reasons: Mapping[str, str]) -> str:
+def table(defaults: PresetParameters, stated: Mapping[str, Stated], reasons: Mapping[str, str]) -> str:
     """Write the table of deviations as Markdown: parameter, the paper's value and place, ours, why.
 
     Raises KeyError for a deviation without a reason.
     """
+    ours = _values(defaults)
     rows = [
-        f"| `{name}` | {said.value} | {said.place} | {getattr(defaults, name)} | {reasons[name]} |"
+        f"| `{name}` | {said.value} | {said.place} | {ours[name]} | {reasons[name]} |"
         for name, said in stated.items()
         if name in deviating(defaults, stated)
     ]
     return "\n".join(["| parameter | paper | where | ours | why |", "|---|---|---|---|---|", *rows, ""])
+
+
+def _values(params: PresetParameters) -> dict[str, Any]:
+    """Map every parameter, and what the preset fixes beside them, to its value."""
+    return {**dict(params), **vars(params.way)}

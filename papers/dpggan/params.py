@@ -18,28 +18,53 @@ WHOLE = 1_000_000
 """As many steps as the calibration gives."""
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    "paper": {"variant": "paper", "most_steps": WHOLE, "updates": "plain", "equations": "paper"},
-    "decoder": {
-        "variant": "paper",
-        "calibrated": False,
-        "most_steps": 200,
-        "latent": "encoder",
-        "node_rate": 1.0,
-        "learning_rate": 0.02,
-        "prior_weight": 0.001,
-        "offset": True,
-    },
+    "paper": {"variant": "paper", "most_steps": WHOLE},
+    "decoder": {"variant": "paper", "calibrated": False, "most_steps": 200, "latent": "encoder"},
 }
-OF_GAN: Mapping[str, Mapping[str, Any]] = {
-    "paper": {"graph_vector": "sum"},
-    "decoder": {"reconstruction": "both"},
-}
-"""What presets set of the parameters that ``dpgvae`` has not."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """What a preset fixes that nobody sets by itself: nothing."""
+    """What a preset fixes of variant paper, which nobody sets by itself.
+
+    ``node_rate``: share of the nodes in a step (q). ``noise_scale``: noise over the clipping norm (sigma).
+    ``node_clip``: norm that gradients are cut to (C), ``node_clip_decay`` times that after each step (gamma).
+    ``learning_rate``: of all networks (eta). ``prior_weight``: of the divergence (lambda_1). ``updates``
+    plain: gradients times eta, as in Algorithm 1. ``equations`` paper: Eq. 2 to 4 as printed; ours:
+    self-loops in the smoothing, small deviations to begin with, scaled products, and losses over pairs once
+    and nodes' mean. ``offset``: one offset for all pairs, learned from the log odds on; Eq. 3 has none.
+    """
+
+    node_rate: float = paper.RATE
+    noise_scale: float = paper.NOISE
+    node_clip: float = paper.CLIP
+    node_clip_decay: float = paper.DECAY
+    learning_rate: float = paper.LEARNING_RATE
+    prior_weight: float = paper.PRIOR_WEIGHT
+    updates: Literal["adam", "plain"] = "adam"
+    equations: Literal["ours", "paper"] = "ours"
+    offset: bool = False
+
+
+@dataclass(frozen=True)
+class GanWay(Way):
+    """As :class:`Way`, with a discriminator.
+
+    ``graph_vector``: what it makes of its nodes' rows; the sum by Eq. 6. ``reconstruction`` views: the
+    distance between the discriminator's views; both: the cross entropy of pairs besides.
+    """
+
+    graph_vector: Literal["mean", "sum"] = "mean"
+    reconstruction: Literal["views", "both"] = "views"
+
+
+PRINTED: Mapping[str, Any] = {"updates": "plain", "equations": "paper"}
+OF_DECODER: Mapping[str, Any] = {
+    "node_rate": 1.0,
+    "learning_rate": 0.02,
+    "prior_weight": 0.001,
+    "offset": True,
+}
 
 
 class PaperParams(Parameters):
@@ -74,40 +99,6 @@ class PaperParams(Parameters):
             "what its encoder makes of the original, as its program does, which repeats most true edges."
         ),
     )
-    node_rate: float = Field(
-        default=paper.RATE, gt=0, le=1, description="Variant paper: share of the nodes in a step (q)."
-    )
-    noise_scale: float = Field(
-        default=paper.NOISE, ge=0, le=1000, description="Variant paper: noise over the clipping norm (sigma)."
-    )
-    node_clip: float = Field(
-        default=paper.CLIP, gt=0, le=1000, description="Variant paper: norm that gradients are cut to (C)."
-    )
-    node_clip_decay: float = Field(
-        default=paper.DECAY, gt=0, le=1, description="Variant paper: what that norm is multiplied by (gamma)."
-    )
-    learning_rate: float = Field(
-        default=paper.LEARNING_RATE, gt=0, le=1, description="Variant paper: of all networks (eta)."
-    )
-    prior_weight: float = Field(
-        default=paper.PRIOR_WEIGHT, ge=0, le=100, description="Variant paper: of the divergence (lambda_1)."
-    )
-    updates: Literal["adam", "plain"] = Field(
-        default="adam", description="Variant paper. plain: gradients times eta, as in Algorithm 1."
-    )
-    equations: Literal["ours", "paper"] = Field(
-        default="ours",
-        description=(
-            "Variant paper. paper: Eq. 2 to 4 as printed. ours: self-loops in the smoothing, small "
-            "deviations to begin with, scaled products, and losses over pairs once and nodes' mean."
-        ),
-    )
-    offset: bool = Field(
-        default=False,
-        description=(
-            "Variant paper: one offset for all pairs, learned from the log odds on; Eq. 3 has none."
-        ),
-    )
 
 
 class LinkParams(PaperParams, PresetParameters, ValueParameters):
@@ -118,7 +109,11 @@ class LinkParams(PaperParams, PresetParameters, ValueParameters):
     """
 
     PRESETS = PRESETS
-    WAYS: ClassVar[Mapping[str, Way]] = dict.fromkeys(PRESETS, Way())
+    WAYS: ClassVar[Mapping[str, Way]] = {
+        "default": Way(),
+        "paper": Way(**PRINTED),
+        "decoder": Way(**OF_DECODER),
+    }
     RETIRED: ClassVar[Mapping[str, Any]] = {
         "count_share": 0.2,
         "tail_share": 0.0,
@@ -231,6 +226,11 @@ class LinkParams(PaperParams, PresetParameters, ValueParameters):
         default=1.0, gt=0, le=1000, description="Clipping norm of the mlp decoder's gradients."
     )
 
+    @property
+    def way(self) -> Way:
+        """What the preset fixes."""
+        return self.WAYS[self.preset]
+
     @model_validator(mode="after")
     def _leaves_the_decoder_a_share(self) -> LinkParams:
         if self.preset != "default" and self.variant != "paper":
@@ -244,21 +244,12 @@ class LinkParams(PaperParams, PresetParameters, ValueParameters):
 class GanParams(LinkParams):
     """As :class:`LinkParams`, with a discriminator."""
 
-    PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        name: {**values, **OF_GAN.get(name, {})} for name, values in PRESETS.items()
+    WAYS: ClassVar[Mapping[str, Way]] = {
+        "default": GanWay(),
+        "paper": GanWay(**PRINTED, graph_vector="sum"),
+        "decoder": GanWay(**OF_DECODER, reconstruction="both"),
     }
 
-    graph_vector: Literal["mean", "sum"] = Field(
-        default="mean",
-        description="Variant paper: what the discriminator makes of its nodes' rows; the sum by Eq. 6.",
-    )
-    reconstruction: Literal["views", "both"] = Field(
-        default="views",
-        description=(
-            "Variant paper. views: the distance between the discriminator's views. both: the cross entropy "
-            "of pairs besides."
-        ),
-    )
     structure: float = Field(
         default=0.1,
         ge=0,

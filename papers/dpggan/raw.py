@@ -17,7 +17,7 @@ from papers.dpggan import backbone as networks
 from papers.dpggan import paper
 from papers.dpggan.algorithm1 import Published, Settings, published
 from papers.dpggan.model import LinkModel
-from papers.dpggan.params import GanBackboneParams, GanParams, LinkParams
+from papers.dpggan.params import GanBackboneParams, GanParams, GanWay, LinkParams
 from papers.dpggan.scores import latent_weights
 from papers.dpggan.union import Union
 
@@ -57,28 +57,29 @@ def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Pr
 
 
 def _calibrated(params: LinkParams) -> int:
-    return paper.calibrated_steps(params.claimed_epsilon, params.noise_scale, params.node_rate)
+    return paper.calibrated_steps(params.claimed_epsilon, params.way.noise_scale, params.way.node_rate)
 
 
 def _settings(params: LinkParams) -> Settings:
     """Return what Algorithm 1 goes by. dpgvae has no discriminator."""
-    gan = params if isinstance(params, GanParams) else None
+    way = params.way
+    gan = way if isinstance(way, GanWay) else None
     steps = params.most_steps
     return Settings(
         steps=min(_calibrated(params), steps) if params.calibrated else steps,
-        rate=params.node_rate,
-        noise=params.noise_scale,
-        clip=params.node_clip,
-        decay=params.node_clip_decay,
-        learning_rate=params.learning_rate,
-        prior_weight=params.prior_weight,
-        adversarial=gan.adversarial if gan else 0.0,
+        rate=way.node_rate,
+        noise=way.noise_scale,
+        clip=way.node_clip,
+        decay=way.node_clip_decay,
+        learning_rate=way.learning_rate,
+        prior_weight=way.prior_weight,
+        adversarial=params.adversarial if isinstance(params, GanParams) else 0.0,
         links=gan is None or gan.reconstruction == "both",
         views=gan is not None,
-        plain=params.updates == "plain",
-        printed=params.equations == "paper",
+        plain=way.updates == "plain",
+        printed=way.equations == "paper",
         total=gan is not None and gan.graph_vector == "sum",
-        offset=params.offset,
+        offset=way.offset,
     )
 
 

@@ -18,16 +18,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {
         "variant": "paper",
         "heads": 8,
-        "feature_width": 64,
-        "feature_rate": 0.005,
         "feature_epochs": 100,
-        "dropout": 0.8,
-        "weight_decay": 0.001,
-        "topology_width": 32,
-        "topology_rate": 0.001,
         "link_epochs": 100,
-        "batch": 2048,
-        "negatives_per_link": 5,
     },
 }
 OF_HETESDG: Mapping[str, Any] = {"split": "bilevel"}
@@ -38,7 +30,33 @@ Output = Literal["graph", "features", "embedding"]
 
 @dataclass(frozen=True)
 class Way:
-    """What a preset fixes that nobody sets by itself: nothing."""
+    """What a preset fixes of variant paper, which nobody sets by itself.
+
+    Of FeatADP: ``feature_width`` of its layer, its heads side by side, ``feature_rate`` of learning,
+    ``dropout`` in training and ``weight_decay``. Of TopoGDP: ``topology_width`` of its layer, half for
+    latents, ``topology_rate`` of learning, ``batch`` of links a step and ``negatives_per_link`` (k).
+    """
+
+    feature_width: int = 32
+    feature_rate: float = 0.01
+    dropout: float = 0.0
+    weight_decay: float = 0.0
+    topology_width: int = 16
+    topology_rate: float = 0.01
+    batch: int = 256
+    negatives_per_link: int = 2
+
+
+PUBLISHED_WAY = Way(
+    feature_width=64,
+    feature_rate=0.005,
+    dropout=0.8,
+    weight_decay=0.001,
+    topology_width=32,
+    topology_rate=0.001,
+    batch=2048,
+    negatives_per_link=5,
+)
 
 
 class HeteParams(PresetParameters, ValueParameters):
@@ -48,7 +66,7 @@ class HeteParams(PresetParameters, ValueParameters):
         **PRESETS,
         "paper": {**PRESETS["paper"], **OF_HETESDG},
     }
-    WAYS: ClassVar[Mapping[str, Way]] = {"default": Way(), "paper": Way()}
+    WAYS: ClassVar[Mapping[str, Way]] = {"default": Way(), "paper": PUBLISHED_WAY}
     RETIRED: ClassVar[Mapping[str, Any]] = {"count_share": 0.02}
     count_share: ClassVar[float] = RETIRED["count_share"]
     """Share of epsilon for a relation's number of edges, which bounds its degrees and which bilevel
@@ -163,40 +181,12 @@ class HeteParams(PresetParameters, ValueParameters):
             "none has neither."
         ),
     )
-    feature_width: int = Field(
-        default=32,
-        ge=1,
-        le=512,
-        description="Width of FeatADP's layer, its heads side by side, a multiple of heads. Variant paper.",
-    )
-    feature_rate: float = Field(
-        default=0.01, gt=0, le=1, description="Learning rate of FeatADP. Variant paper."
-    )
     feature_epochs: int = Field(default=60, ge=1, le=10_000, description="Epochs of FeatADP. Variant paper.")
-    dropout: float = Field(
-        default=0.0, ge=0, lt=1, description="Dropout of FeatADP, in training. Variant paper."
-    )
-    weight_decay: float = Field(
-        default=0.0, ge=0, le=1, description="Weight decay of FeatADP. Variant paper."
-    )
-    topology_width: int = Field(
-        default=16,
-        ge=2,
-        le=512,
-        description="Width of TopoGDP's layer; latents have half of it. Variant paper.",
-    )
-    topology_rate: float = Field(
-        default=0.01, gt=0, le=1, description="Learning rate of TopoGDP. Variant paper."
-    )
     link_epochs: int | None = Field(
         default=None,
         ge=1,
         le=10_000,
         description="Epochs of TopoGDP, batches of all links of a relation; by default steps. Variant paper.",
-    )
-    batch: int = Field(default=256, ge=1, le=65_536, description="Links of a step of TopoGDP. Variant paper.")
-    negatives_per_link: int = Field(
-        default=2, ge=1, le=100, description="Absent pairs for each link of TopoGDP (k). Variant paper."
     )
     rows: bool = Field(
         default=False,
@@ -208,6 +198,11 @@ class HeteParams(PresetParameters, ValueParameters):
     row_width: int = Field(
         default=64, ge=1, le=1024, description="Numbers that a protected row is projected to."
     )
+
+    @property
+    def way(self) -> Way:
+        """What the preset fixes."""
+        return self.WAYS[self.preset]
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -223,8 +218,8 @@ class HeteParams(PresetParameters, ValueParameters):
             raise ValueError(
                 "meta-paths of variant sound have two relations; variant=paper walks longer ones"
             )
-        if self.variant == "paper" and self.feature_width % self.heads:
-            raise ValueError("feature_width is a multiple of heads")
+        if self.variant == "paper" and self.way.feature_width % self.heads:
+            raise ValueError(f"the width of {self.way.feature_width} is a multiple of heads")
         if self.mechanism == "gaussian-sums" and ("graph" in self.release or self.learn != "off"):
             raise ValueError("graphs and link predictors are made from histograms, not from gaussian-sums")
         return self

@@ -104,7 +104,7 @@ def fit_paper(
         true = keys_of(raw, layout)
         counts = {cell: len(true[cell]) for cell, _ in layout.cells(learned=True)}
         edges = int(paid.snapshots().step_counts.sum())
-        batches = params.utility_epochs * batches_an_epoch(edges, params.batch)
+        batches = params.utility_epochs * batches_an_epoch(edges, params.way.batch)
         utility = Raw(Snapshots.of(layout, true, counts), min(batches, params.most_batches))
     return _model(paid, utility, rng, progress, checkpoint)
 
@@ -123,7 +123,7 @@ def settings_of(params: ThepuffParams, edges: int) -> Settings:
     It has as many batches as ``epochs`` passes over walks for ``edges`` ask for.
     """
     published = params.variant == "paper"
-    batch = params.batch if published else Settings(0).batch
+    batch = params.way.batch if published else Settings(0).batch
     settings = Settings(
         batches=min(params.most_batches, params.epochs * batches_an_epoch(edges, batch)),
         privacy_weight=1.0 if params.privacy else 0.0,
@@ -131,28 +131,28 @@ def settings_of(params: ThepuffParams, edges: int) -> Settings:
     )
     if not published:
         return settings
-    ours = params.attention == "ours"
+    ours = params.way.attention == "ours"
     return replace(
         settings,
-        batch=params.batch,
-        dimensions=params.dimensions,
-        hidden=params.hidden,
-        width=params.width,
-        utility_width=params.width // 2 if ours else params.width,
-        utility_weight=params.utility_weight,
-        learn_weights=params.node_choice == "degrees",
-        generator_rate=params.generator_rate,
-        discriminator_rate=params.discriminator_rate,
-        exact_up_to=params.offered,
-        dropout=params.dropout,
+        batch=params.way.batch,
+        dimensions=params.way.dimensions,
+        hidden=params.way.hidden,
+        width=params.way.width,
+        utility_width=params.way.width // 2 if ours else params.way.width,
+        utility_weight=params.way.utility_weight,
+        learn_weights=params.way.node_choice == "degrees",
+        generator_rate=params.way.generator_rate,
+        discriminator_rate=params.way.discriminator_rate,
+        exact_up_to=params.way.offered,
+        dropout=params.way.dropout,
         published_attention=not ours,
-        published_optimisers=params.optimisers == "paper",
-        linear_losses=params.losses == "linear",
-        degree_weights=params.node_choice == "degrees",
+        published_optimisers=params.way.optimisers == "paper",
+        linear_losses=params.way.losses == "linear",
+        degree_weights=params.way.node_choice == "degrees",
         across_steps=params.across_steps,
-        just_walks=params.just_walks,
-        just_length=params.just_length,
-        generator_every=params.generator_every,
+        just_walks=params.way.just_walks,
+        just_length=params.way.just_length,
+        generator_every=params.way.generator_every,
     )
 
 

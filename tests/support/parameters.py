@@ -46,17 +46,6 @@ _SGD = {"learn": "link-sgd"}
 _NETWORKS = {**_SGD, "inputs": "networks"}
 _MLP = {**_SGD, "decoder": "mlp"}
 _PAPER = {"variant": "paper", "most_steps": 3, "claimed_epsilon": 5.0}
-_LINK_PAPER: dict[str, tuple[Any, Any]] = {
-    "node_rate": (0.2, 1.0),
-    "noise_scale": (0.5, 500.0),
-    "node_clip": (0.01, 50.0),
-    "node_clip_decay": (0.1, 1.0),
-    "learning_rate": (0.001, 0.1),
-    "prior_weight": (0.0, 50.0),
-    "updates": ("adam", "plain"),
-    "equations": ("ours", "paper"),
-    "offset": (False, True),
-}
 _TRAINED = {**_PAPER, "latent": "encoder"}
 _OF_BACKBONE: dict[str, tuple[Any, Any]] = {"epochs": (2, 20), "draw": ("sampled", "largest")}
 
@@ -70,7 +59,6 @@ def link_method(gan: bool) -> dict[str, list[Tried]]:
         "latent": at("plain", "prior", "encoder", **_PAPER),
         "preset": at("plain", "paper", "decoder", most_steps=3),
         "calibrated": at("plain", True, False, variant="paper", most_steps=100),
-        **everywhere(_LINK_PAPER, "plain", **_TRAINED),
         "learn": at("plain", "off", "evidence"),
         "frame": at("plain", True, False, learn="off"),
         "inputs": at("plain", "spectral", "random", **_SGD),
@@ -87,21 +75,7 @@ def link_method(gan: bool) -> dict[str, list[Tried]]:
         weights: dict[str, tuple[Any, Any]] = {"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}
         table |= everywhere(weights, "plain", **_NETWORKS, epochs=20)
         table["adversarial"] += at("plain", 0.0, 100.0, **_TRAINED)
-        table["graph_vector"] = at("plain", "mean", "sum", **_TRAINED)
-        table["reconstruction"] = at("plain", "views", "both", **_TRAINED)
     return table
-
-
-_OF_HETE_PAPER: dict[str, tuple[Any, Any]] = {
-    "noise": ("both", "none"),
-    "feature_width": (4, 32),
-    "feature_rate": (0.001, 0.5),
-    "dropout": (0.0, 0.9),
-    "weight_decay": (0.0, 1.0),
-    "topology_width": (2, 32),
-    "topology_rate": (0.001, 0.5),
-    "negatives_per_link": (1, 30),
-}
 
 
 def hete(plain: bool) -> dict[str, list[Tried]]:
@@ -116,9 +90,8 @@ def hete(plain: bool) -> dict[str, list[Tried]]:
     return ({} if plain else semantic) | {
         "preset": at("typed", "default", "paper"),
         "variant": at("typed", "sound", "paper"),
-        **everywhere(_OF_HETE_PAPER, "typed", variant="paper", steps=3, feature_epochs=3, batch=64),
+        "noise": at("typed", "both", "none", variant="paper", steps=3, feature_epochs=3),
         "feature_epochs": at("typed", 1, 5, variant="paper", release=("embedding",)),
-        "batch": at("typed", 8, 64, variant="paper", steps=3, feature_epochs=3),
         "link_epochs": at("typed", 1, 5, variant="paper", feature_epochs=3),
         "claimed_epsilon": at("typed", 1.0, 5.0, variant="paper"),
         "release": at("typed", ("graph",), ("embedding",)),
@@ -146,24 +119,6 @@ def hete(plain: bool) -> dict[str, list[Tried]]:
 
 
 _SHORT = {"epochs": 1, "dimensions": 8}
-_OF_THEPUFF_PAPER: dict[str, tuple[Any, Any]] = {
-    "batch": (2, 32),
-    "dimensions": (4, 16),
-    "hidden": (4, 16),
-    "width": (8, 32),
-    "generator_rate": (1e-4, 0.5),
-    "discriminator_rate": (1e-4, 0.5),
-    "optimisers": ("adam", "paper"),
-    "losses": ("logistic", "linear"),
-    "attention": ("ours", "paper"),
-    "utility_weight": (0.0, 50.0),
-    "generator_every": (1, 5),
-    "node_choice": ("degrees", "distance"),
-    "offered": (2, 4096),
-    "across_steps": (False, True),
-    "just_walks": (1, 20),
-    "just_length": (2, 40),
-}
 
 
 def walks() -> dict[str, list[Tried]]:
@@ -380,8 +335,7 @@ TRIED: Mapping[str, Table] = {
         "walks_per_edge": at("timed", 0.5, 3.0, epochs=1, most_batches=2),
         "epsilon_minus": at("timed", 1.0, 8.0, variant="paper", epochs=1, most_batches=2, utility_epochs=1),
         "preset": at("timed", "default", "paper", epochs=1, most_batches=2),
-        **everywhere(_OF_THEPUFF_PAPER, "timed", variant="paper", epochs=2, most_batches=20),
-        "dropout": at("timed", 0.0, 0.9, variant="paper", attention="paper", epochs=1, most_batches=4),
+        "across_steps": at("timed", False, True, variant="paper", epochs=2, most_batches=20),
     },
     "thepuff_perturb": {
         "variant": at("timed", "sound", "paper"),
@@ -411,17 +365,15 @@ _OF_MLP = {"steps": 3, "clip": 2.0}
 _OF_GAN = {"structure": 0.5, "adversarial": 0.5}
 _OF_TRAINING = {"inputs": "random", "decoder": "mlp", "joint": True, "hat_share": 0.5, "epochs": 3, **_OF_MLP}
 _OF_PAPER = {"claimed_epsilon": 5.0, "most_steps": 3, "latent": "encoder", "calibrated": False}
-_OF_PAPER |= {name: values[1] for name, values in _LINK_PAPER.items() if name != "node_rate"}
 
 
 def idle_of_link_method(method: str) -> list[Idle]:
     gan = _OF_GAN if method == "dpggan" else {}
-    of_gan = {"graph_vector": "sum", "reconstruction": "both"} if gan else {}
     only_sound: dict[str, Any] = {"structure": 0.5} if gan else {}
     only_sound |= {"learn": "evidence", "frame": False, "frame_share": 0.3}
     only_sound["attribute_share"] = 0.2
     return [
-        *idle(method, "plain", {**_OF_PAPER, **of_gan}),
+        *idle(method, "plain", _OF_PAPER),
         *idle(method, "plain", {**_OF_TRAINING, **only_sound}, variant="paper"),
         *idle(method, "plain", {"claimed_epsilon": 5.0}, variant="paper", calibrated=False, most_steps=3),
         *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.3}, learn="off"),
@@ -442,9 +394,7 @@ def idle_of_hete(method: str) -> list[Idle]:
     embedding, sums = {"release": ("embedding",)}, {"mechanism": "gaussian-sums"}
     return [
         *idle(method, "typed", {"claimed_epsilon": 5.0, "row_width": 2, **training, **vectors}),
-        *idle(method, "typed", {"noise": "none", "feature_width": 8, "feature_rate": 0.1, "dropout": 0.5}),
-        *idle(method, "typed", {"weight_decay": 0.1, "topology_width": 4, "topology_rate": 0.1}),
-        *idle(method, "typed", {"feature_epochs": 3, "batch": 64, "link_epochs": 2, "negatives_per_link": 3}),
+        *idle(method, "typed", {"noise": "none", "feature_epochs": 3, "link_epochs": 2}),
         *idle(method, "typed", {"steps": 3}, variant="paper", link_epochs=2),
         *idle(method, "typed", only_sound, variant="paper", release=("embedding",)),
         *idle(method, "typed", {"clusters": 2, "heads": 2}, **sums, **embedding),
@@ -487,13 +437,8 @@ IDLE: list[Idle] = [
     *idle("thepuff", "timed", {"utility_epochs": 2, "epsilon_minus": 3.0}),
     *idle("thepuff", "timed", {"bias": "hat", "keep_degrees": False, "utility_steps": 2}, variant="paper"),
     *idle("thepuff", "timed", {"utility_steps": 2}),
-    *idle("thepuff", "timed", {"utility_epochs": 2, "utility_weight": 1.0}, utility=False, variant="paper"),
-    *idle("thepuff", "timed", {"batch": 2, "dimensions": 4, "hidden": 4, "width": 8, "dropout": 0.2}),
-    *idle("thepuff", "timed", {"generator_rate": 0.5, "discriminator_rate": 0.5, "optimisers": "paper"}),
-    *idle("thepuff", "timed", {"losses": "linear", "attention": "paper", "utility_weight": 1.0}),
-    *idle("thepuff", "timed", {"generator_every": 5, "node_choice": "distance", "offered": 2}),
-    *idle("thepuff", "timed", {"across_steps": True, "just_walks": 1, "just_length": 2}),
-    *idle("thepuff", "timed", {"dropout": 0.2}, variant="paper"),
+    *idle("thepuff", "timed", {"utility_epochs": 2}, utility=False, variant="paper"),
+    *idle("thepuff", "timed", {"across_steps": True}),
     *idle("thepuff_perturb", "timed", {"count_share": 0.2, "attribute_share": 0.2}, variant="paper"),
     *idle("thepuff_perturb", "timed", {"epsilon_minus": 3.0}),
 ]

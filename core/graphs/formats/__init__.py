@@ -4,7 +4,8 @@ A format is a module beside this file whose name does not start with an undersco
 ``media_type``, ``extensions``, ``carries_nodes``, ``parts`` and ``OptionsModel``, and has ``read(request)``,
 ``write(graph, path)`` and ``refuses(schema)``. One whose ``parts`` are empty is written and never read: it
 has neither ``carries_nodes``, ``OptionsModel`` nor ``read``. Importing this package loads no numerical
-library: a service that only checks names and options needs none.
+library: a service that only checks names and options needs none. So the longer ones name their reading and
+writing by path (:func:`core.late.late`), in a module with an underscore.
 """
 
 from __future__ import annotations

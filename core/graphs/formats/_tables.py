@@ -105,6 +105,16 @@ def _texts(column: np.ndarray | pa.Array) -> pa.Array:
     return pa.array([VECTOR_SEPARATOR.join(map(str, row)) for row in column.tolist()], type=pa.string())
 
 
+def write_edges(graph: Graph, path: Path, delimiter: str) -> None:
+    """Write an edge list with a header line. Isolated nodes are not in it: :func:`write_nodes` says them."""
+    write_text(edge_tables(graph), path, delimiter)
+
+
+def write_nodes(graph: Graph, path: Path, delimiter: str) -> None:
+    """Write a node list with a header line. Every node is on it, as an upload of it has."""
+    write_text(node_tables(graph), path, delimiter)
+
+
 def write_text(tables: Iterator[pa.Table], path: Path, delimiter: str) -> None:
     """Write one line a row, with a header."""
     with path.open("wb") as file:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from core.graphs.uploads.batches import DelimitedOptions, Part, RawGraph, ReadRequest, refuses_none
-
-if TYPE_CHECKING:
-    from core.graphs.graph import Graph
+from core.graphs.uploads.batches import DelimitedOptions, Part, refuses_none
+from core.late import late
 
 name = "csv"
 media_type = "text/csv"
@@ -17,24 +12,6 @@ carries_nodes = False
 parts: frozenset[Part] = frozenset({"edges", "nodes"})
 OptionsModel = DelimitedOptions
 refuses = refuses_none
-
-
-def read(request: ReadRequest) -> RawGraph:
-    """Read the rows of a delimited file. IngestRejected where it cannot be split into the wanted columns."""
-    from core.graphs.formats._delimited import read_delimited
-
-    return read_delimited(request)
-
-
-def write(graph: Graph, path: Path) -> None:
-    """Write an edge list with a header line. Isolated nodes are not in it: :func:`write_nodes` says them."""
-    from core.graphs.formats._tables import edge_tables, write_text
-
-    write_text(edge_tables(graph), path, ",")
-
-
-def write_nodes(graph: Graph, path: Path) -> None:
-    """Write a node list with a header line. Every node is on it, as an upload of it has."""
-    from core.graphs.formats._tables import node_tables, write_text
-
-    write_text(node_tables(graph), path, ",")
+read = late("core.graphs.formats._delimited:read_delimited")
+write = late("core.graphs.formats._tables:write_edges", delimiter=",")
+write_nodes = late("core.graphs.formats._tables:write_nodes", delimiter=",")

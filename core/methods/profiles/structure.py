@@ -10,14 +10,10 @@ Post-processing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from core.methods.profiles.draw import Drawing
 from core.privacy.reads.people_things import Noisy, on_attribute_grid, summed_moments
-
-if TYPE_CHECKING:
-    from core.methods.profiles.draw import Drawing
 
 ROUNDS = 10
 START, MOST_WEIGHT = 0.3, 6.0

@@ -245,7 +245,7 @@ class PrivacyPlan:
         """Event objects of the allotments by identity, each once."""
         return {id(allotment.event): allotment.event for allotment in self.allotments}
 
-    @property
+    @cached_property
     def kind(self) -> GuaranteeKind:
         """PURE when every allotment is, NONE when one is unprotected, UNREAD without any, else
         APPROXIMATE."""
@@ -270,6 +270,10 @@ class PrivacyPlan:
         have one law given what was put out before, so the release is (epsilon, delta) of that cell's events
         alone. The other units mix cells, and convert the sum.
         """
+        return self._cost
+
+    @cached_property
+    def _cost(self) -> Cost:
         kind = self.kind
         if kind is GuaranteeKind.NONE:
             return Cost(None, 0, kind, None, 0)

@@ -15,7 +15,7 @@ from core.graphs.schema import GraphSchema
 from core.graphs.schema.node_bins import node_bins, synthesised
 from core.learning.devices import one_thread
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
-from core.methods._shared.node_values.stage import with_values
+from core.methods._shared.node_values.model import with_values
 from core.methods.base import FittedModel, Parameters, Progress, Training
 from core.privacy.entropy import Generator as Rng
 from papers._shared import tensor_files

@@ -94,8 +94,8 @@ def test_presets_are_forms_of_variant_paper():
             assert model(preset=preset).variant == "paper"
             with pytest.raises(ValueError, match="leave one of them out"):
                 model(preset=preset, variant="sound")
-    assert GanParams(preset="paper").graph_vector == "sum"
-    assert GanParams(preset="decoder").reconstruction == "both"
+    assert GanParams(preset="paper").way.graph_vector == "sum"
+    assert GanParams(preset="decoder").way.reconstruction == "both"
     generator = registry.get("dpggan")
     assert generator.claim(GanParams(preset="paper"), None) is not None
     assert generator.claim(GanParams(preset="decoder"), None) is None

@@ -110,15 +110,17 @@ class FeatureStage:
         near = torch.stack(found)
         distinct = (near.sort(-1).values.diff(dim=-1) != 0).sum(-1).float() + 1
         reach = distinct.mean(1) / WALKS if params.debias else torch.zeros(len(paths), device=place)
-        width = params.feature_width // params.heads
-        module = FeatADP(features.shape[1], len(paths), width, params.heads, params.dropout).to(place)
+        width = params.way.feature_width // params.heads
+        module = FeatADP(features.shape[1], len(paths), width, params.heads, params.way.dropout).to(place)
         return cls(module, features, near, reach, params)
 
     def train(self, epsilon: float, whole: float) -> float:
         """Train the weights at epsilon_f; with the split bilevel it moves by Eq. 24, and is returned."""
         nodes, place = len(self.features), self.features.device
         optimiser = torch.optim.Adam(
-            self.module.parameters(), lr=self.params.feature_rate, weight_decay=self.params.weight_decay
+            self.module.parameters(),
+            lr=self.params.way.feature_rate,
+            weight_decay=self.params.way.weight_decay,
         )
         self.module.train()
         for _ in range(self.params.feature_epochs):
@@ -174,7 +176,7 @@ def steps_of(links: int, params: HeteParams) -> int:
     """Count TopoGDP's steps on a relation: as set, or ``link_epochs`` times its batches."""
     if params.link_epochs is None:
         return params.steps
-    return params.link_epochs * max(1, math.ceil(links / params.batch))
+    return params.link_epochs * max(1, math.ceil(links / params.way.batch))
 
 
 def topology_stage(
@@ -196,9 +198,9 @@ def topology_stage(
     around = Adjacency(ends[0], ends[1], sizes[0]), Adjacency(ends[1], ends[0], sizes[1])
     # What a node aggregates from its neighbours, for its own neighbours to take from it.
     gathered = [neighbour_means(ends[s], ends[1 - s], embeddings[1 - s], sizes[s]) for s in (0, 1)]
-    module = HeteGCN(embeddings[0].shape[1], params.topology_width).to(place)
-    optimiser = torch.optim.Adam(module.parameters(), lr=params.topology_rate)
-    batch = min(params.batch, links)
+    module = HeteGCN(embeddings[0].shape[1], params.way.topology_width).to(place)
+    optimiser = torch.optim.Adam(module.parameters(), lr=params.way.topology_rate)
+    batch = min(params.way.batch, links)
     deviation = paper.gradient_deviation(epsilon, batch / max(links, 1), steps)
     scale = params.clip * deviation / max(batch, 1) if params.noise in ("both", "topology") else 0.0
     curve: list[float] = []
@@ -228,12 +230,12 @@ def topology_stage(
     gradients = vmap(grad(loss_of_link, has_aux=True), in_dims=(None, 0, 0, 0), randomness="different")
     for done in range(steps if links else 0):
         chosen = torch.randperm(links, device=place)[:batch]
-        other = torch.randint(sizes[1], (batch, params.negatives_per_link), device=place)
+        other = torch.randint(sizes[1], (batch, params.way.negatives_per_link), device=place)
         values = {name: each.detach() for name, each in module.named_parameters()}
         found, fits = gradients(values, rows(ends[0][chosen], 0), rows(ends[1][chosen], 1), rows(other, 1))
         if noises:
             after = [each.mean(0) for each in found.values()]
-            known = {"rate": params.topology_rate, "scale": scale, "epsilon": epsilon}
+            known = {"rate": params.way.topology_rate, "scale": scale, "epsilon": epsilon}
             slopes.append(topology_slope(after, noises, **known))
         noises = _noisy(module, found, params.clip if scale else math.inf, scale, batch)
         optimiser.step()

@@ -1,6 +1,5 @@
 """The preset, the split of epsilon by its equations, the ablations and longer meta-paths."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -175,5 +174,6 @@ def test_the_sound_variant_takes_pairs_alone():
 def test_defaults_are_what_they_were():
     fresh = HeteParams()
     assert fresh.variant == "sound"
-    assert (fresh.feature_width, fresh.heads, fresh.batch, fresh.negatives_per_link) == (32, 4, 256, 2)
-    assert dataclasses.asdict(fresh.WAYS["paper"]) == {}
+    way = fresh.way
+    assert (way.feature_width, fresh.heads, way.batch, way.negatives_per_link) == (32, 4, 256, 2)
+    assert HeteParams(preset="paper").way is fresh.WAYS["paper"]

@@ -27,8 +27,8 @@ from core.methods._shared.composition.model import ComposedModel, Fitted
 from core.methods._shared.frame.model import StoredCells, same_columns
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.node_values.fit import Rows, dealt_alone
+from core.methods._shared.node_values.model import LabelledModel
 from core.methods._shared.node_values.share import granted_of
-from core.methods._shared.node_values.stage import LabelledModel
 from core.methods._shared.node_values.vectors import paid_vectors
 from core.methods._shared.values.stage import ValuedModel
 from core.methods.base import FittedModel, Progress

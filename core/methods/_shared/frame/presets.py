@@ -34,6 +34,11 @@ class PresetParameters(Parameters):
         other = cls._with({"WAYS": ways}) if own else cls
         return super(PresetParameters, other).varied(**given)
 
+    @property
+    def way(self) -> Any:
+        """What the preset fixes."""
+        return self.WAYS[self.preset]  # type: ignore[attr-defined]
+
     @model_validator(mode="before")
     @classmethod
     def _filled_from_the_preset(cls, given: Any) -> Any:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,8 +28,7 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 from core.privacy.session.private_graph import PrivateCell
 
-if TYPE_CHECKING:
-    Columns = Mapping[str, np.ndarray]
+Columns = Mapping[str, np.ndarray]
 
 ROUNDS = 40  # of fitting the offsets
 CLOSE = 1e-3  # edges by which an expected column degree may miss
