@@ -63,7 +63,7 @@ THRESHOLDS: Mapping[str, tuple[float, float]] = {
     "labels": (0.3, 0.6),
 }
 """What a job may lose at most to be usable, and partly so."""
-USABLE, PARTLY, NOT = "usable", "partly", "not"
+USABLE, PARTLY, NOT = "usable for", "partly usable for", "not usable for"
 NAMES = {
     "totals": "numbers of edges",
     "degree law": "the law of degrees",
@@ -100,16 +100,16 @@ def good_for(
     for job in LOST[kinds[0]]:
         worst = max(LOST[kind][job][EPSILONS.index(measured)] for kind in kinds if job in LOST[kind])
         found[verdict(job, worst)].append(NAMES[job])
-    told = "; ".join(f"{what}: {', '.join(jobs)}" for what, jobs in found.items() if jobs)
     graphs = sum(GRAPHS[kind] for kind in kinds)
-    text = f"What such a release is good for, by {graphs} graphs at epsilon {measured:g}. {told}."
+    told = [f"{what.capitalize()}: {', '.join(jobs)}." for what, jobs in found.items() if jobs]
+    told[0] += f" This was measured on {graphs} graphs at epsilon {measured:g}."
     if kinds == ("small",) and NAMES["degree law"] not in found[USABLE]:
         apart = LOST["small"]["degree law"][EPSILONS.index(measured)]
-        text += (
+        told[-1] += (
             f" Below {SMALL_NODES} nodes a release is not usable for shape at this epsilon: distributions of "
             f"degrees differ by {apart:.2f} in total variation."
         )
-    return (Notice(code="good_for", text=text),)
+    return tuple(Notice(code="good_for", text=text) for text in told)
 
 
 def kinds_of(nodes: int, edge_bound: int | None) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from api.console import cookies, file_forms, pages, pictures, schema_form
@@ -36,9 +36,14 @@ MAX_SCHEMA = 200_000
 
 
 @router.get("/register")
-def declare(request: Request, principal: CuratorDep) -> Response:
-    """The form of a new dataset."""
-    return _declaring(request, {"unit": "edge", "epsilon": "4"})
+def declare(
+    request: Request,
+    services: ServicesDep,
+    principal: CuratorDep,
+    like: Annotated[str | None, Query(max_length=64)] = None,
+) -> Response:
+    """The form of a new dataset; ``like``: with what another was declared with."""
+    return _declaring(request, {"unit": "edge", "epsilon": "4"} | _declared_with(services, principal, like))
 
 
 @router.post("/register")
@@ -114,6 +119,28 @@ def confirm(
         problem = pages.told(request, error)
         return confirming(request, services, principal, dataset_id, sent, problem, known, noted)
     return see(f"/console/datasets/{dataset_id}/upload?done=schema")
+
+
+def _declared_with(services: Services, principal: Principal, like: str | None) -> dict[str, str]:
+    """Fill in what the dataset was declared with. Its name and population are its own."""
+    if like is None:
+        return {}
+    dataset, budget = (
+        datasets.get_dataset(services, principal, like),
+        datasets.budget(services, principal, like),
+    )
+    filled = {
+        "name": f"{dataset.name} 2",
+        "unit": dataset.unit,
+        "window": dataset.window,
+        "epsilon": budget.capacity.epsilon,
+        "delta": None if budget.capacity.delta == "0" else budget.capacity.delta,
+        "filter": dataset.filter,
+        "approval_above_epsilon": dataset.policy.approval_above_epsilon,
+        "max_epsilon_per_job": dataset.policy.max_epsilon_per_job,
+        "public": "yes" if dataset.public else None,
+    }
+    return {name: str(value) for name, value in filled.items() if value is not None}
 
 
 def _declared(form: Form) -> NewDataset:

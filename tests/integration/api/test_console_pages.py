@@ -489,6 +489,8 @@ def test_methods_are_compared_and_taken_relation_by_relation(tenant: Tenant, at_
     asking = page.partition('action="/console/jobs"')[2].partition("</form>")[0]
     sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', asking))
     job = steward.client.post("/console/jobs", data=sent).headers["Location"].partition("?")[0]
+    named = tenant.call("GET", f"/datasets/{dataset_id}").json()["name"]
+    assert f"<h1>{named} at ε 1 " in steward.get(job).text
     told = tenant.call("GET", f"/jobs/{job.rpartition('/')[2]}").json()
     assert (told["method"], set(told["parameters"]["structures"])) == ("composed", {"knows", "calls"})
     for wrong in ("of=knows%3Dprofiles", "method=knows%3D", "of=likes%3Ddcsbm"):

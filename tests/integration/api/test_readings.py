@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from structlog.testing import capture_logs
 
 from core.identity.models import Role
 from core.outbox.models import Topic
-from tests.integration.api.conftest import Tenant
+from tests.integration.api.conftest import EDGES, Tenant
 from tests.support.console import Steward, csrf_in
 
 SECRET = "Zauberlehrling"
@@ -273,3 +274,33 @@ def test_letters_are_said_by_name(tenant: Tenant, form: str, letters: str, conte
     dataset = tenant.call("GET", f"/datasets/{dataset_id}").json()
     assert dataset["state"] == "proposed", dataset["version"]["findings"]
     assert dataset["version"]["ingest_report"]["nodes"] == {"node": 3}
+
+
+def test_before_the_first_version_another_unit_is_a_new_dataset_with_the_rest_filled_in(
+    tenant: Tenant, at_console: Callable[..., Steward]
+):
+    steward = at_console(tenant, Role.CURATOR, Role.REQUESTER)
+    declared = steward.post(
+        "/console/register", name="calls", unit="edge", epsilon="2.5", approval_above_epsilon="0.75"
+    )
+    at = declared.headers["Location"]
+    fields = {"csrf": csrf_in(steward.get(at).text), "part": "edges", "format": "csv"}
+    steward.client.post(at, data=fields, files={"file": ("edges.csv", EDGES)})
+    dataset = at.removesuffix("/upload")
+    version = tenant.call("GET", dataset.removeprefix("/console")).json()["version"]["id"]
+    tenant.work(Topic.INGEST, version)
+    (again,) = re.findall(r'href="(/console/register\?like=[^"]*)"', steward.get(f"{dataset}/schema").text)
+    form = steward.get(again).text
+    filled = dict(re.findall(r'<input[^>]*name="(\w+)"[^>]*value="([^"]*)"(?! checked)', form))
+    assert filled["name"] == "calls 2"
+    assert (filled["epsilon"], filled["approval_above_epsilon"]) == ("2.5", "0.75")
+    assert 'value="edge" checked' in form
+    other = steward.post(
+        "/console/register", **{**filled, "unit": "pair", "public": "", "csrf": csrf_in(form)}
+    )
+    assert other.status_code == 303, other.text
+    units = {each["name"]: each["unit"] for each in tenant.call("GET", "/datasets").json()["items"]}
+    assert units == {"calls": "edge", "calls 2": "pair"}
+    ready = tenant.ready()
+    assert "register?like=" not in steward.get(f"/console/datasets/{ready}/schema").text
+    assert steward.get("/console/register?like=ds_none").status_code == 404
