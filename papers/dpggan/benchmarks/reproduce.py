@@ -7,7 +7,7 @@ Each release is a line of OUT/dpggan.jsonl: the same command again makes only th
 its end OUT has dpggan.md, dpggan.csv and dpggan.svg (statistics and hidden links by epsilon). ``--data`` is a
 file that the service takes: every relation that is not directed is a network, and each graph of a collection
 is one. With time each step is one, of epsilon over the number of steps: a pair may be in all of them. Between
-two node types a network has the nodes of both and knows no types, as in THEPUFF's comparison.
+two node types a network has the nodes of both and knows no types.
 ``--networks`` is a public set, dblp or imdb; the paper's numbers stand beside.
 
 Figures are means over networks of absolute differences, of cosines, of the share of true edges among those
