@@ -14,6 +14,7 @@ from core.identity.repository import REVOKED
 from core.logging import get_logger
 
 PAUSE_SECONDS = 1.0
+CLOSE_SECONDS = 5.0
 
 log = get_logger(__name__)
 
@@ -35,10 +36,9 @@ class Revocations:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close the connection and end the thread."""
+        """Close the connection and end the thread; one that is just connecting is not waited for."""
         self._end.close()
-        self._thread.join()
-        self._ends.close()
+        self._thread.join(CLOSE_SECONDS)
 
     def _run(self) -> None:
         ended = False

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Iterator
+from unittest import mock
 
 import pytest
 from sqlalchemy import text
@@ -88,3 +90,16 @@ def test_a_revocation_while_nobody_hears_is_found_when_the_connection_is_back(
         session.execute(CUT)
     until(lambda: elsewhere.remembered(token) is None)
     until(lambda: listeners(services) == 1)
+
+
+def test_who_cannot_connect_keeps_nobody_waiting() -> None:
+    """A database that takes the call and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"postgresql://nobody:none@127.0.0.1:{silent.getsockname()[1]}/none"
+        heard = Revocations(address, lambda: None)
+        heard.start()
+        time.sleep(0.2)
+        began = time.monotonic()
+        with mock.patch("api.serve.revocations.CLOSE_SECONDS", 0.1):
+            heard.stop()
+        assert time.monotonic() - began < PATIENCE_SECONDS
