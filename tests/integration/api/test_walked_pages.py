@@ -82,6 +82,7 @@ class Walk:
     """One reader of a page: each command is sent, and what it makes stands for the page's own ids.
 
     ``words``: what stands for a word of the page. ``before``: what is done ahead of a command, by its name.
+    ``alone``: no other worker does what waits.
     """
 
     def __init__(self, address: str, tenant: Tenant, folder: Path) -> None:
@@ -95,6 +96,7 @@ class Walk:
         self.words |= {"$TOKEN": self.words["gv_..."], "$api": f"{address}/v1"}
         self.words["$auth"] = f"Authorization: Bearer {self.words['gv_...']}"
         self.before: dict[str, Callable[[], object]] = {}
+        self.alone = True
 
     def page(self, name: str) -> None:
         """Run the commands of a page."""
@@ -172,7 +174,7 @@ class Walk:
 
     def _work(self) -> None:
         """A worker does whatever waits, in its order."""
-        while waiting := self._queued():
+        while self.alone and (waiting := self._queued()):
             self.tenant.work(Topic.RUN, waiting[-1]["id"])
 
     def _queued(self) -> list[dict[str, Any]]:
@@ -252,6 +254,7 @@ def test_comparing(walk: Walk) -> None:
     knows = {**SCHEMA, "edge_types": [{**SCHEMA["edge_types"][0], "name": "knows"}]}
     walk.ids["ds"] = walk.tenant.ready(content=EDGES + "0,30\n", graph_schema=knows)
     walk.words["5"] = "1"  # five runs are one run five times
+    walk.alone = False
     with working(walk.tenant):
         walk.page("compare.md")
     assert "edgerand" in walk.said["compare ds_..."]
