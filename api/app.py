@@ -87,7 +87,7 @@ def create_app(services: Settings | Services) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = opened.settings.api_threads
-        heard = Revocations(opened.settings.database_url, app.state.authenticator.forget)
+        heard = Revocations(app.state.services.settings.database_url, app.state.authenticator.forget)
         heard.start()
         yield
         heard.stop()

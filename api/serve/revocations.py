@@ -41,13 +41,16 @@ class Revocations:
         self._thread.join(CLOSE_SECONDS)
 
     def _run(self) -> None:
-        ended = False
+        ended = told = False
         while not ended:
             try:
                 with listening(self._database_url, REVOKED) as connection:
+                    told = False
                     ended = self._hear(connection)
             except (psycopg.Error, OSError) as error:
-                log.warning("revocations_not_heard", error=type(error).__name__)
+                if not told:  # once for as long as it is away
+                    log.warning("revocations_not_heard", error=type(error).__name__)
+                told = True
                 ended = bool(select.select([self._ends], [], [], PAUSE_SECONDS)[0])
 
     def _hear(self, connection: psycopg.Connection) -> bool:

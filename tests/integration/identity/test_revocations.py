@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from unittest import mock
 
+import psycopg
 import pytest
 from sqlalchemy import text
+from structlog.testing import capture_logs
 
 from api.serve.revocations import Revocations
 from core.identity import service
@@ -103,3 +105,20 @@ def test_who_cannot_connect_keeps_nobody_waiting() -> None:
         with mock.patch("api.serve.revocations.CLOSE_SECONDS", 0.1):
             heard.stop()
         assert time.monotonic() - began < PATIENCE_SECONDS
+
+
+def test_a_database_that_is_away_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def away(*asked: str) -> None:
+        tried.append(asked[1])
+        raise psycopg.OperationalError
+
+    monkeypatch.setattr("api.serve.revocations.PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("api.serve.revocations.listening", away)
+    with capture_logs() as logs:
+        heard = Revocations("postgresql://nobody/none", lambda: None)
+        heard.start()
+        until(lambda: len(tried) > 3)
+        heard.stop()
+    assert [line["event"] for line in logs] == ["revocations_not_heard"]
