@@ -121,10 +121,11 @@ def _stream(ends: np.ndarray, steps: np.ndarray, count: int) -> Graph:
 def release(
     method: str, graph: Graph, window: int, epsilon: float, parameters: dict[str, Any]
 ) -> tuple[Graph, float]:
-    """One synthetic stream under w-event privacy, and the CPU seconds that it took."""
+    """All relations of one synthetic stream under w-event privacy, and the CPU seconds that it took."""
     generator = get(method)
     params = generator.Params.varied(**parameters)
-    facts = PublicFacts(graph.schema, Unit.W_EVENT, window, int(epsilon * 1e9), 0, ("edge",))
+    names = tuple(each.name for each in graph.schema.edge_types)
+    facts = PublicFacts(graph.schema, Unit.W_EVENT, window, int(epsilon * 1e9), 0, names)
     started = time.process_time()
     plan = generator.plan(params, facts)
     model = generator.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)

@@ -20,19 +20,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results_file import Line, add, read, runs_or_tables
-from benchmarks.stream_data import DAY_SECONDS, figures, figures_over_time
+from benchmarks.stream_data import DAY_SECONDS, figures, figures_over_time, release
 from benchmarks.stream_made import MADE, contacts
 from benchmarks.stream_regret import errors, regrets
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
-from core.methods.base import PublicFacts, no_progress
-from core.methods.registry import get
-from core.privacy.accounting.events import NANO
-from core.privacy.accounting.meter import MemoryRecorder, Meter
-from core.privacy.entropy import noise_generator
-from core.privacy.session.private_graph import PrivateGraph
-from core.privacy.units import Unit
 
 RUNS, VALUE_SHARE = 3, 0.25
 METHODS = ("keyframe", "psgraph")
@@ -107,18 +100,6 @@ def alone(graph: Graph, relation: str) -> Graph:
     return Graph.build(schema, {"node": NodeTable(graph.nodes["node"].count)}, {"edge": bare})
 
 
-def release(method: str, graph: Graph, window: int, epsilon: float) -> Graph:
-    """Both relations with their values, under w-event privacy."""
-    generator = get(method)
-    params = generator.Params.varied(attribute_share=VALUE_SHARE)
-    names = tuple(each.name for each in graph.schema.edge_types)
-    facts = PublicFacts(graph.schema, Unit.W_EVENT, window, round(epsilon * NANO), 0, names)
-    plan = generator.plan(params, facts)
-    model = generator.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
-    synthetic: Graph = model.sample(noise_generator(), no_progress)
-    return synthetic
-
-
 def values_apart(original: Graph, synthetic: Graph, relation: str) -> float:
     """Total variation of the values of all edges, in sixteen bins between the declared bounds."""
     (bounds,) = (each.attributes[0].bounds for each in original.schema.edge_types if each.name == relation)
@@ -141,7 +122,7 @@ def run_missing(asked: argparse.Namespace) -> None:
                 key: dict[str, Any] = {"of": name, "window": window, "epsilon": epsilon, "label": method}
                 had = {line["run"] for line in read(asked.results) if key.items() <= line.items()}
                 for run in set(range(asked.runs)) - had:
-                    synthetic = release(method, graph, window, epsilon)
+                    synthetic, _ = release(method, graph, window, epsilon, {"attribute_share": VALUE_SHARE})
                     for each in graph.schema.edge_types:
                         ours, theirs = alone(graph, each.name), alone(synthetic, each.name)
                         line = {

@@ -168,7 +168,7 @@ class Settings(BaseSettings):
         default=5.0,
         ge=0,
         le=60,
-        description="How long a revoked key may go on elsewhere; 0: not at all.",
+        description="How long a revoked key may go on elsewhere, if the news is lost; 0: not at all.",
     )
     key_cache_entries: int = Field(default=10_000, ge=1, description="Most keys that a process remembers.")
     oidc_issuer: str = Field(

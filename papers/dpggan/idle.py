@@ -10,7 +10,7 @@ from papers.dpggan.budget import composition
 from papers.dpggan.params import LinkParams, PaperParams
 
 NETWORKS = ("epochs", "structure", "adversarial")
-PUBLISHED = (*PaperParams.model_fields,)
+PUBLISHED = tuple(PaperParams.model_fields)
 """What variant paper alone looks at."""
 MLP = ("steps", "clip")
 TRAINING = ("inputs", "decoder", "joint", "hat_share", *MLP, *NETWORKS)

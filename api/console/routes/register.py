@@ -125,10 +125,8 @@ def _declared_with(services: Services, principal: Principal, like: str | None) -
     """Fill in what the dataset was declared with. Its name and population are its own."""
     if like is None:
         return {}
-    dataset, budget = (
-        datasets.get_dataset(services, principal, like),
-        datasets.budget(services, principal, like),
-    )
+    dataset = datasets.get_dataset(services, principal, like)
+    budget = datasets.budget(services, principal, like)
     filled = {
         "name": f"{dataset.name} 2",
         "unit": dataset.unit,
