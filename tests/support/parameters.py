@@ -201,6 +201,7 @@ TRIED: Mapping[str, Table] = {
     | CARRIES,
     "ggan": everywhere(_OF_BACKBONE, "plain")
     | everywhere({"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}, "plain", epochs=5),
+    "graphrnn": everywhere({"steps": (2, 20), "orders": (1, 2)}, "plain", steps=5),
     "gvae": everywhere(_OF_BACKBONE, "plain"),
     "heterogeneous_walks": walks(),
     "hetedp": hete(plain=True),
