@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from core.graphs.graph import EdgeTable, Graph
@@ -78,16 +79,20 @@ def test_a_row_is_told_by_rows_and_entries_before_it_alone():
     assert all(map(any, changed[3:]))
 
 
-def test_it_learns_triangles_and_the_number_of_edges():
-    """The ring has 32 triangles and 56 edges; a graph of as many edges by chance has about 7 triangles."""
-    model = fitted(graph(ring()), steps=500)
-    drawn = [model.sample(public_generator(seed), no_progress) for seed in range(4)]
-    assert 35 < np.mean([each.edges["edge"].count for each in drawn]) < 85
-    assert np.mean([triangles(each) for each in drawn]) > 14
-    untrained = fitted(graph(ring()), steps=1)
-    chance = [untrained.sample(public_generator(seed), no_progress) for seed in range(4)]
-    assert np.mean([triangles(each) for each in chance]) < 14
-    assert model.training().curves["rows"][-1] < 0.8 * model.training().curves["rows"][0]
+def test_it_learns_cliques(monkeypatch: pytest.MonkeyPatch):
+    """CLIQUES of SIZE nodes apart have 48 edges and 32 triangles; untrained rows have as many edges."""
+    monkeypatch.setattr("papers.comparators.graphrnn.model.noise_generator", lambda: public_generator(5))
+    low, high = np.divmod(ring()[:, 0], SIZE), np.divmod(ring()[:, 1], SIZE)
+    apart = graph(ring()[low[0] == high[0]])
+    found = {}
+    for steps in (1, 150):
+        model = fitted(apart, steps=steps, orders=2)
+        drawn = [model.sample(public_generator(seed), no_progress) for seed in range(4)]
+        found[steps] = np.mean([triangles(each) for each in drawn])
+        assert 35 < np.mean([each.edges["edge"].count for each in drawn]) < 65
+    assert found[150] > 20 > 15 > found[1]
+    curve = model.training().curves["rows"]
+    assert curve[-1] < 0.8 * curve[0]
 
 
 def test_graphs_of_a_collection_share_one_network_and_none_needs_an_edge():
