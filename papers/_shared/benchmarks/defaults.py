@@ -157,6 +157,8 @@ def table(lines: list[dict[str, Any]]) -> Iterator[str]:
     yield "|---" * (len(names) + 3) + "|"
     for (method, graph), found in sorted(cells.items()):
         seeds = sorted(set(found["before"]) & set(found["after"]))
+        if not seeds:
+            continue
         texts = []
         for name in names:
             means = [
