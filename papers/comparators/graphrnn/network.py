@@ -122,8 +122,9 @@ def trained(
     possible = sum(min(at, network.reach) for size in sizes for at in range(int(size)))
     edges = sum(len(each) for graph in graphs for each in graph) / 2
     share = (edges + 1) / (possible + 2)
-    with torch.no_grad():
-        network.told[-1].bias.fill_(math.log(share / (1 - share)) if share < 1 else 0.0)
+    last = network.told[-1]
+    assert isinstance(last, nn.Linear)
+    nn.init.constant_(last.bias, math.log(share / (1 - share)))
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
     chances = np.where(sizes > 1, sizes, 0)
     for done in range(steps):
