@@ -23,36 +23,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
 from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
     Accelerator,
     GraphKinds,
     Method,
-    Parameters,
     Progress,
     PublicFacts,
     require_accepted,
 )
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from papers.comparators.graphrnn.params import REASON, GraphRnnParams
 
 if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateGraph
     from papers.comparators.graphrnn.model import RowsModel
 
 NAME = "graphrnn"
-REASON = "GraphRNN is trained on the raw graph; no noise is added that an epsilon could count."
-
-
-class GraphRnnParams(Parameters):
-    """What a caller may set. All of it is public and enters the report."""
-
-    steps: int = Field(default=300, ge=1, le=100_000, description="Steps of the training.")
-    orders: int = Field(
-        default=4, ge=1, le=32, description="Breadth-first orders of one graph that a step looks at."
-    )
 
 
 def plan(params: GraphRnnParams, public: PublicFacts) -> PrivacyPlan:

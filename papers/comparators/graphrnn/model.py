@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
     from core.privacy.accounting.plan import CellKey
     from core.privacy.session.private_graph import PrivateGraph
-    from papers.comparators.graphrnn import GraphRnnParams
+    from papers.comparators.graphrnn.params import GraphRnnParams
 
 WEIGHTS = "weights.safetensors"
 

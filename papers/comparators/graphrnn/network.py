@@ -121,7 +121,7 @@ def trained(
         return curve
     possible = sum(min(at, network.reach) for size in sizes for at in range(int(size)))
     edges = sum(len(each) for graph in graphs for each in graph) / 2
-    share = (edges + 1) / (possible + 2)
+    share = (min(edges, possible) + 1) / (possible + 2)  # not all edges are within reach
     last = network.told[-1]
     assert isinstance(last, nn.Linear)
     nn.init.constant_(last.bias, math.log(share / (1 - share)))
