@@ -21,8 +21,9 @@ from core.graphs.ingest.uploaded import UploadedFile, canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.stored.fingerprint import fingerprint
 from core.graphs.stored.whole import read_graph
-from core.graphs.uploads.batches import RawGraph, columnar
+from core.graphs.uploads.batches import RawGraph
 from core.graphs.uploads.files import IngestLimits
+from core.graphs.uploads.tables import columnar
 
 NODES, STEPS = 6, 4
 KEY = b"k" * 32

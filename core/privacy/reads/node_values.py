@@ -60,13 +60,13 @@ from typing import NamedTuple
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.columns.node_places import places_of
 from core.graphs.graph import Graph
 from core.graphs.schema import Attribute, GraphSchema
 from core.graphs.schema.node_bins import (
     most_counted,
     moved_by,
     node_bins,
-    places_of,
     synthesised,
     vectors,
 )
