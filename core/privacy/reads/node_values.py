@@ -70,8 +70,9 @@ from core.graphs.schema.node_bins import (
     synthesised,
     vectors,
 )
+from core.graphs.schema.together import node_type_of, relation_of
 from core.graphs.schema.value_bins import ValueBins
-from core.graphs.views.joined import joined, node_type_of, relation_of
+from core.graphs.views.joined import joined
 from core.privacy import entropy, limits, queries
 from core.privacy.accounting.events import NANO, GaussianEvent, Pure, check_nano_epsilon, positive_fraction
 from core.privacy.accounting.measurements import Normal, deviation

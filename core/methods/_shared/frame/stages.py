@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.late import late
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods.base import Accelerator, FittedModel, Method, Progress, PublicFacts, StreamState
 from core.privacy.accounting.events import pure_nano_epsilon
@@ -26,6 +27,8 @@ from core.privacy.units import Unit
 if TYPE_CHECKING:
     from core.methods._shared.frame.model import StoredCells
     from core.privacy.session.private_graph import PrivateGraph
+
+_load_stored = late("core.methods._shared.frame.model:load_stored")
 
 
 class Share(Protocol):
@@ -338,9 +341,7 @@ class Staged:
         model = self.edges.load(folder)
         for stage in reversed(self.stages):
             if (folder / stage.folder).exists():
-                from core.methods._shared.frame.model import load_stored
-
-                stored = load_stored(folder / stage.folder, self.edges.name, self.edges.Params)
+                stored = _load_stored(folder / stage.folder, self.edges.name, self.edges.Params)
                 model = stage.restored(model, stored)
         return model
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.schema.node_bins import node_bins, synthesised, vectors
-from core.graphs.views.joined import EVERY, node_type_of
+from core.graphs.schema.together import EVERY, node_type_of
 from core.methods._shared.frame.model import StoredCells, same_columns
 from core.methods._shared.node_values import share as value_share
 from core.methods._shared.node_values.blocks import shares_of_part
