@@ -23,7 +23,6 @@ from core.methods._shared.values.draw import drawn_numbers, dressed
 from core.methods._shared.values.fit import paid as paid_tables
 from core.methods._shared.values.fit import paid_step
 from core.methods._shared.values.memory import remembered
-from core.methods._shared.values.stage import VALUES
 from core.methods.base import FittedModel, Parameters, Progress, Training, no_progress
 from core.privacy import entropy
 from core.privacy.accounting.plan import PrivacyPlan
@@ -60,7 +59,7 @@ class ValuedModel(FittedModel):
     def save(self, folder: Path) -> None:
         """Write both, the tables below ``folder``."""
         self.structure.save(folder)
-        self.tables.save(folder / VALUES.folder)
+        self.tables.save(folder / value_share.FOLDER)
 
 
 def with_values(model: M, folder: Path, method: str, params: type[Parameters]) -> M | ValuedModel:
@@ -68,7 +67,7 @@ def with_values(model: M, folder: Path, method: str, params: type[Parameters]) -
 
     The model is read from a folder; the tables may be absent.
     """
-    held = folder / VALUES.folder
+    held = folder / value_share.FOLDER
     return ValuedModel(model, load_stored(held, method, params)) if held.exists() else model
 
 

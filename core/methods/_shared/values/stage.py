@@ -45,7 +45,7 @@ class EdgeValueStage(Stage):
     """What edges carry, by tables that are paid separately."""
 
     share: ClassVar[Share] = value_share
-    folder = "values"
+    folder = value_share.FOLDER
     subject = "what edges carry is"
     beside_delta = True
 
