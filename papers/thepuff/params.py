@@ -23,7 +23,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "most_batches": WHOLE,
     },
 }
-PUBLISHED = ("utility_epochs", "epsilon_minus", "across_steps")
+PUBLISHED = ("epsilon_minus", "across_steps")
 """What variant paper alone looks at."""
 
 
@@ -86,6 +86,12 @@ class ThepuffParams(PresetParameters, ValueParameters):
 
     PRESETS = PRESETS
     WAYS: ClassVar[Mapping[str, Way]] = {"default": Way(), "paper": PUBLISHED_WAY}
+    RETIRED: ClassVar[Mapping[str, Any]] = {"keep_degrees": True, "utility_epochs": 10}
+    keep_degrees: ClassVar[bool] = RETIRED["keep_degrees"]
+    """Pairs are drawn so that nodes get the degrees that were paid for; else by how often pairs were
+    generated alone, as the paper does. Variant sound."""
+    utility_epochs: ClassVar[int] = RETIRED["utility_epochs"]
+    """Epochs of the utility discriminator before the adversarial ones. Variant paper, without DP-SGD."""
 
     preset: Literal["default", "paper"] = Field(
         default="default",
@@ -119,22 +125,9 @@ class ThepuffParams(PresetParameters, ValueParameters):
             "an AUC of .59 for .56. With privacy=false it is the one discriminator, and trained."
         ),
     )
-    keep_degrees: bool = Field(
-        default=True,
-        description=(
-            "Draw pairs so that nodes get the degrees that were paid for; else by how often pairs were "
-            "generated alone, as the paper does. Variant sound."
-        ),
-    )
     privacy: bool = Field(default=True, description="Train the discriminator that sees the perturbed graph.")
     epochs: int = Field(
         default=5, ge=1, le=1000, description="Adversarial epochs: passes over as many walks as edges."
-    )
-    utility_epochs: int = Field(
-        default=10,
-        ge=1,
-        le=1000,
-        description="Epochs of the utility discriminator before that; variant paper, without DP-SGD.",
     )
     most_batches: int = Field(
         default=500,
@@ -197,10 +190,10 @@ def idle(params: ThepuffParams) -> Iterator[Idle]:
     """Name the parameters that the others leave without effect."""
     if params.variant == "paper":
         why = "variant=paper goes by the published algorithms; variant=sound looks at it"
-        yield Idle(("bias", "keep_degrees", "utility_steps"), why)
+        yield Idle(("bias", "utility_steps"), why)
     else:
         why = "it is of variant=paper; variant=sound goes by the request's epsilon and by utility_steps"
         yield Idle(PUBLISHED, why)
     if not params.trains_utility:
         why = "no utility discriminator is trained; utility=true trains one"
-        yield Idle(("utility_steps", "utility_epochs"), why)
+        yield Idle(("utility_steps",), why)
