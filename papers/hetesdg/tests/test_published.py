@@ -175,5 +175,5 @@ def test_defaults_are_what_they_were():
     fresh = HeteParams()
     assert fresh.variant == "sound"
     way = fresh.way
-    assert (way.feature_width, fresh.heads, way.batch, way.negatives_per_link) == (32, 4, 256, 2)
+    assert (way.feature_width, way.heads, way.batch, way.negatives_per_link) == (32, 4, 256, 2)
     assert HeteParams(preset="paper").way is fresh.WAYS["paper"]
