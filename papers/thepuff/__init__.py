@@ -2,8 +2,8 @@
 
 A generator of typed walks plays against a discriminator that sees a perturbed graph and, with ``utility``,
 listens to a second one that has learned what walks of the original graph look like. Its walks are counted
-pair by pair, and each cell (relation and step) draws as many of its pairs as its paid number of edges; so
-that nodes have the degrees that were paid for, which is ours.
+pair by pair, and each cell (relation and step) draws as many of its pairs as its paid number of edges; with
+``keep_degrees``, which is ours, so that nodes have the degrees that were paid for.
 
 Variant ``sound``, units edge and event. What is read of a learned cell: the number of edges (sensitivity 1)
 and with ``bias="paid"`` the degrees of its sides (1 each; 2 of the one vector of an undirected cell), with

@@ -86,10 +86,7 @@ class ThepuffParams(PresetParameters, ValueParameters):
 
     PRESETS = PRESETS
     WAYS: ClassVar[Mapping[str, Way]] = {"default": Way(), "paper": PUBLISHED_WAY}
-    RETIRED: ClassVar[Mapping[str, Any]] = {"keep_degrees": True, "utility_epochs": 10}
-    keep_degrees: ClassVar[bool] = RETIRED["keep_degrees"]
-    """Pairs are drawn so that nodes get the degrees that were paid for; else by how often pairs were
-    generated alone, as the paper does. Variant sound."""
+    RETIRED: ClassVar[Mapping[str, Any]] = {"utility_epochs": 10}
     utility_epochs: ClassVar[int] = RETIRED["utility_epochs"]
     """Epochs of the utility discriminator before the adversarial ones. Variant paper, without DP-SGD."""
 
@@ -123,6 +120,13 @@ class ThepuffParams(PresetParameters, ValueParameters):
             "on no graph that was measured: on MovieLens-100k at epsilon 8 the 4-cycles are .88 of the "
             "original's with it and .92 without, and even for nothing, reading the original, it would buy "
             "an AUC of .59 for .56. With privacy=false it is the one discriminator, and trained."
+        ),
+    )
+    keep_degrees: bool = Field(
+        default=True,
+        description=(
+            "Draw pairs so that nodes get the degrees that were paid for; else by how often pairs were "
+            "generated alone, as the paper does. Variant sound."
         ),
     )
     privacy: bool = Field(default=True, description="Train the discriminator that sees the perturbed graph.")
@@ -190,7 +194,7 @@ def idle(params: ThepuffParams) -> Iterator[Idle]:
     """Name the parameters that the others leave without effect."""
     if params.variant == "paper":
         why = "variant=paper goes by the published algorithms; variant=sound looks at it"
-        yield Idle(("bias", "utility_steps"), why)
+        yield Idle(("bias", "keep_degrees", "utility_steps"), why)
     else:
         why = "it is of variant=paper; variant=sound goes by the request's epsilon and by utility_steps"
         yield Idle(PUBLISHED, why)

@@ -36,7 +36,7 @@ def _quick(monkeypatch):
 @pytest.mark.parametrize(("generator", "options"), METHODS)
 def test_every_relation_is_released_whatever_its_shape(generator, options, unit, shape, tmp_path):
     graph = graph_of(*SHAPES[shape], unit.temporal)
-    params = generator.Params.varied(**options)
+    params = generator.Params(**options)
     names = tuple(each.name for each in graph.schema.edge_types)
     delta = DELTA if getattr(params, "utility", False) else 0
     for epsilon in (NANO // 10, 20 * NANO):
