@@ -72,7 +72,7 @@ _MINE = and_(
 )
 _BY_KEY = select(_JOBS.c.id, _OPEN.c.of_tenant, _OPEN.c.of_key).outerjoin_from(_OPEN, _JOBS, _MINE)
 # Written out: a list that is bound is expanded anew at each execution.
-_LIVE = [literal_column(f"'{state}'") for state in sorted(states.LIVE)]
+_LIVE: list[ColumnElement[str]] = [literal_column(f"'{state}'") for state in sorted(states.LIVE)]
 _IDENTICAL = (
     select(_JOBS.c.id, _JOBS.c.state)
     .where(
