@@ -12,6 +12,7 @@ import pytest
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from papers.psgraph.benchmarks.reproduce import METRICS, SYSTEMS, main, place_among, relation_of
+from papers.psgraph.benchmarks.sweeps import PUBLISHED
 
 FLIGHTS = Path("examples/us-flights")
 ASKED = [
@@ -38,6 +39,29 @@ def test_the_command_compares_all_systems_on_a_graph_of_ones_own(tmp_path):
     again = subprocess.run(once, capture_output=True, text=True, check=True)
     assert not again.stdout
     assert (tmp_path / "psgraph.md").read_text() == table
+
+
+def test_thresholds_windows_and_own_nodes_stand_beside(tmp_path, capsys):
+    asked = [*ASKED, "--runs", "1", "--only", PUBLISHED, "--only", "PSGraph, our default"]
+    swept = ["--own-nodes", "--threshold", "0.01", "--threshold", "1", "--window", "5", "--window", "10"]
+    main([*asked, *swept, "--out", str(tmp_path)])
+    runs = capsys.readouterr().out.splitlines()
+    assert sum("own nodes" in each for each in runs) == 2  # the published form's, in two windows
+    assert sum("threshold 0.01 n" in each for each in runs) == 2
+    assert len(runs) == 8
+    table = (tmp_path / "psgraph.md").read_text()
+    own = table.index("own nodes")
+    assert "without a guarantee over the node set" in table[own:]
+    assert "our default" not in table[own:]
+    assert all(
+        f"| {window} | 1 | {factor} | 1 |" in table[:own] for window in (5, 10) for factor in (0.01, 1)
+    )
+    drawn = (tmp_path / "psgraph-sweeps.svg").read_text()
+    assert "density RE, by threshold in nodes" in drawn
+    assert "density RE, by window" in drawn
+    assert "by epsilon" not in drawn
+    main([*asked, *swept, "--out", str(tmp_path)])
+    assert not capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
