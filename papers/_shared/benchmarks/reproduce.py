@@ -99,7 +99,8 @@ def thinned(curve: Any) -> list[tuple[int, float]]:
     return [(int(end), float(part.mean())) for end, part in zip(ends, parts, strict=True) if len(part)]
 
 
-def write(out: Path, paper: str, text: Iterator[str], picture: str) -> None:
-    """Write the tables and the picture."""
+def write(out: Path, paper: str, text: Iterator[str], picture: str | None) -> None:
+    """Write the tables, and the picture where there is one."""
     (out / f"{paper}.md").write_text("\n".join(text) + "\n", encoding="utf-8")
-    (out / f"{paper}.svg").write_text(picture, encoding="utf-8")
+    if picture is not None:
+        (out / f"{paper}.svg").write_text(picture, encoding="utf-8")
