@@ -11,7 +11,15 @@ import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from papers.psgraph.benchmarks.reproduce import METRICS, SYSTEMS, main, place_among, relation_of
+from papers.psgraph.benchmarks.reproduce import (
+    ALONE,
+    METRICS,
+    SYSTEMS,
+    claims,
+    main,
+    place_among,
+    relation_of,
+)
 from papers.psgraph.benchmarks.sweeps import PUBLISHED
 
 FLIGHTS = Path("examples/us-flights")
@@ -96,6 +104,18 @@ def test_a_relation_keeps_its_edges_under_other_node_numbers():
     assert [len(found.cell("edge", step).source) for step in (0, 1)] == [2, 1]
     degrees = np.bincount(np.concatenate([found.edges["edge"].source, found.edges["edge"].target]))
     assert sorted(degrees) == [1, 1, 2, 2]
+
+
+def test_claims_are_told_beside_what_was_found():
+    rows = {
+        PUBLISHED: {"overlap": [0.2, 0.4], "degree_kl": [0.1, 0.3], "density_re": [0.0]},
+        "TmF": {"overlap": [0.1], "degree_kl": [0.5], "density_re": [0.1]},
+        ALONE: {"overlap": [0.1, 0.3], "degree_kl": [0.5], "density_re": []},
+    }
+    told = list(claims(rows))
+    assert any(f"the rival's above: {PUBLISHED}: +150.0 %" in each for each in told)
+    assert told[-1].endswith("each step by itself (Reddit, epsilon 2). Found: +50.0 %.")
+    assert len(list(claims({PUBLISHED: rows[PUBLISHED]}))) == 2
 
 
 def test_a_place_is_by_what_is_better():
