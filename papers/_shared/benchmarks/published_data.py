@@ -31,7 +31,6 @@ OF_PAPER = {
     "psgraph": Data(
         (
             Published(f"{SNAP}/as-733.tar.gz", "as-733", form="archive"),
-            Published(f"{SNAP}/as-caida.tar.gz", "as-caida", form="archive"),
             Published(f"{SNAP}/cit-HepPh.txt.gz", "cit-HepPh/cit-HepPh.txt.gz"),
             Published(f"{SNAP}/soc-sign-bitcoinotc.csv.gz", "bitcoin-otc/soc-sign-bitcoinotc.csv.gz"),
             Published(f"{SNAP}/CollegeMsg.txt.gz", "CollegeMsg/CollegeMsg.txt.gz"),
@@ -47,7 +46,10 @@ OF_PAPER = {
             "--stream collegemsg-28d={folder}/CollegeMsg/CollegeMsg.txt.gz",
             "--stream email-weekly={folder}/email-Eu-core-temporal/email-Eu-core-temporal.txt.gz",
         ),
-        {"Reddit": "the paper does not say which hyperlinks make its 24 steps; --data takes a file of them"},
+        {
+            "As-caida": f"a file a snapshot, {SNAP}/as-caida.tar.gz; --data takes one file of all",
+            "Reddit": "the paper does not say which hyperlinks make its 24 steps; --data takes a file of them",
+        },
     ),
     "thepuff": Data(
         (

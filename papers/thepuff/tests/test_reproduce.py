@@ -66,6 +66,7 @@ def test_the_experiment_makes_tables_once(small, tmp_path, capsys):
     assert all(len(line["without_relation"]) == 2 for line in lines if line["system"] in WITHOUT_TYPES)
     table = (out / "thepuff.md").read_text()
     assert "| the original |  | " in table
+    assert f"| an unrelated graph |  | {100 / 52:.4f} |  | {100 / 30:.4f} |" in table
     assert all(f"| {system} | {guarantees[system]} | 1 |" in table for system in SYSTEMS)
     with (out / "thepuff.csv").open() as file:
         assert [row["system"] for row in csv.DictReader(file)] == [line["system"] for line in lines]
@@ -92,9 +93,11 @@ def test_attacks_stand_printed_beside_found():
     figures = dict.fromkeys(METRICS, 0.5)
     line = {"data": "ml-100k", "system": "DPGGAN, variant paper", "epsilon": 8.0, "quick": False}
     line |= {"figures": figures, "original": {"attack": 4.1919, "attack on sources": 11.7255}}
+    line |= {"unrelated": {"attack": 0.0375, "attack on sources": 0.106}}
     line |= {"guarantee": "none", "cpu_seconds": 1.0, "collapsed": None, "without_relation": [25, 100]}
     told = "\n".join(markdown([line], "ml-100k", False))
     assert "| the original | 4.192 | 4.1919 | 11.73 | 11.7255 |" in told
+    assert "| an unrelated graph |  | 0.0375 |  | 0.1060 |" in told
     assert "| DPGGAN, variant paper | .037 | 0.5000 | .095 | 0.5000 |" in told
     assert "DPGGAN, variant paper: 25 % of its pairs" in told
 
