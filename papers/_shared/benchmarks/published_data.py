@@ -48,7 +48,7 @@ OF_PAPER = {
         ),
         {
             "As-caida": f"a file a snapshot, {SNAP}/as-caida.tar.gz; --data takes one file of all",
-            "Reddit": "the paper does not say which hyperlinks make its 24 steps; --data takes a file of them",
+            "Reddit": "the paper does not say which links make its 24 steps; --data takes a file of them",
         },
     ),
     "thepuff": Data(
