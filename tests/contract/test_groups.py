@@ -1,4 +1,4 @@
-"""Every test belongs to one of four groups, by its marker, its folder or its parameters; no list names it."""
+"""Every test belongs to one of five groups, by its marker, its folder or its parameters; no list names it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.groups import DEFAULT, GROUPS
 
-pytestmark = pytest.mark.audits
+pytestmark = pytest.mark.extras
 ROOT = Path(__file__).resolve().parents[2]
 TREE = {
     "papers/told/tests/test_method.py": "def test_of_a_folder(): ...",
@@ -23,6 +23,7 @@ TREE = {
         @pytest.mark.default
         def test_of_a_marker(): ...
     """,
+    "tests/unit/deploy/test_chart.py": "def test_of_a_folder(): ...",
     "tests/fault/test_killed.py": "def test_of_a_folder(): ...",
     "tests/unit/test_mixed.py": """
         import pytest
@@ -49,6 +50,7 @@ HELD = {
         "tests/audit/test_mixed.py::test_of_a_folder",
         f"{MIXED}test_of_a_method[none]",
     },
+    "extras": {"tests/unit/deploy/test_chart.py::test_of_a_folder"},
     "faults": {"tests/fault/test_killed.py::test_of_a_folder", "tests/unit/test_declared.py::test_of_a_file"},
 }
 

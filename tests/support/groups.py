@@ -1,8 +1,9 @@
-"""Which of four groups a test belongs to: ``pytest --group NAME`` runs one, and without the option all run.
+"""Which of five groups a test belongs to: ``pytest --group NAME`` runs one, and without the option all run.
 
 Closest first: its marker, its folder, its parameters where one is a method of ``papers``; else ``default``.
-What does not ship (benchmarks, files of a deployment, pages made from the code, this suite) is ``audits``; so
-is what is large (whole matrices, damaged files of every format), with a small form in ``default``.
+What a deployment switches on or installs besides is ``extras``, and so is what does not ship (benchmarks, files
+of a deployment, walks of pages, this suite). What is large (audits, whole fits, whole matrices, damaged files of
+every format) is ``audits``, with a small form in ``default``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ DEFAULT = "default"
 GROUPS = {
     DEFAULT: "what ships by default",
     "papers": "methods of papers, and what needs torch",
-    "audits": "audits, comparisons of whole fits and matrices in their large form, and what does not ship",
+    "audits": "audits, comparisons of whole fits and matrices in their large form",
+    "extras": "what is switched on or installed besides, and what does not ship",
     "faults": "whole stacks, long lives of databases, processes and servers that are killed or stopped",
 }
 FOLDERS = {
@@ -30,8 +32,8 @@ FOLDERS = {
     "tests/unit/evaluation/learning": "papers",
     "tests/audit": "audits",
     "tests/fuzz": "audits",
-    "tests/unit/benchmarks": "audits",
-    "tests/unit/deploy": "audits",
+    "tests/unit/benchmarks": "extras",
+    "tests/unit/deploy": "extras",
     "tests/fault": "faults",
 }
 
