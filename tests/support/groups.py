@@ -1,9 +1,9 @@
 """Which of five groups a test belongs to: ``pytest --group NAME`` runs one, and without the option all run.
 
 Closest first: its marker, its folder, its parameters where one is a method of ``papers``; else ``default``.
-What a deployment switches on or installs besides is ``extras``, and so is what does not ship (benchmarks, files
-of a deployment, walks of pages, this suite). What is large (audits, whole fits, whole matrices, damaged files of
-every format) is ``audits``, with a small form in ``default``.
+What a deployment switches on or installs besides is ``extras``, and so is what does not ship (benchmarks,
+files of a deployment, walks of pages, this suite). What is large (audits, whole fits, whole matrices, damaged
+files of every format) is ``audits``, with a small form in ``default``.
 """
 
 from __future__ import annotations
