@@ -29,6 +29,7 @@ from core.privacy.mechanisms.randomised_response import (
 from core.privacy.queries import Shape, slot_count
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.groups import examples
 
 SHAPES = [
     Shape(EdgeType(), 7, 7),
@@ -100,7 +101,7 @@ def test_every_slot_has_one_place_and_no_loop(shape):
 
 
 @given(st.integers(2, 200_000_000), st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_places_are_exact_in_the_largest_universe(n, data):
     shape = Shape(EdgeType(), n, n)
     rank = data.draw(st.integers(0, slot_count(shape) - 1))
