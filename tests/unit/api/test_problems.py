@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ def test_every_page_has_a_row():
     assert {page.stem for page in PAGES.glob("*.md")} == set(problems.rows())
 
 
+@cache
 def raises() -> list[tuple[str, ast.Call]]:
     """(file, call) of every place in the product that makes an error of the tree."""
     names = {kind.__name__ for kind in every_error()}
