@@ -42,7 +42,7 @@ FOLDERS = {
 MARKED_BY = {
     **{name: (f"mark.{name}",) for name in GROUPS},
     DEFAULT: ("mark.default", "in_both_forms"),  # of tests/support/auditing.py
-    LARGE: ("mark.audits", "from hypothesis"),
+    LARGE: ("mark.audits", "in_part", "from hypothesis"),
 }
 """What a file says to have a test of the group although its folder belongs to another."""
 FEWEST, PART = 10, 4
@@ -52,6 +52,15 @@ _part = 1
 def examples(most: int) -> int:
     """Return how many examples a property has: all of them, or a quarter in ``make test``."""
     return min(most, max(FEWEST, most // _part))
+
+
+def in_part(
+    names: str | tuple[str, ...], cases: Iterable[Any], few: int, **options: Any
+) -> pytest.MarkDecorator:
+    """Return parameters of which ``make test`` has the first ``few``, and the audits have the others."""
+    one, rows = isinstance(names, str) and "," not in names, list(cases)
+    later = [pytest.param(*([case] if one else case), marks=pytest.mark.audits) for case in rows[few:]]
+    return pytest.mark.parametrize(names, rows[:few] + later, **options)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
