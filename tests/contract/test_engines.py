@@ -30,6 +30,8 @@ from core.methods._shared.shards.draw import write_shard
 from core.methods._shared.shards.law import load_law, strip_law
 from tests.support.sail import Sail
 
+pytestmark = pytest.mark.extras
+
 NODES, KEY = 40, b"k" * 32
 
 

@@ -38,6 +38,8 @@ from core.graphs.views.pseudonyms import reordered
 from core.privacy.units import Unit
 from tests.support.publishing import Fixed, publish
 
+pytestmark = pytest.mark.extras
+
 Rows = Sequence[tuple[str, str, str]]
 
 NAMES = ("ann", "bob", "cid", "10", "9", "flo")

@@ -14,6 +14,8 @@ from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
 from tests.support.attacked_graphs import clustered, rewired, view_of
 
+pytestmark = pytest.mark.papers
+
 NODES = 400
 COMMON = Proximity("common", "Common", "Counts.", "common", Suite.QUICK)
 
