@@ -203,6 +203,10 @@ class FittedModel(ABC):
     def save(self, folder: Path) -> None:
         """Write Parquet, JSON or safetensors into ``folder``; never pickle."""
 
+    def valued(self, graph: Graph, rng: Rng) -> Graph:
+        """Give a graph's nodes what the model sampled for them. Nothing, unless it says otherwise."""
+        return graph
+
     def training(self) -> Training:
         """Tell how the model was learned; the report shows it."""
         return Training()

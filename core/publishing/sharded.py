@@ -74,7 +74,7 @@ def run_fit(
     guarantee_of(agreed.plan, meter.transcript, spec.delta_atto)
     rng = noise_generator()
     bare = {name: NodeTable(table.count) for name, table in graph.nodes.items()}
-    empty = Graph.build(agreed.released, bare, {})
+    empty = model.valued(Graph.build(agreed.released, bare, {}), rng)
     around = Graph.build(schema, graph.nodes, {})
     released, permutations = dress(empty, around, agreed.released, spec.edge_types, rng)
     law = sharding.shards(model, permutations, rng, spec.shard_edges)

@@ -85,9 +85,9 @@ def task(of: GraphSchema, **changes: Any) -> ReleaseTask:
 class Fitted:
     """What a fit left, and its shards."""
 
-    def __init__(self, folder: Path, of: GraphSchema, **asked: Any) -> None:
+    def __init__(self, folder: Path, of: GraphSchema, graph: Path | None = None, **asked: Any) -> None:
         self.folder, self.task, self.recorder = folder, task(of, **asked), MemoryRecorder()
-        graph = stored(folder / "graph", of)
+        graph = graph or stored(folder / "graph", of)
         self.fit = folder / "fit"
         run_fit(graph_folder=graph, task=self.task, out=self.fit, recorder=self.recorder, progress=SILENT)
         self.shards = json.loads((self.fit / "fit.json").read_bytes())["shards"]
@@ -218,6 +218,30 @@ def test_nodes_stand_in_a_fresh_order_with_their_public_attributes(fitted: Fitte
     nodes = pq.read_table(out / "release" / "nodes.parquet")
     assert nodes["region"].to_pylist() == [f"r{original}" for original in order]
     assert set(nodes.column_names) == {"id", "type", "region"}
+
+
+def test_protected_attributes_of_nodes_are_published_beside_the_shards(tmp_path: Path) -> None:
+    town = Attribute(name="town", protection=Protection.PROTECTED, categories=("a", "b"))
+    kind = NodeType(count=NODES, attributes=(town,))
+    of = GraphSchema(node_types=(kind,), edge_types=(EdgeType(),))
+    rng = np.random.default_rng(4)
+    ends = rng.integers(0, NODES, (2, 6000))
+    ends = ends[:, ends[0] % 2 == ends[1] % 2]  # like meets like
+    towns = NodeTable(NODES, None, {"town": pa.array(["ab"[i % 2] for i in range(NODES)])})
+    write_parted(of, {"node": towns}, [tuple(ends)], 3000, tmp_path / "graph", 500)
+    params = {**COUNTED, "node_attribute_share": 0.3}
+    made = Fitted(tmp_path, of, graph=tmp_path / "graph", params=params, nano_epsilon=40 * NANO)
+    out = made.join()
+    nodes = pq.read_table(out / "release" / "nodes.parquet")
+    assert set(nodes.column_names) == {"id", "type", "town"}
+    found = np.array(nodes["town"].to_pylist())
+    assert abs((found == "a").sum() - NODES / 2) < 10
+    rows = [pq.read_table(path) for path in sorted((out / "release").glob("edges-*"))]
+    source, target = (np.concatenate([t[end].to_numpy() for t in rows]) for end in ("source", "target"))
+    assert (found[source] == found[target]).mean() > 0.9
+    assert {each.edge_type for each in made.recorder.entries} == {"edge", "rows:node"}
+    told = PublicPart.model_validate_json((out / "release" / "public.json").read_bytes())
+    assert told.transcript.operations == len(made.recorder.entries) == 7
 
 
 def test_public_ids_stay_where_they_were(tmp_path: Path) -> None:

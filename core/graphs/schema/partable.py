@@ -9,6 +9,10 @@ from core.graphs.schema import EdgeType, GraphSchema
 
 MOST_CELLS = 64
 """So many relations and snapshots may a graph in parts have: each has files of its own."""
+ELSEWHERE = (
+    "who meets whom by protected attributes is counted edge by edge, and the edges of this dataset stay "
+    "elsewhere; upload them in parts, or leave node_attribute_share out"
+)
 
 
 @dataclass(frozen=True)
