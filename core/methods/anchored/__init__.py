@@ -75,6 +75,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from core import errors
 from core.graphs.schema import GraphSchema
@@ -92,6 +93,7 @@ from core.methods.base import (
     GraphKinds,
     Method,
     PublicFacts,
+    Sharding,
     checked,
     require_accepted,
 )
@@ -175,6 +177,27 @@ def require_mixed(params: AnchoredParams, public: PublicFacts, plan: PrivacyPlan
         )
 
 
+COUNTED: Mapping[str, Any] = {"evidence": "none"}
+"""Parameters under which numbers of edges and degrees are read, and nothing else."""
+
+
+def require_counts(params: AnchoredParams) -> None:
+    """Check that a graph in parts can be fitted, and drawn in shards. NotAccepted with the field to mend."""
+    if params.evidence != "none":
+        raise errors.NotAccepted(
+            "edges in parts are counted, and no pair is looked at; set evidence to none", field="evidence"
+        )
+    if params.spectral:
+        raise errors.NotAccepted(
+            "directions are read of edges together; set spectral to false", field="spectral"
+        )
+    for name in ("attribute_share", "node_attribute_share"):
+        if getattr(params, name):
+            raise errors.NotAccepted(
+                f"edges in parts are counted by their ends alone; set {name} to 0", field=name
+            )
+
+
 EDGES = Method(
     module=__name__,
     name=NAME,
@@ -195,6 +218,13 @@ EDGES = Method(
     planned_reads=planned_reads,
     true_shares=true_shares,
     load=late("core.methods.anchored.model:load"),
+    sharding=Sharding(
+        COUNTED,
+        require_counts,
+        late("core.methods.anchored.fit:fit"),
+        late("core.methods.anchored.shards:laws_of_model"),
+        late("core.methods._shared.shards.cells:draw_shard"),
+    ),
 )
 STAGED = staged(EDGES, VALUES, Groups(late("core.methods.anchored.labels:PairsOfGroups")))
 GENERATOR = replace(STAGED, plan=checked(STAGED.plan, require_mixed))

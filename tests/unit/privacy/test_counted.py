@@ -25,7 +25,7 @@ from core.privacy.units import Unit
 
 NANO = 10**9
 COUNTS = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1}
-SIDED = ("degree_histogram",)  # asked of directed relations alone
+OF_SIDES = ("degree_histogram",)  # asked of directed relations alone
 
 
 def graphs(folder, pairs, nodes, part_edges=7):
@@ -69,7 +69,7 @@ def test_every_query_has_the_same_answer(tmp_path, part_edges):
     whole, parted = graphs(tmp_path / "g", random_pairs(60, 0.2), 60, part_edges)
     shape = Shape(EdgeType(), 60, 60)
     asked = questions(60)
-    assert set(asked) == set(QUERIES) - set(SIDED)
+    assert set(asked) == set(QUERIES) - set(OF_SIDES)
     for name, arguments in asked.items():
         question = ask(name, shape, arguments)
         found = question.measure(parted.cell("edge", None))
@@ -421,3 +421,100 @@ def test_edges_that_stay_elsewhere_are_not_mixed_and_nothing_is_charged(tmp_path
     with pytest.raises(NotAccepted, match="stay elsewhere; upload them in parts, or leave"):
         reads.mixing("knows", "town", groups=np.arange(3), cap=2, **budgets)
     assert not meter.transcript
+
+
+SIDED = GraphSchema(
+    node_types=(NodeType(name="person", count=60), NodeType(name="firm", count=20)),
+    edge_types=(
+        EdgeType(name="knows", source="person", target="person"),
+        EdgeType(name="writes", source="person", target="person", directed=True, temporal=True),
+        EdgeType(name="cites", source="person", target="person", directed=True),
+        EdgeType(name="hires", source="firm", target="person"),
+        EdgeType(name="buys", source="person", target="firm", temporal=True),
+    ),
+    time=TimeGrid(start=0, width=1, count=2),
+)
+
+
+@pytest.mark.parametrize("unit", [Unit.EVENT, Unit.PAIR, Unit.W_EVENT])
+def test_directed_relations_and_those_between_two_types_are_read_as_in_memory(tmp_path, monkeypatch, unit):
+    """The same noise for both: every number of the model is the same, and so is what was charged."""
+    rng = np.random.default_rng(9)
+    names = ("knows", "writes", "writes", "cites", "hires", "buys", "buys")
+    cell = rng.integers(0, len(names), 2500)
+    firms = [np.isin(cell, owners) for owners in ((4,), (5, 6))]
+    source, target = (rng.integers(0, np.where(firm, 20, 60)) for firm in firms)
+    universe = {"person": NodeTable(60), "firm": NodeTable(20)}
+    tables = {}
+    for name in dict.fromkeys(names):
+        rows, first = np.isin(cell, [i for i, each in enumerate(names) if each == name]), names.index(name)
+        step = cell[rows] - first if SIDED.edge_type(name).temporal else None
+        tables[name] = EdgeTable(source[rows], target[rows], step)
+    whole = Graph.build(SIDED, universe, tables)
+    parted = write_parted(SIDED, universe, [(source, target, cell)], len(cell), tmp_path / "g", 100)
+    generator = registry.get("anchored")
+    params = generator.Params(**generator.sharding.counted)
+    generator.sharding.require(params)
+    window = 2 if unit is Unit.W_EVENT else None
+    facts = PublicFacts(SIDED, unit, window, 8 * NANO, 0, tuple(dict.fromkeys(names)))
+    plan = generator.plan(params, facts)
+    monkeypatch.setattr(entropy, "noise_generator", lambda: np.random.default_rng(3))
+    seen, charged, models = [], [], []
+
+    def told(values, sensitivity, nano_epsilon):
+        seen[-1].append([*values, sensitivity, nano_epsilon])
+        return values + np.random.default_rng(len(seen[-1])).integers(-2, 3, len(values))
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", told)
+    for session, fit, graph in (
+        (PrivateGraph, generator.fit, whole),
+        (PrivateParts, generator.sharding.fit_parts, parted),
+    ):
+        seen.append([])
+        meter = Meter(plan, MemoryRecorder())
+        models.append(fit(session(graph, meter), plan, params, no_progress))
+        charged.append([(e.edge_type, e.step, e.event, e.purpose) for e in meter.transcript])
+    assert charged[0] == charged[1]
+    assert len(charged[0]) == len(seen[0]) >= 2 + 6 * 3
+    assert seen[0] == seen[1]
+    for key, columns in models[0].cells.items():
+        for name, column in columns.items():
+            assert np.array_equal(column, models[1].cells[key][name]), (key, name)
+
+
+def test_queries_of_sides_have_the_same_answer_in_parts(tmp_path):
+    rng = np.random.default_rng(2)
+    relation = EdgeType(name="hires", source="firm", target="person")
+    schema = SIDED.model_copy(update={"edge_types": (relation,), "time": None})
+    universe = {"person": NodeTable(60), "firm": NodeTable(20)}
+    ends = rng.integers(0, 20, 300), rng.integers(0, 60, 300)
+    whole = Graph.build(schema, universe, {"hires": EdgeTable(*ends)})
+    parted = write_parted(schema, universe, [ends], 300, tmp_path / "g", 40)
+    shape, labels = Shape(relation, 20, 60), {"labels": np.arange(20) % 3}
+    for name, arguments in (
+        ("degrees", {"side": "source"}),
+        ("degrees", {"side": "target"}),
+        ("sorted_degrees", {"side": "target"}),
+        ("degree_histogram", {"side": "source", "most": 9}),
+        ("group_matrix", labels | {"target_labels": np.arange(60) % 4}),
+        ("group_degrees", labels | {"side": "target"}),
+    ):
+        question = ask(name, shape, arguments)
+        found = question.measure(parted.cell("hires", None))
+        assert np.array_equal(found, question.measure(whole.cell("hires", None))), name
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"evidence": "auto"}, "evidence"),
+        ({"spectral": True}, "spectral"),
+        ({"attribute_share": 0.1}, "attribute_share"),
+        ({"node_attribute_share": 0.1}, "node_attribute_share"),
+    ],
+)
+def test_what_looks_at_pairs_is_refused_before_anything_is_read(params, field):
+    generator = registry.get("anchored")
+    with pytest.raises(NotAccepted, match=r"; set ") as refused:
+        generator.sharding.require(generator.Params(**{"evidence": "none", **params}))
+    assert refused.value.members["field"] == field
