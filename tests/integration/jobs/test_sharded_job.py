@@ -401,7 +401,7 @@ def test_relations_and_snapshots_are_published_from_files_of_both(
     assert {part.name for part in public.provenance.artifacts} >= {
         f"edges-{number:05d}-of-{job.shards:05d}.parquet" for number in range(job.shards or 0)
     }
-    with pytest.raises(InvalidInput, match="one relation without time; upload the edges"):
+    with pytest.raises(InvalidInput, match="one undirected relation without time; upload the edges"):
         receive_part(
             with_places(services), principal, dataset.id, part="edges", format="reference", options={},
             chunks=[b"{}"], length=None,

@@ -1,6 +1,6 @@
 """The law of a graph that is sampled in shards.
 
-It is a degree-corrected block model of independent pairs.
+It is a degree-corrected block model of independent pairs, or of pairs of two sides (:func:`sided_law`).
 
 **Law.** Nodes u have weights w(u), whole numbers, and labels. For every two labels there is a rate; the pair
 {u, v} is sampled a Poisson number of times, of mean rate * w(u) * w(v), and is an edge where that is not
