@@ -463,7 +463,12 @@ def findings(services: Services, version_id: str) -> list[str]:
     [
         ({"graph_schema": None}, "graph_schema"),
         (
-            {"graph_schema": {**SCHEMA.model_dump(), "edge_types": [{"name": "edge", "directed": True}]}},
+            {
+                "graph_schema": {
+                    **SCHEMA.model_dump(),
+                    "edge_types": [{"name": "edge", "functional": True, "directed": True}],
+                }
+            },
             "in_parts",
         ),
     ],

@@ -518,3 +518,38 @@ def test_what_looks_at_pairs_is_refused_before_anything_is_read(params, field):
     with pytest.raises(NotAccepted, match=r"; set ") as refused:
         generator.sharding.require(generator.Params(**{"evidence": "none", **params}))
     assert refused.value.members["field"] == field
+
+
+def test_priorities_are_the_same_in_both_passes_over_edges():
+    """Of the generator of noise itself, wherever it stands: else more edges of a node than the cap count."""
+    rng = entropy.noise_generator()
+    for drawn in (0, 1, 7, 1000):
+        rng.integers(0, 100, drawn, dtype=np.int32)
+        state = rng.bit_generator.state
+        passes = []
+        for _ in range(2):
+            rng.bit_generator.state = state
+            passes.append([rng.integers(0, 2**63, count, dtype=np.int64) for count in (1, 5, 64, 1001)])
+        assert all(np.array_equal(*each) for each in zip(*passes, strict=True))
+    assert len(np.unique(np.concatenate(passes[0]))) == 1071
+
+
+@pytest.mark.parametrize("cap", [1, 4])
+def test_no_node_has_more_capped_edges_of_parts_than_the_cap(tmp_path, monkeypatch, cap):
+    """Under noise of its own: every node is a group, so that the counts are the edges themselves."""
+    monkeypatch.setattr(node_values, "FILE_ENDS", 64)
+    _, parted = graphs(tmp_path / "g", random_pairs(40, 0.5), 40, 30)
+    nodes, seen = np.arange(40), []
+    for _ in range(40):
+        found = node_values.mixed_in_parts(parted, "edge", nodes, 40, cap, entropy.noise_generator())
+        whole = found + found.T
+        assert whole.sum(axis=1).max() == cap
+        seen.append(found.sum())
+    # As many on average as of the graph in memory, under priorities of its own.
+    source, target = random_pairs(40, 0.5).T
+    rng = np.random.default_rng(1)
+    other = [
+        node_values.mixed(source, target, nodes, 40, cap, rng.integers(0, 2**63, len(source))).sum()
+        for _ in range(400)
+    ]
+    assert abs(np.mean(seen) - np.mean(other)) < 6 * np.std(other) / 40**0.5
