@@ -62,6 +62,10 @@ pseudo-random function (SipHash-2-4, fresh key) that is asked pair by pair. Its 
 not statistical, and the model then holds the cell's edges and the key: it is private content, sealed and
 erased with the dataset, and drawing again is free only while it exists.
 
+In parts: with ``evidence=none`` and nothing else set aside, every read is a sum over edges or a function of
+one, so that edges may stay on disk, and cells are drawn in shards as independent pairs, in proportion to the
+fitted degrees (:mod:`core.methods._shared.shards.law`).
+
 Run times of the reads depend on the true edges and are not for publication. Source: our own; deconvolution by
 smoothed expectation-maximisation, Silverman, Jones, Wilson, Nychka, JRSS B 52 (1990); degree-preserving
 chains, Besag and Clifford, Biometrika 76 (1989).

@@ -41,10 +41,10 @@ independent in every cell (Canonne, Kamath, Steinke 2020, Theorem 14).
 Graphs of a collection are read together as one graph, side by side, for which each one's rows and only cell
 are charged: a row is that of a node of one graph, and an edge lies in one, as does what it may push out.
 
-Of a graph in parts the same edges count: the cap's place in each node's order is found in a first pass over
-them, in files, and the edges before it at both ends are counted in a second (:func:`mixed_in_parts`), under
-the same priorities, drawn in the order in which edges are listed. So it is the same function of the graph and
-of the priorities, and the proof is the same.
+Of a graph in parts the same edges count: the cap's place in each node's order is found in one pass over them,
+in files, and the edges before it at both ends are counted in another, under the same priorities, drawn in the
+order in which edges are listed (:mod:`core.privacy.reads.capped_parts`). So it is the same function of the
+graph and of the priorities, and the proof is the same.
 
 The noise is discrete Laplace of scale b: outcomes change in probability by exp(2 cap / b) at most for a row,
 exp(3 m c / b) for a unit of edges. The rows' cell is charged 2 cap / b at least, and every cell of the
@@ -58,10 +58,8 @@ already paid for; reads that follow from one another compose by sums in each cel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +78,7 @@ from core.graphs.schema.node_bins import (
 )
 from core.graphs.schema.partable import ELSEWHERE
 from core.graphs.schema.value_bins import ValueBins
-from core.graphs.stored.parted import PartedCell, PartedGraph
+from core.graphs.stored.parted import PartedGraph
 from core.graphs.views.joined import joined, node_type_of, relation_of
 from core.privacy import entropy, limits, queries
 from core.privacy.accounting.events import NANO, GaussianEvent, Pure, check_nano_epsilon, positive_fraction
@@ -90,6 +88,7 @@ from core.privacy.accounting.plan import WHOLE_GRAPH, rows_of
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import samplers
 from core.privacy.mechanisms.aggregation import scale_of
+from core.privacy.reads import capped_parts
 from core.privacy.units import EDGE_WISE, Unit, charged_together, edges_of_unit
 
 MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING = "mixing", "directed_mixing", "two_sided_mixing"
@@ -99,9 +98,6 @@ MIXINGS = frozenset({MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING})
 """Names of the reads of edges by the values of both ends, as measurements are kept: inside a type, of either
 direction, and between two (:mod:`core.privacy.reads.mixing_between`)."""
 MOST_CAP = 2**19
-PRIORITIES = 2**63
-FILE_ENDS = 2**22
-"""Ends of edges in one file of :func:`mixed_in_parts`, about: 24 bytes each, sorted in memory."""
 Noise = Fraction | float | Pure
 """A multiplier of Gaussian noise, or what discrete Laplace noise may cost."""
 ROW_MOVES = 2
@@ -278,11 +274,11 @@ class NodeValueReads:
         of_node = grouped(self._places(attribute), of_bin)
         rng = entropy.noise_generator()
         if isinstance(self._graph, PartedGraph):
-            square = mixed_in_parts(self._graph, relation, of_node, count, cap, rng)
+            square = capped_parts.mixed_in_parts(self._graph, relation, of_node, count, cap, rng)
         else:
             graph = joined(self._graph, self._together) if self._together else self._graph
             table = graph.edges[relation]
-            priority = rng.integers(0, PRIORITIES, table.count, dtype=np.int64)
+            priority = rng.integers(0, capped_parts.PRIORITIES, table.count, dtype=np.int64)
             square = mixed(table.source, table.target, of_node, count, cap, priority, declared.directed)
         counted = np.ones(square.shape, dtype=bool) if declared.directed else np.triu(square >= 0)
         noisy = np.zeros((count, count), dtype=np.int64)
@@ -422,16 +418,7 @@ def mixed(
     smaller. O(m log m).
     """
     kept = capped(source, target, cap, priority)
-    return by_groups(groups[source[kept]], groups[target[kept]], count, directed)
-
-
-def by_groups(one: np.ndarray, other: np.ndarray, count: int, directed: bool) -> np.ndarray:
-    """Count pairs of groups; int64 (count, count). Those with -1 count nowhere."""
-    held = (one >= 0) & (other >= 0)
-    one, other = one[held], other[held]
-    if not directed:
-        one, other = np.minimum(one, other), np.maximum(one, other)
-    return np.bincount(one * count + other, minlength=count * count).reshape(count, count)
+    return capped_parts.by_groups(groups[source[kept]], groups[target[kept]], count, directed)
 
 
 def capped(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarray) -> np.ndarray:
@@ -444,59 +431,6 @@ def capped(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarra
     found = np.empty(len(order), dtype=bool)
     found[order] = among_first(ends, cap).reshape(-1, 2).all(axis=1)
     return found
-
-
-def mixed_in_parts(
-    graph: PartedGraph, relation: str, groups: np.ndarray, count: int, cap: int, rng: entropy.Generator
-) -> np.ndarray:
-    """Count the capped edges of a graph in parts, as :func:`mixed` does with priorities from ``rng``.
-
-    Three passes: how many edges every node has; where the cap is in the order of those with more, in files
-    beside the parts; and the edges that count. O(m log m) time; memory of the nodes, one group and one file.
-    """
-    declared, state = graph.schema.edge_type(relation), rng.bit_generator.state
-    cells = [graph.cell(relation, step) for step in graph.schema.steps_of(relation)]
-    ends = np.zeros(len(groups), np.int64)
-    for cell in cells:
-        for group in cell.groups():
-            queries.tally(ends, group.source)
-            queries.tally(ends, group.target)
-    begins = np.cumsum(np.where(ends > cap, ends, 0))
-    last = np.full((2, len(groups)), np.iinfo(np.int64).max)  # priority and place of the last that counts
-    with TemporaryDirectory(dir=graph.folder) as scratch:
-        paths = [Path(scratch) / str(file) for file in range(1 + int(begins.max(initial=0)) // FILE_ENDS)]
-        for source, target, order in _ordered(cells, rng):
-            nodes = np.stack([source, target], axis=1).ravel()
-            full = np.flatnonzero(ends[nodes] > cap)
-            entries = np.stack([nodes[full], order[:, full // 2][0], order[:, full // 2][1]], axis=1)
-            file = begins[nodes[full]] // FILE_ENDS
-            for number in np.unique(file):
-                with paths[number].open("ab") as out:
-                    entries[file == number].tofile(out)
-        for path in filter(Path.exists, paths):
-            node, priority, place = np.fromfile(path, np.int64).reshape(-1, 3).T
-            sort = np.lexsort((place, priority, node))
-            at = np.flatnonzero(np.diff(node[sort], prepend=-1)) + cap - 1
-            last[:, node[sort][at]] = priority[sort][at], place[sort][at]
-    square, rng.bit_generator.state = np.zeros((count, count), np.int64), state
-    for source, target, order in _ordered(cells, rng):
-        kept = np.ones(len(source), bool)
-        for end in (source, target):
-            kept &= (order[0] < last[0][end]) | ((order[0] == last[0][end]) & (order[1] <= last[1][end]))
-        square += by_groups(groups[source[kept]], groups[target[kept]], count, declared.directed)
-    return square
-
-
-def _ordered(
-    cells: Sequence[PartedCell], rng: entropy.Generator
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield the edges of each group, with their priorities and places among all: (2, edges)."""
-    place = 0
-    for cell in cells:
-        for group in cell.groups():
-            priority = rng.integers(0, PRIORITIES, group.count, dtype=np.int64)
-            yield group.source, group.target, np.stack([priority, place + np.arange(group.count)])
-            place += group.count
 
 
 def among_first(nodes: np.ndarray, cap: int) -> np.ndarray:
