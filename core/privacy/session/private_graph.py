@@ -93,11 +93,6 @@ class PrivateGraph(CountedSession):
         self._before = before
         self.aside = SetAside(meter, None if before is None else before.aside)
 
-    def node_values(self, node_type: str) -> NodeValueReads:
-        """Open the reads of a node type's protected attributes. Each is charged; under unit node there are
-        only tables of persons."""
-        return NodeValueReads(self._graph, self._meter, node_type)
-
     def node_values_together(self, edge_types: Sequence[str]) -> NodeValueReads:
         """Open the reads of collected graphs' node values. Some graphs of a collection are read, all of them
         as one graph. Free, as :meth:`node_values`.
