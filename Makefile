@@ -23,7 +23,7 @@ GPU_READY := $(GPU_VENV)/.ready
 WHEELS ?=
 
 .PHONY: help demo up docs words hooks release secrets check-deploy check-catalogues licences kernels wheel test test-default test-papers \
-	test-audits test-faults test-client test-isa test-browser test-slow test-gpu bench-gpu \
+	test-audits test-extras test-faults test-client test-isa test-browser test-slow test-gpu bench-gpu \
 	lint lint-types lint-client lint-style lint-imports lint-house format bench clean
 
 help:
@@ -38,7 +38,8 @@ help:
 	@echo "make wheel      the wheels of service and client, with compiled kernels, in dist/"
 	@echo "make test       lint, then every test of what ships by default"
 	@echo "make test-papers  the methods of papers, and what needs torch"
-	@echo "make test-audits  what is large of audits, fits and fuzzing, and what does not ship"
+	@echo "make test-audits  what is large of audits, fits and fuzzing"
+	@echo "make test-extras  what is switched on or installed besides, and what does not ship"
 	@echo "make test-faults  whole stacks; processes, servers and connections killed and stopped"
 	@echo "make test-client  the client alone, against a running service"
 	@echo "make test-isa   the learned methods' tests with the floats of another processor"
@@ -115,7 +116,7 @@ wheel: $(READY)
 test: $(READY)
 	@$(MAKE) --no-print-directory -k -j 2 test-default $(LINT)
 
-test-default test-papers test-audits test-faults: kernels
+test-default test-papers test-audits test-extras test-faults: kernels
 	$(PYTEST) --group $(@:test-%=%)
 
 # Killed and stopped processes are waited for: more of these tests fit beside one another.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from fastapi import Depends, Header, Query, Request
 
-from api.http.auth import principal_of
-from core.identity import service as identity
+from api.http.auth import Caller
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.workflows.common.context import Services
@@ -23,23 +22,12 @@ async def services_of(request: Request) -> Services:
 ServicesDep = Annotated[Services, Depends(services_of)]
 
 
-def allow(*roles: Role) -> Callable[[Principal], Awaitable[Principal]]:
-    """Make a dependency on the caller's roles. It is the caller, who holds at least one of them."""
-
-    # Not a plain `def`: it waits for nothing, and a thread for it would cost more than it does.
-    async def allowed(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
-        identity.require(principal, *roles)
-        return principal
-
-    return allowed
-
-
-CallerDep = Annotated[Principal, Depends(principal_of)]
-OperatorDep = Annotated[Principal, Depends(allow(Role.OPERATOR))]
-CuratorDep = Annotated[Principal, Depends(allow(Role.CURATOR))]
-PortalDep = Annotated[Principal, Depends(allow(Role.CURATOR, Role.REQUESTER))]
-ReaderDep = Annotated[Principal, Depends(allow(Role.CURATOR, Role.REQUESTER, Role.AUDITOR))]
-LedgerDep = Annotated[Principal, Depends(allow(Role.CURATOR, Role.AUDITOR))]
+CallerDep = Annotated[Principal, Depends(Caller())]
+OperatorDep = Annotated[Principal, Depends(Caller(Role.OPERATOR))]
+CuratorDep = Annotated[Principal, Depends(Caller(Role.CURATOR))]
+PortalDep = Annotated[Principal, Depends(Caller(Role.CURATOR, Role.REQUESTER))]
+ReaderDep = Annotated[Principal, Depends(Caller(Role.CURATOR, Role.REQUESTER, Role.AUDITOR))]
+LedgerDep = Annotated[Principal, Depends(Caller(Role.CURATOR, Role.AUDITOR))]
 
 
 Cursor = Annotated[

@@ -125,7 +125,7 @@ class Service:
         return cpu_seconds_of(self._api.pid), cpu_seconds_of(self._postmaster)
 
     def _wait(self, log: Path) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300  # beside other work
         while time.monotonic() < deadline and self._api.poll() is None:
             try:
                 if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:

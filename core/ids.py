@@ -7,6 +7,7 @@ import os
 import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o, u
+_PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)  # of ten bits
 
 (
     DATASET,
@@ -47,8 +48,4 @@ def new_id(prefix: str) -> str:
     """Make a fresh id that sorts by time. It is such as ``job_01j9...``: 48 bits of milliseconds, 80 random
     bits."""
     value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
-    digits = []
-    for _ in range(26):
-        value, digit = divmod(value, 32)
-        digits.append(_ALPHABET[digit])
-    return f"{prefix}_{''.join(reversed(digits))}"
+    return f"{prefix}_{''.join(_PAIRS[value >> place & 1_023] for place in range(120, -10, -10))}"

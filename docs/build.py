@@ -28,6 +28,7 @@ from core.reports.measured import FAMILIES
 from core.reports.model import Report
 from core.settings import Settings
 from papers._shared import deviations
+from papers._shared.benchmarks import published_data
 
 DOCS = Path(__file__).resolve().parent
 PACK_TEXTS = {"promise.md": "PRIVACY_PROMISE.md", "standards.md": "docs/standards.md"}
@@ -47,6 +48,7 @@ def pages() -> dict[Path, str]:
     return {
         **found,
         **{DOCS / "papers" / f"{name}.md": _paper(name) for name in stated()},
+        DOCS / "papers" / "data.md": published_data.page(),
         DOCS / "metrics.md": _metrics(),
         DOCS / "settings.md": _settings(),
         DOCS / "results.md": _results(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -43,7 +44,10 @@ def too_long(files: list[Path]) -> Iterator[str]:
 def swallowed_errors(files: list[Path]) -> Iterator[str]:
     """Handlers that do nothing: an error is handled or let through."""
     for file in files:
-        for node in ast.walk(ast.parse(file.read_text())):
+        text = file.read_text()
+        if "except" not in text or not re.search(r"\bpass\b", text):
+            continue  # to parse a file takes longer than all else here
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ExceptHandler) and all(isinstance(s, ast.Pass) for s in node.body):
                 yield f"{file.relative_to(ROOT)}:{node.lineno}: an error is swallowed"
 
@@ -51,7 +55,9 @@ def swallowed_errors(files: list[Path]) -> Iterator[str]:
 def undocumented_modules(files: list[Path]) -> Iterator[str]:
     """Modules of the product that do not say what they are for."""
     for file in files:
-        if file.relative_to(ROOT).parts[0] in PACKAGES and not ast.get_docstring(ast.parse(file.read_text())):
+        if file.relative_to(ROOT).parts[0] not in PACKAGES or (text := file.read_text()).startswith('"""'):
+            continue
+        if not ast.get_docstring(ast.parse(text)):
             yield f"{file.relative_to(ROOT)}: no module docstring"
 
 
@@ -120,7 +126,10 @@ def sql_outside(files: list[Path], root: Path = ROOT) -> Iterator[str]:
             continue
         if file.name.endswith("repository.py") or file.name in ("models.py",):
             continue
-        tree = ast.parse(file.read_text())
+        text = file.read_text()
+        if "sqlalchemy" not in text and "session" not in text:
+            continue
+        tree = ast.parse(text)
         sql = {
             alias.asname or alias.name
             for node in ast.walk(tree)

@@ -134,7 +134,7 @@ class _Watch:
         self._next_sample = now
         self._grace_ends: float | None = None
         self._untold: list[Step] = []
-        self._tell_at = now
+        self._tell_at = now + TELL_SECONDS
 
     def until_the_end(self) -> Ending:
         while True:
@@ -194,7 +194,8 @@ class _Watch:
     def _tell(self) -> None:
         """Record progress; drop it when the database does not answer: hours of work are worth more.
 
-        One write has what came since the last one, a second before at the earliest.
+        One write has what came since the last one, or since the child began, a second before at the earliest:
+        of a child that ends sooner, all of it.
         """
         steps, self._untold = self._untold, []
         self._tell_at = time.monotonic() + TELL_SECONDS

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from api.deps import LedgerDep, ServicesDep, allow
-from api.http.auth import Guarded
+from api.deps import LedgerDep, ServicesDep
+from api.http.auth import Caller, Guarded
 from api.show import openapi
 from core import errors
 from core.identity.models import Role
@@ -16,7 +16,7 @@ from core.workflows.ledger import health as ledger_health
 from graphveil.models.checks import LedgerHealth
 from graphveil.models.ledger import Verification
 
-WatcherDep = Annotated[Principal, Depends(allow(Role.AUDITOR, Role.OPERATOR, Role.CURATOR))]
+WatcherDep = Annotated[Principal, Depends(Caller(Role.AUDITOR, Role.OPERATOR, Role.CURATOR))]
 
 router = APIRouter(tags=["ledger"], route_class=Guarded)
 

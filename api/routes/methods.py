@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends
 
-from api.http.auth import Guarded, principal_of
+from api.http.auth import Caller, Guarded
 from core.workflows.jobs import queries as job_queries
 from graphveil.models.plans import Methods
 
-router = APIRouter(
-    prefix="/methods", tags=["methods"], dependencies=[Depends(principal_of)], route_class=Guarded
-)
+router = APIRouter(prefix="/methods", tags=["methods"], dependencies=[Depends(Caller())], route_class=Guarded)
 
 
 @router.get("", summary="List the synthesis methods")

@@ -18,6 +18,7 @@ from api.http.negotiation import preferred
 from api.schemas.reports import ServedReport
 from api.show import openapi
 from core import errors
+from core.late import late
 from core.reports import card, markdown
 from core.reports.catalogues import forms
 from core.reports.catalogues.context import Context, Publication
@@ -29,6 +30,7 @@ from graphveil.models.jobs import Artifacts, ReportPending
 router = APIRouter(prefix="/jobs/{job_id}", tags=["releases"], route_class=Guarded)
 
 HTML, MARKDOWN = "text/html; charset=utf-8", "text/markdown; charset=utf-8"
+_render = late("core.reports.html.render:render")  # templates are compiled for those who ask for a page
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _CHUNKS = {"application/octet-stream": _BINARY, "*/*": _BINARY}  # as the list of artifacts says
 _TEXT = {"schema": {"type": "string"}}
@@ -158,11 +160,9 @@ def _edition(request: Request, services: Services, principal: PortalDep, job_id:
 
 
 def _page(request: Request, found: Edition, headers: Mapping[str, str] | None = None) -> Response:
-    from core.reports.html.render import render  # templates are compiled for those who ask for a page
-
     policy = {"Content-Security-Policy": PAGE_POLICY, **(headers or {})}
     return conditional.tagged_bytes(
-        request, render(found.report, evaluation=unfinished(found)).encode(), HTML, policy
+        request, _render(found.report, evaluation=unfinished(found)).encode(), HTML, policy
     )
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
-from api.deps import Cursor, ServicesDep, allow
-from api.http.auth import Guarded
+from api.deps import Cursor, ServicesDep
+from api.http.auth import Caller, Guarded
 from api.show import openapi
 from core import errors
 from core.identity.service import Principal
@@ -17,7 +17,7 @@ from graphveil.models.webhooks import Deliveries, Delivery, Webhook, Webhooks
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"], route_class=Guarded)
 
-ManagerDep = Annotated[Principal, Depends(allow(*webhooks.ROLES))]
+ManagerDep = Annotated[Principal, Depends(Caller(*webhooks.ROLES))]
 Limit = Annotated[int | None, Query(ge=1, le=500, description="Entries on a page.")]
 
 _EXAMPLES = {

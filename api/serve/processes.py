@@ -30,8 +30,10 @@ from prometheus_client.registry import Collector
 
 from api.serve import internal
 from api.serve.metrics import tell_build
+from core.late import late
 from core.settings import Settings
 
+_serve = late("api.serve.serving:serve")  # the parent serves nobody, and need not hold all of it
 AGAIN_SECONDS = 1.0  # before a process that ended takes up its work again
 DRAIN_SECONDS = 30
 COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # read by the metrics library at its import, in the children
@@ -177,9 +179,7 @@ def _child(settings: Settings, listeners: tuple[socket.socket, socket.socket], a
     """Serves until it is told to stop, or its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C reaches the whole group: the parent decides
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
-    from api.serve.serving import serve  # not above: the parent serves nobody, and need not hold all of it
-
-    serve(settings, list(listeners), DRAIN_SECONDS)
+    _serve(settings, list(listeners), DRAIN_SECONDS)
 
 
 def _end_with_parent(alive: Connection) -> None:

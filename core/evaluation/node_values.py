@@ -13,9 +13,10 @@ import numpy as np
 
 from core.evaluation.metric import Metric
 from core.evaluation.utility import relative
+from core.graphs.columns.node_places import places_of
 from core.graphs.graph import Graph
 from core.graphs.schema import Attribute, EdgeType, NodeType
-from core.graphs.schema.node_bins import node_bins, places_of, synthesised
+from core.graphs.schema.node_bins import node_bins, synthesised
 
 MOST_BINS = 512
 """Of more bins the matrix of mixing is not compared."""

@@ -14,9 +14,10 @@ import numpy as np
 
 from core.evaluation.metric import Metric
 from core.evaluation.utility import relative
+from core.graphs.columns.node_places import counts_of_places, places_of
 from core.graphs.graph import Graph
 from core.graphs.schema import Attribute, EdgeType, NodeType
-from core.graphs.schema.node_bins import counts_of_places, places_of, synthesised, vectors
+from core.graphs.schema.node_bins import synthesised, vectors
 
 MOST_TOGETHER = 256
 """Numbers of a vector whose correlations are compared; of more, so many evenly spaced ones."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from core.graphs.columns.node_places import places_of
 from core.graphs.graph import Graph
-from core.graphs.schema.node_bins import places_of
 from core.graphs.views.records import counted, each_alone, numbered
 from core.privacy import queries
 from core.privacy.accounting.measurements import Measurement

@@ -7,8 +7,8 @@ original's curators only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from core.evaluation.node_vectors import described as described_of_vectors
 from core.evaluation.steps import evaluated_steps, mean_row, steps_of
 from core.evaluation.utility import degrees, edges, inequality, relative
 from core.evaluation.values import compare_values, described
-from core.evaluation.view import DegreesView, UndirectedView
+from core.evaluation.view import DegreesView, UndirectedView, names_of_sides
 from core.evaluation.whole.compare import OVER_TIME, WHOLE, compare_whole
 from core.evaluation.whole.definitions import LASTING
 from core.evaluation.whole.over_time import described_over_time
@@ -60,29 +60,33 @@ def public_statistics(synthetic: Graph) -> dict[str, Any]:
 
 
 def degree_statistics(
-    schema: GraphSchema, nodes: Mapping[str, int], cells: Iterable[tuple[tuple[str, int | None], np.ndarray]]
+    schema: GraphSchema,
+    nodes: Mapping[str, int],
+    cells: Iterable[tuple[tuple[str, int | None], Sequence[np.ndarray]]],
 ) -> dict[str, Any]:
-    """Describe a synthetic graph by its degrees only. ``cells``: those of every relation and step, (n,) each.
+    """Describe a synthetic graph by its degrees only. ``cells``: those of every relation and step, (n,) each;
+    of sources and targets where it is directed, or between two node types.
 
-    It has undirected relations inside one node type. As :func:`public_statistics` does, with the metrics that
-    follow from degrees: all else needs the edges together. O(n) a cell, of which one is in memory.
+    As :func:`public_statistics` does, with the metrics that follow from degrees: all else needs the edges
+    together. O(n) a cell, of which one is in memory.
     """
     families = (edges, inequality)
-    told = {each.name: _OfDegrees([], [], []) for each in schema.edge_types}
+    told = {each.name: _OfDegrees(names_of_sides(each)) for each in schema.edge_types}
     asked = {(each.name, step) for each in schema.edge_types for step in steps_of(schema, each, PUBLISHED)}
     counts = dict.fromkeys(told, 0)
     for (name, step), found in cells:
-        view = DegreesView(found)
-        counts[name] += view.edge_count
+        view = DegreesView.of(schema.edge_type(name), found)
+        counts[name] += view.stored
         if (name, step) in asked:
             scalars = {
                 metric.name: relative.plain(family.scalars(view, PUBLISHED)[metric.name])
                 for family in families
                 for metric in family.SCALARS
             }
+            if view.mutual:  # how many arcs are answered is not known, so neither are neighbours
+                scalars |= dict.fromkeys((metric.name for metric in inequality.SCALARS), None)
             told[name].rows.append({"step": step, "scalars": scalars})
-            told[name].summaries.append(degrees.summary(found))
-            told[name].histograms.append(np.bincount(found))
+            told[name].add(found)
     return {
         "nodes": dict(nodes),
         "steps": schema.steps if schema.temporal else None,
@@ -93,7 +97,7 @@ def degree_statistics(
                 "name": each.name,
                 "source": each.source,
                 "target": each.target,
-                "directed": False,
+                "directed": each.directed,
                 "copied": False,
                 "edges": counts[each.name],
                 **told[each.name].described(),
@@ -105,20 +109,34 @@ def degree_statistics(
     }
 
 
-class _OfDegrees(NamedTuple):
-    """What the evaluated steps of a relation say: scalars, and of degrees summaries and histograms."""
+class _OfDegrees:
+    """What the evaluated steps of a relation say: scalars, and of each side summaries and histograms."""
 
-    rows: list[dict[str, Any]]
-    summaries: list[dict[str, float | int]]
-    histograms: list[np.ndarray]
+    def __init__(self, sides: Sequence[str]) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.sides: dict[str, tuple[list[dict[str, float | int]], list[np.ndarray]]] = {
+            side: ([], []) for side in sides
+        }
+
+    def add(self, found: Sequence[np.ndarray]) -> None:
+        """Add the degrees of one step."""
+        for (summaries, histograms), own in zip(self.sides.values(), found, strict=True):
+            summaries.append(degrees.summary(own))
+            histograms.append(np.bincount(own))
 
     def described(self) -> dict[str, Any]:
         """Put them together, as :func:`_type_statistics` does."""
-        bins = degrees.doubling_bins(degrees.mean_counts(self.histograms))
         return {
             "rows": self.rows,
             "means": relative.mean_by_name([row["scalars"] for row in self.rows]),
-            "degrees": [{"side": "degree", **relative.mean_by_name(self.summaries), "bins": bins}],
+            "degrees": [
+                {
+                    "side": side,
+                    **relative.mean_by_name(summaries),
+                    "bins": degrees.doubling_bins(degrees.mean_counts(histograms)),
+                }
+                for side, (summaries, histograms) in self.sides.items()
+            ],
         }
 
 

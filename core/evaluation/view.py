@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.graphs.graph import Cell
+from core.graphs.schema import EdgeType
 from core.graphs.views.networkit import networkit
 
 T = TypeVar("T")
@@ -37,12 +38,25 @@ class Sized(Protocol):
 
 @dataclass(frozen=True)
 class DegreesView:
-    """A simple undirected graph known by its degrees only.
+    """A graph known by its degrees only.
 
-    It is within one node type; ``degrees`` is (n,) int64.
+    ``degrees`` is (n,) int64, of both sides end to end between two node types. ``mutual``: of a directed
+    relation inside one type ends are counted, as :class:`UndirectedView` would count pairs.
     """
 
     degrees: np.ndarray
+    slots: int
+    mutual: bool = False
+
+    @classmethod
+    def of(cls, relation: EdgeType, sides: Sequence[np.ndarray]) -> DegreesView:
+        """View the degrees of a relation's sides, or of its only one."""
+        sources, targets = len(sides[0]), len(sides[-1])
+        if not relation.homogeneous:
+            return cls(np.concatenate(sides), sources * targets)
+        if relation.directed:
+            return cls(sides[0] + sides[1], sources * (sources - 1), True)
+        return cls(sides[0], sources * (sources - 1) // 2)
 
     @property
     def node_count(self) -> int:
@@ -55,10 +69,6 @@ class DegreesView:
     @property
     def stored(self) -> int:
         return self.edge_count
-
-    @property
-    def slots(self) -> int:
-        return self.node_count * (self.node_count - 1) // 2
 
 
 @dataclass(frozen=True)
@@ -168,6 +178,12 @@ def sides(cell: Cell) -> dict[str, np.ndarray]:
     """
     source = np.bincount(cell.source, minlength=cell.source_count)
     target = np.bincount(cell.target, minlength=cell.target_count)
-    if not cell.edge_type.homogeneous:
-        return {"source": source, "target": target}
-    return {"out": source, "in": target} if cell.edge_type.directed else {"degree": source + target}
+    names = names_of_sides(cell.edge_type)
+    return dict(zip(names, (source, target) if len(names) > 1 else (source + target,), strict=True))
+
+
+def names_of_sides(relation: EdgeType) -> tuple[str, ...]:
+    """Name the sides of a relation that have degrees."""
+    if not relation.homogeneous:
+        return ("source", "target")
+    return ("out", "in") if relation.directed else ("degree",)

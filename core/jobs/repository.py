@@ -24,6 +24,7 @@ from sqlalchemy import (
     exists,
     func,
     insert,
+    literal_column,
     select,
     text,
     true,
@@ -70,12 +71,14 @@ _MINE = and_(
     _JOBS.c.idempotency_key == bindparam("key"), _JOBS.c.tenant + "" == bindparam("tenant", type_=String())
 )
 _BY_KEY = select(_JOBS.c.id, _OPEN.c.of_tenant, _OPEN.c.of_key).outerjoin_from(_OPEN, _JOBS, _MINE)
+# Written out: a list that is bound is expanded anew at each execution.
+_LIVE: list[ColumnElement[str]] = [literal_column(f"'{state}'") for state in sorted(states.LIVE)]
 _IDENTICAL = (
     select(_JOBS.c.id, _JOBS.c.state)
     .where(
         _JOBS.c.dataset_id == bindparam("dataset_id"),
         _JOBS.c.content_hash == bindparam("content_hash"),
-        _JOBS.c.state.in_(states.LIVE),
+        _JOBS.c.state.in_(_LIVE),
     )
     .order_by((_JOBS.c.state == JobState.PUBLISHED).desc(), _JOBS.c.created_at.desc())
     .limit(1)
@@ -112,7 +115,7 @@ def _adding(alone: bool, rung: bool) -> Select[Any]:
     if alone:
         other = _JOBS.alias("other")
         same = (other.c[name] == bindparam(name) for name in ("dataset_id", "content_hash"))
-        given = given.where(~exists().where(*same, other.c.state.in_(states.LIVE)))
+        given = given.where(~exists().where(*same, other.c.state.in_(_LIVE)))
     row = insert(_JOBS).from_select(_ADDED, given).returning(_JOBS.c.id, *(_JOBS.c[name] for name in _GIVEN))
     added = row.cte("added")
     statement = select(*(added.c[name] for name in _GIVEN))

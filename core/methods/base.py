@@ -177,10 +177,7 @@ class GraphKinds:
 
 
 class Progress(Protocol):
-    """A progress callback.
-
-    It is given a stage's name, and how many of its public steps are done. Public numbers only.
-    """
+    """A callback that is given a stage's name, and how many of its public steps are done."""
 
     def __call__(self, stage: str, done: int, total: int) -> None: ...
 
@@ -202,6 +199,10 @@ class FittedModel(ABC):
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write Parquet, JSON or safetensors into ``folder``; never pickle."""
+
+    def valued(self, graph: Graph, rng: Rng) -> Graph:
+        """Give a graph's nodes what the model sampled for them. Nothing, unless it says otherwise."""
+        return graph
 
     def training(self) -> Training:
         """Tell how the model was learned; the report shows it."""
@@ -277,9 +278,7 @@ class Mixing(Protocol):
 
 @dataclass(frozen=True)
 class Sharding:
-    """How a method reads graphs in parts and samples shards.
-
-    The edges stay in parts.
+    """How a method reads graphs whose edges stay in parts, and samples shards.
 
     ``counted``: parameters with which it can, where all others are left out.
     ``require(params)`` raises ``errors.NotAccepted`` with the field to mend for others.

@@ -12,7 +12,7 @@ plan: that of the method which they have in common, or a composition (:mod:`core
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -446,13 +446,15 @@ def choose_in_parts(
     allowed: Collection[str] | None = None,
     had: Container[str] | None = None,
 ) -> Choice:
-    """Choose the first method by name that reads edges in parts, with the parameters that make it.
+    """Choose the method that reads edges in parts, with the parameters that make it: of several the one that
+    is made for the fewest kinds of graph, and of those the first by name.
 
     ``nodes``, ``allowed`` and ``had``: as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes
     it.
     """
     refusal = errors.NotAccepted("no method reads edges in parts, of those that are allowed", field="method")
-    for name, generator in sorted(registry.generators().items()):
+    narrow = sorted(registry.generators().items(), key=lambda each: (sum(astuple(each[1].accepts)), each[0]))
+    for name, generator in narrow:
         if generator.sharding is None or (allowed is not None and name not in allowed):
             continue
         if not _can(name, had):

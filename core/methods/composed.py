@@ -37,13 +37,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.late import late
 from core.methods import registry
 from core.methods._shared.composition.params import NAME, SHARES, ComposedParams
 from core.methods._shared.composition.parts import (
@@ -66,11 +64,8 @@ from core.methods.base import (
     FittedModel,
     GraphKinds,
     Method,
-    Mixing,
     Progress,
     PublicFacts,
-    StreamState,
-    no_progress,
     require_accepted,
 )
 from core.methods.room import require_room as require_room_of
@@ -78,8 +73,9 @@ from core.privacy.accounting.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE, Unit
 
 if TYPE_CHECKING:
-    from core.methods._shared.composition.model import ComposedModel, ComposedState, Fitted
     from core.privacy.session.private_graph import PrivateGraph
+
+_labelled = late("core.methods._shared.composition.persons:labelled")
 
 
 def plan(params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
@@ -108,41 +104,6 @@ def plan(params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
     made = plan_of(NAME, public, allotments, max(plan.delta_atto for plan in plans))
     _require_within(made, plans, public)
     return made
-
-
-def fit(graph: PrivateGraph, plan: PrivacyPlan, params: ComposedParams, progress: Progress) -> ComposedModel:
-    """Fit every relation by its own method. It costs what the plan does at most."""
-    from core.methods._shared.composition.model import Fitted
-
-    fitted = []
-    for part in _followed(params, graph.schema, plan, progress):
-        model = part.generator.fit(graph, plan_of_part(plan, graph.schema, part), part.params, no_progress)
-        fitted.append(Fitted(part.relations, part.generator, model))
-    return _model(graph, fitted)
-
-
-def step(
-    graph: PrivateGraph,
-    plan: PrivacyPlan,
-    params: ComposedParams,
-    state: Path | None,
-    progress: Progress,
-) -> tuple[ComposedModel, ComposedState]:
-    """Fit one snapshot of a live stream. Returned too is what each relation's next one may know."""
-    from core.methods._shared.composition.model import ComposedState, Fitted, folder_of
-
-    fitted: list[Fitted] = []
-    states: list[StreamState | None] = []
-    for place, part in enumerate(_followed(params, graph.schema, plan, progress)):
-        assert part.generator.step is not None
-        own = None if state is None else state / folder_of(place)
-        before = own if own is not None and own.is_dir() else None
-        model, left = part.generator.step(
-            graph, plan_of_part(plan, graph.schema, part), part.params, before, no_progress
-        )
-        fitted.append(Fitted(part.relations, part.generator, model))
-        states.append(left)
-    return _model(graph, fitted), ComposedState(states)
 
 
 def planned_reads(
@@ -185,37 +146,6 @@ def cautions(
         for part in parts_in(params, schema, plan)
         for said in part.generator.cautions(part.params, plan_of_part(plan, schema, part), schema, nodes)
     ]
-
-
-def resize(model: ComposedModel, origins: Mapping[str, np.ndarray]) -> ComposedModel:
-    """Return the model with all parts over other nodes. They are the same for all; see :class:`Method`."""
-    from core.methods._shared.composition.model import resized
-
-    return resized(model, origins)
-
-
-def load(folder: Path) -> ComposedModel:
-    """Read the model that its ``save`` wrote."""
-    from core.methods._shared.composition.model import load
-
-    return load(folder)
-
-
-def _followed(
-    params: ComposedParams, schema: GraphSchema, plan: PrivacyPlan, progress: Progress
-) -> Iterator[Part]:
-    parts = parts_in(params, schema, plan)
-    for done, part in enumerate(parts):
-        progress("fit", done, len(parts))
-        yield part
-    progress("fit", len(parts), len(parts))
-
-
-def _model(graph: PrivateGraph, fitted: Sequence[Fitted]) -> ComposedModel:
-    from core.methods._shared.composition.model import ComposedModel
-
-    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-    return ComposedModel(graph.schema, counts, tuple(fitted))
 
 
 def _require_named(params: ComposedParams, public: PublicFacts) -> None:
@@ -308,13 +238,6 @@ def _named(part: Part) -> Iterator[None]:
         ) from None
 
 
-def mixing() -> Mixing:
-    """Hand groups to every relation's own model."""
-    from core.methods._shared.composition.model import MixingOfParts
-
-    return MixingOfParts()
-
-
 class Groups(NodeValueStage):
     """Groups of attribute values, dealt once for all relations.
 
@@ -341,9 +264,8 @@ class Groups(NodeValueStage):
         """Pay for rows of nodes. Under unit node these are persons' rows."""
         if plan.unit is not Unit.NODE:
             return super().paid(method, model, graph, plan, params, progress)
-        from core.methods._shared.composition.persons import labelled
-
-        return labelled(method, model, graph, plan, params, progress)
+        found: FittedModel = _labelled(method, model, graph, plan, params, progress)
+        return found
 
 
 def plan_whole(params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
@@ -390,14 +312,14 @@ EDGES = Method(
     units=EDGE_WISE | {Unit.NODE},
     kinds=frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE}),
     plan=plan,
-    fit=fit,
-    step=step,
+    fit=late("core.methods._shared.composition.fit:fit"),
+    step=late("core.methods._shared.composition.fit:step"),
     planned_reads=planned_reads,
     require_room=require_room,
     true_shares=true_shares,
     cautions=cautions,
-    load=load,
-    resize=resize,
+    load=late("core.methods._shared.composition.model:load"),
+    resize=late("core.methods._shared.composition.model:resized"),
 )
 
 
@@ -408,5 +330,5 @@ def values_plan(plan: PrivacyPlan) -> PrivacyPlan:
     return plan.only(*{each.purpose for each in plan.allotments if unmarked(each.purpose) == VALUES_PURPOSE})
 
 
-STAGED = staged(EDGES, VALUES, Groups(mixing))
+STAGED = staged(EDGES, VALUES, Groups(late("core.methods._shared.composition.model:MixingOfParts")))
 GENERATOR = replace(STAGED, plan=plan_whole, carries=carries, values_plan=values_plan)

@@ -33,6 +33,7 @@ from pydantic import Field
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.late import late
 from core.methods._shared.flips.true_edges import kept_shares
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.heeded import Idle
@@ -125,14 +126,15 @@ def idle(params: EdgeRandParams) -> Iterable[Idle]:
         yield Idle(("count_share",), "the symmetric form asks for no number of edges; form=balanced does")
 
 
+_balanced = late("core.methods._shared.flips.balanced:balanced")
+
+
 def _flipped(cell: PrivateCell, nodes: int, nano_epsilon: int, params: EdgeRandParams, rng: Rng) -> Columns:
     """Flip the cell: ``key`` int64, its sorted edges. Costs ``nano_epsilon`` at most."""
     if params.form == "symmetric":
         ends = cell.randomised_response(nano_epsilon=nano_epsilon, purpose="symmetric flips")
         return drawn_edges(cell, ends)
-    from core.methods._shared.flips.balanced import balanced
-
-    return drawn_edges(cell, balanced(cell, nano_epsilon, params.count_share).ends)
+    return drawn_edges(cell, _balanced(cell, nano_epsilon, params.count_share).ends)
 
 
 def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int | None]) -> None:

@@ -170,6 +170,7 @@ def runnable() -> frozenset[str]:
     return frozenset(name for name, each in _discovered().items() if not missing(each.needs))
 
 
+@cache
 def common() -> frozenset[str]:
     """Name the generators of every installed engine.
 

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from core.graphs.schema import GraphSchema
+from core.late import late
 from core.methods._shared.flips.thresholds import threshold_flips
 from core.methods._shared.flips.true_edges import kept_shares
 from core.methods._shared.frame.columns import Columns
@@ -87,12 +88,13 @@ def true_shares(
     return kept_shares(plan, schema, nodes, flips_for)
 
 
+_noisy_count = late("core.methods._shared.degrees.counts:noisy_count")
+
+
 def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParams, rng: Rng) -> Columns:
     """Filter the cells: ``key`` int64, those that pass, sorted. Costs ``nano_epsilon`` at most."""
-    from core.methods._shared.degrees.counts import noisy_count
-
     count, rest = divide(nano_epsilon, params.count_share)
-    edges = min(noisy_count(cell, count), MOST_ABOUT)
+    edges = min(_noisy_count(cell, count), MOST_ABOUT)
     flips = threshold_flips(rest // cell.multiplicity, edges, slot_count(cell.shape))
     ends = cell.randomised_response(nano_epsilon=rest, purpose="cells above threshold", flips=flips)
     return drawn_edges(cell, ends)

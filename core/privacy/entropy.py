@@ -14,8 +14,14 @@ from hashlib import blake2b
 
 import numpy as np
 
+from core.late import late
+
 Generator = np.random.Generator
 CHUNK_BYTES = 1 << 18  # of a keyed stream, at once
+
+_cha_cha = late("randomgen:ChaCha")  # what only plans makes no noise, and need not have it
+_cipher = late("cryptography.hazmat.primitives.ciphers:Cipher")  # brings asyncio with it
+_cha_cha_20 = late("cryptography.hazmat.primitives.ciphers.algorithms:ChaCha20")
 
 
 def noise_generator() -> np.random.Generator:
@@ -24,10 +30,8 @@ def noise_generator() -> np.random.Generator:
 
     It cannot be seeded: a known seed voids every guarantee. About 50 microseconds to make.
     """
-    from randomgen import ChaCha  # what only plans makes no noise, and need not have it
-
     key = np.frombuffer(os.urandom(32), dtype=np.uint64)
-    return np.random.Generator(ChaCha(key=key, rounds=20))
+    return np.random.Generator(_cha_cha(key=key, rounds=20))
 
 
 def public_generator(seed: int | None) -> np.random.Generator:
@@ -48,10 +52,8 @@ def keyed_words(key: bytes, number: int, count: int) -> np.ndarray:
     the shards of one graph; never for noise. The stream is ChaCha20's (RFC 8439), whose key is BLAKE2b of the
     number (below 2^64) under ``key``, 32 bytes from :func:`fresh_key`: streams tell nothing of one another.
     """
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms  # brings asyncio with it
-
     own = blake2b(number.to_bytes(8, "little"), key=key, digest_size=32, person=b"keyed words").digest()
-    cipher = Cipher(algorithms.ChaCha20(own, bytes(16)), mode=None).encryptor()
+    cipher = _cipher(_cha_cha_20(own, bytes(16)), mode=None).encryptor()
     words, zeros = np.empty(count, dtype="<u8"), bytes(CHUNK_BYTES)
     stream = words.view(np.uint8).data
     for begin in range(0, len(stream), CHUNK_BYTES):

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from core.graphs.columns.node_places import counts_of_places, places_of
 from core.graphs.columns.tables import EdgeTable
 from core.graphs.graph import Graph
 from core.graphs.schema import Attribute, EdgeType, NodeType
 from core.graphs.schema.edge_attributes import EdgeAttributeKind
-from core.graphs.schema.node_bins import counts_of_places, node_bins, places_of, synthesised, vectors
+from core.graphs.schema.node_bins import node_bins, synthesised, vectors
 from core.graphs.schema.value_bins import ValueBins, bins_of
 from core.graphs.views.joined import joined
 from core.graphs.views.records import NUMBER, each_alone, number_of_records, numbered

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.graphs.graph import Graph
+from core.graphs.schema.together import EVERY, relation_of
 from core.graphs.schema.value_bins import ValueBins
-from core.graphs.views.joined import EVERY, relation_of
 from core.privacy.accounting.measurements import LAPLACE, Measurement, Measurements, deviation
 from core.privacy.reads.edge_values import MOST_OF_A_PAIR
 from core.privacy.reads.node_values import DIRECTED_MIXING, MIXING, TWO_SIDED_MIXING, VECTORS

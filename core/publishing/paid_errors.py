@@ -21,8 +21,9 @@ from core.evaluation.paid import exact
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
 from core.graphs.schema.node_bins import node_bins
+from core.graphs.schema.together import EVERY, relation_of
 from core.graphs.schema.value_bins import bins_of
-from core.graphs.views.joined import EVERY, joined, relation_of
+from core.graphs.views.joined import joined
 from core.graphs.views.records import number_of_records
 from core.privacy.accounting.measurements import LAPLACE, Measurement, Part
 from core.privacy.accounting.plan import rows_of

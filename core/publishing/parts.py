@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from core.evaluation.utility import degrees
-from core.graphs.schema.partable import Part, divided
+from core.graphs.schema.partable import Part, Slots, divided, inside
 from core.graphs.stored.parts import checked_part, require_apart, require_whole
 from core.privacy.queries import tally
 
@@ -39,8 +39,8 @@ class Described:
 
 
 def described(folder: Path, parts: Sequence[Part], nodes: int) -> Described:
-    """Verify all parts, and add up their facts. It adds up what each says of edges and degrees, with one row
-    group in memory.
+    """Verify all parts of an undirected relation, and add up their facts. It adds up what each says of edges
+    and degrees, with one row group in memory.
 
     A degree has edges in several parts, those of its smaller neighbours: so degrees are added up, and the
     histogram is made of the sums. ValueError where a part is not what was written or is missing, or where two
@@ -48,7 +48,7 @@ def described(folder: Path, parts: Sequence[Part], nodes: int) -> Described:
     O(m + n) time, O(n) memory.
     """
     require_whole(parts)
-    found = degrees_of(folder, parts, nodes)
+    found = degrees_of(folder, parts, inside(nodes))[0]
     return Described(int(found.sum()) // 2, found, tuple(sorted(parts, key=_place)))
 
 
@@ -61,18 +61,21 @@ def placed(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[list
     return [list(islice(by_number, count)) for count in counts]
 
 
-def degrees_of(folder: Path, parts: Sequence[Part], nodes: int) -> np.ndarray:
-    """Verify the parts of one cell, and add up the degrees of its nodes.
+def degrees_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.ndarray]:
+    """Verify the parts of one cell, and add up the degrees of its nodes: of sources and targets apart, but of
+    a mirrored one together.
 
     ValueError where a part is not what was written, or where two may share a pair. O(m + n) time, O(n)
     memory.
     """
-    ordered, found = sorted(parts, key=_place), np.zeros(nodes, dtype=np.int64)
+    ordered, found = sorted(parts, key=_place), [np.zeros(slots.sources, dtype=np.int64)]
+    if not slots.mirrored:
+        found.append(np.zeros(slots.targets, dtype=np.int64))
     require_apart(ordered)
     for part in ordered:
-        for source, target in checked_part(folder, part, nodes):
-            tally(found, source)
-            tally(found, target)
+        for source, target in checked_part(folder, part, slots):
+            tally(found[0], source)
+            tally(found[-1], target)
     return found
 
 

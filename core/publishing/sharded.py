@@ -20,7 +20,7 @@ from core.evaluation.suite import degree_statistics
 from core.graphs.counted.stored import open_parts
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
-from core.graphs.schema.partable import Part, require_partable
+from core.graphs.schema.partable import Part, require_partable, slots_of
 from core.graphs.stored.whole import read_schema
 from core.methods import registry
 from core.methods.base import Progress
@@ -74,7 +74,7 @@ def run_fit(
     guarantee_of(agreed.plan, meter.transcript, spec.delta_atto)
     rng = noise_generator()
     bare = {name: NodeTable(table.count) for name, table in graph.nodes.items()}
-    empty = Graph.build(agreed.released, bare, {})
+    empty = model.valued(Graph.build(agreed.released, bare, {}), rng)
     around = Graph.build(schema, graph.nodes, {})
     released, permutations = dress(empty, around, agreed.released, spec.edge_types, rng)
     law = sharding.shards(model, permutations, rng, spec.shard_edges)
@@ -128,11 +128,11 @@ def run_join(
     cells, relations = _cells(kept, agreed.released, len(parts)), agreed.released
     own = placed([Part(**each) for each in parts], [(each[2], each[3]) for each in cells])
 
-    def found() -> Iterator[tuple[CellKey, np.ndarray]]:
+    def found() -> Iterator[tuple[CellKey, list[np.ndarray]]]:
         for number, ((relation, step, *_), of_cell) in enumerate(zip(cells, own, strict=True)):
             progress("verify", number, len(cells))
-            count = nodes[relations.edge_type(relation).source]
-            yield (relation, step), degrees_of(out / "release", of_cell, count)
+            slots = slots_of(relations.edge_type(relation), nodes)
+            yield (relation, step), degrees_of(out / "release", of_cell, slots)
 
     statistics = degree_statistics(relations, nodes, found())
     progress("verify", len(cells), len(cells))

@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 from core.graphs.schema import EdgeType, GraphSchema
 from core.graphs.schema.node_bins import moved_by, vectors
-from core.graphs.views.joined import EVERY, node_type_of, relation_of
+from core.graphs.schema.together import EVERY, node_type_of, relation_of
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.measurements import LAPLACE, Measurement, deviation
 from core.privacy.accounting.meter import TranscriptEntry

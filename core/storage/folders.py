@@ -1,5 +1,7 @@
-"""A flat folder of files as one stream of bytes. It is POSIX tar, and goes back; constant memory both
-ways."""
+"""A folder of files, and of folders of files, as one stream of bytes.
+
+It is POSIX tar, and goes back; constant memory both ways.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,14 @@ from pathlib import Path
 from core.errors import StorageError
 
 _READ_BYTES = 2**20
+MOST_DEPTH = 2
 
 
 def pack(folder: Path) -> Iterator[bytes]:
     """Write the folder's files as a tar stream. They go by name: same files, same bytes (no times or
     owners)."""
-    for path in sorted(folder.iterdir()):
-        if path.is_symlink() or not path.is_file():
-            raise ValueError("only a flat folder of regular files can be packed")
-        header = tarfile.TarInfo(path.name)
+    for path in _files(folder, MOST_DEPTH):
+        header = tarfile.TarInfo(path.relative_to(folder).as_posix())
         header.size = path.stat().st_size
         header.mode = 0o600
         yield header.tobuf(tarfile.PAX_FORMAT)
@@ -39,13 +40,24 @@ def unpack(chunks: Iterable[bytes], folder: Path, *, only: Collection[str] | Non
     try:
         with tarfile.open(fileobj=io.BufferedReader(stream, _READ_BYTES), mode="r|") as archive:
             for member in archive:
-                if not member.isreg() or Path(member.name).name != member.name:
+                names = member.name.split("/")
+                if not member.isreg() or len(names) > MOST_DEPTH or {"", ".", ".."} & {*names}:
                     raise StorageError("the stored folder holds something other than files")
                 if only is None or member.name in only:
                     archive.extract(member, folder, filter="data")
     except tarfile.TarError as error:
         raise StorageError("the stored folder is damaged") from error
     stream.drain()
+
+
+def _files(folder: Path, depth: int) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink() or not (path.is_file() or (path.is_dir() and depth > 1)):
+            raise ValueError("only regular files are packed, and folders of them")
+        if path.is_dir():
+            yield from _files(path, depth - 1)
+        else:
+            yield path
 
 
 class _Reader(io.RawIOBase):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from structlog.contextvars import bound_contextvars
 
 from core import coarse
+from core.late import late
 from core.settings import Settings
 from core.tracing.traceparent import TraceParent, parse
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from core.tracing.recorder import Recorder
 
 Kind = Literal["server", "producer", "consumer", "internal"]
+
+# Loaded only where spans are recorded.
+_recording = late("core.tracing.recorder:Recorder")
+_to_collector = late("core.tracing.recorder:to_collector")
 
 ATTRIBUTES = {
     "method": "http.request.method",
@@ -89,11 +94,8 @@ def start(settings: Settings, process: str) -> None:
     """Send spans of this process where the settings say, if anywhere. Call it after any fork, once."""
     global _recorder
     if settings.trace_endpoint and _recorder is None:
-        # Imported here, so that the library is loaded only where spans are recorded.
-        from core.tracing.recorder import Recorder, to_collector
-
-        exporter = to_collector(settings.trace_endpoint)
-        _recorder = Recorder(exporter, process=process, sample_ratio=settings.trace_sample_ratio)
+        exporter = _to_collector(settings.trace_endpoint)
+        _recorder = _recording(exporter, process=process, sample_ratio=settings.trace_sample_ratio)
 
 
 def stop() -> None:

@@ -42,5 +42,6 @@ def table(defaults: PresetParameters, stated: Mapping[str, Stated], reasons: Map
 
 
 def _values(params: PresetParameters) -> dict[str, Any]:
-    """Map every parameter, and what the preset fixes beside them, to its value."""
-    return {**dict(params), **vars(params.way)}
+    """Map every parameter, and what the method and its preset fix beside them, to its value."""
+    fixed = {name: getattr(params, name) for name in params.RETIRED}
+    return {**fixed, **dict(params), **vars(params.way)}

@@ -9,21 +9,19 @@ from core.methods.base import PublicFacts
 from papers.dpggan.budget import composition
 from papers.dpggan.params import LinkParams, PaperParams
 
-NETWORKS = ("epochs", "structure", "adversarial")
 PUBLISHED = tuple(PaperParams.model_fields)
 """What variant paper alone looks at."""
-MLP = ("steps", "clip")
-TRAINING = ("inputs", "decoder", "joint", "hat_share", *MLP, *NETWORKS)
+TRAINING = ("inputs", "decoder", "joint", "hat_share", "steps", "epochs")
 
 
 def idle(params: LinkParams, public: PublicFacts) -> Iterator[Idle]:
     """Name what could change nothing, and why."""
     if params.variant == "paper":
-        heeded = (*PUBLISHED, "variant", "preset", "adversarial")
+        heeded = (*PUBLISHED, "variant", "preset")
         names = tuple(name for name in type(params).model_fields if name not in heeded)
         yield Idle(names, "variant=paper goes by the published algorithm; variant=sound looks at it")
-        if not params.calibrated:
-            yield Idle(("claimed_epsilon",), "calibrated=false makes most_steps; calibrated=true goes by it")
+        if not params.way.calibrated:
+            yield Idle(("claimed_epsilon",), "preset=decoder makes most_steps; preset=paper goes by it")
         return
     yield Idle(PUBLISHED, "it is of variant=paper; variant=sound goes by the request's epsilon")
     yield from _idle_learning(params, public)
@@ -38,9 +36,9 @@ def _idle_learning(params: LinkParams, public: PublicFacts) -> Iterator[Idle]:
             yield Idle(("frame_share",), f"{told} has the frame alone; learn=evidence has more")
         return
     if params.decoder == "bilinear":
-        yield Idle(MLP, "decoder=bilinear takes one paid step, and clips nothing; decoder=mlp looks at it")
+        yield Idle(("steps",), "decoder=bilinear takes one paid step; decoder=mlp looks at it")
     if params.inputs != "networks":
-        yield Idle(NETWORKS, f"inputs={params.inputs} trains no networks; inputs=networks does")
+        yield Idle(("epochs",), f"inputs={params.inputs} trains no networks; inputs=networks does")
     if params.inputs == "random":
         yield Idle(("hat_share",), "inputs=random pays for no noisy graph; the other inputs do")
     if len(public.edge_types) < 2:

@@ -118,7 +118,7 @@ class LinkMethod:
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
         """Return what the paper claims for its own form. None for ours, and for steps of no epsilon."""
-        claims = params.variant == "paper" and params.calibrated
+        claims = params.variant == "paper" and params.way.calibrated
         return paper.claim_of(params.claimed_epsilon) if claims else None
 
     def true_shares(

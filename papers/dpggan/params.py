@@ -19,7 +19,7 @@ WHOLE = 1_000_000
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     "paper": {"variant": "paper", "most_steps": WHOLE},
-    "decoder": {"variant": "paper", "calibrated": False, "most_steps": 200, "latent": "encoder"},
+    "decoder": {"variant": "paper", "most_steps": 200, "latent": "encoder"},
 }
 
 
@@ -27,6 +27,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 class Way:
     """What a preset fixes of variant paper, which nobody sets by itself.
 
+    ``calibrated``: whether its calibration gives the number of steps; else ``most_steps`` are made, and no
+    epsilon is claimed.
     ``node_rate``: share of the nodes in a step (q). ``noise_scale``: noise over the clipping norm (sigma).
     ``node_clip``: norm that gradients are cut to (C), ``node_clip_decay`` times that after each step (gamma).
     ``learning_rate``: of all networks (eta). ``prior_weight``: of the divergence (lambda_1). ``updates``
@@ -35,6 +37,7 @@ class Way:
     and nodes' mean. ``offset``: one offset for all pairs, learned from the log odds on; Eq. 3 has none.
     """
 
+    calibrated: bool = True
     node_rate: float = paper.RATE
     noise_scale: float = paper.NOISE
     node_clip: float = paper.CLIP
@@ -48,18 +51,23 @@ class Way:
 
 @dataclass(frozen=True)
 class GanWay(Way):
-    """As :class:`Way`, with a discriminator.
+    """As :class:`Way`, with a discriminator, of both variants.
 
+    ``structure``: weight of the distance between its views of two graphs; variant sound. ``adversarial``:
+    weight of the generator's adversarial loss (lambda_2).
     ``graph_vector``: what it makes of its nodes' rows; the sum by Eq. 6. ``reconstruction`` views: the
     distance between the discriminator's views; both: the cross entropy of pairs besides.
     """
 
+    structure: float = 0.1
+    adversarial: float = 0.1
     graph_vector: Literal["mean", "sum"] = "mean"
     reconstruction: Literal["views", "both"] = "views"
 
 
 PRINTED: Mapping[str, Any] = {"updates": "plain", "equations": "paper"}
 OF_DECODER: Mapping[str, Any] = {
+    "calibrated": False,
     "node_rate": 1.0,
     "learning_rate": 0.02,
     "prior_weight": 0.001,
@@ -83,13 +91,6 @@ class PaperParams(Parameters):
         description=(
             "Most steps of variant paper. Its calibration gives 5 429 at epsilon 1 and a hundred times as "
             "many at epsilon 10; the notes say how many were made."
-        ),
-    )
-    calibrated: bool = Field(
-        default=True,
-        description=(
-            "Variant paper: whether its calibration gives the number of steps; else `most_steps` are made, "
-            "and no epsilon is claimed."
         ),
     )
     latent: Literal["prior", "encoder"] = Field(
@@ -125,6 +126,7 @@ class LinkParams(PaperParams, PresetParameters, ValueParameters):
         "pooled": True,
         "product_nodes": 1000,
         "fit_steps": 200,
+        "clip": 1.0,
         "clip_decay": 1.0,
         "exchanges": 100.0,
     }
@@ -142,8 +144,10 @@ class LinkParams(PaperParams, PresetParameters, ValueParameters):
     """Universes of fewer nodes do not pay for degree products: there it left more for the rest."""
     fit_steps: ClassVar[int] = RETIRED["fit_steps"]
     """Free steps that fit the bilinear decoder."""
+    clip: ClassVar[float] = RETIRED["clip"]
+    """Clipping norm of the mlp decoder's gradients."""
     clip_decay: ClassVar[float] = RETIRED["clip_decay"]
-    """The mlp decoder's clipping norm is multiplied by this at every step."""
+    """The clipping norm is multiplied by this at every step."""
     exchanges: ClassVar[float] = RETIRED["exchanges"]
     """Exchanges of ends tried for each edge, in which learned scores meet the degrees."""
 
@@ -222,9 +226,6 @@ class LinkParams(PaperParams, PresetParameters, ValueParameters):
         le=LATEST_STEPS,
         description="Paid steps of the mlp decoder; more of them need more noise in each.",
     )
-    clip: float = Field(
-        default=1.0, gt=0, le=1000, description="Clipping norm of the mlp decoder's gradients."
-    )
 
     @property
     def way(self) -> Way:
@@ -250,16 +251,6 @@ class GanParams(LinkParams):
         "decoder": GanWay(**OF_DECODER, reconstruction="both"),
     }
 
-    structure: float = Field(
-        default=0.1,
-        ge=0,
-        le=100,
-        description="Weight of the distance between the discriminator's views of two graphs.",
-    )
-    adversarial: float = Field(
-        default=0.1, ge=0, le=100, description="Weight of the generator's adversarial loss (lambda_2)."
-    )
-
 
 class BackboneParams(Parameters):
     """What a caller may set of a backbone without privacy."""
@@ -277,5 +268,7 @@ class BackboneParams(Parameters):
 class GanBackboneParams(BackboneParams):
     """As :class:`BackboneParams`, with a discriminator."""
 
-    structure: float = Field(default=0.1, ge=0, le=100, description="As in dpggan.")
-    adversarial: float = Field(default=0.1, ge=0, le=100, description="As in dpggan.")
+    RETIRED: ClassVar[Mapping[str, Any]] = {"structure": 0.1, "adversarial": 0.1}
+    structure: ClassVar[float] = RETIRED["structure"]
+    adversarial: ClassVar[float] = RETIRED["adversarial"]
+    """As in :class:`GanWay`."""

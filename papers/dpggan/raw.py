@@ -17,7 +17,7 @@ from papers.dpggan import backbone as networks
 from papers.dpggan import paper
 from papers.dpggan.algorithm1 import Published, Settings, published
 from papers.dpggan.model import LinkModel
-from papers.dpggan.params import GanBackboneParams, GanParams, GanWay, LinkParams
+from papers.dpggan.params import GanBackboneParams, GanWay, LinkParams
 from papers.dpggan.scores import latent_weights
 from papers.dpggan.union import Union
 
@@ -46,7 +46,7 @@ def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Pr
         return latent_weights(found.mean, found.spread, found.decoder, prior=of_prior), found.curves
 
     notes = [f"{settings.steps} steps were made, as was set; no epsilon of the paper's is behind them."]
-    if params.calibrated:
+    if params.way.calibrated:
         notes = [
             f"The paper's calibration gives {_calibrated(params)} steps at its epsilon "
             f"{params.claimed_epsilon:g}; {settings.steps} were made."
@@ -66,14 +66,14 @@ def _settings(params: LinkParams) -> Settings:
     gan = way if isinstance(way, GanWay) else None
     steps = params.most_steps
     return Settings(
-        steps=min(_calibrated(params), steps) if params.calibrated else steps,
+        steps=min(_calibrated(params), steps) if way.calibrated else steps,
         rate=way.node_rate,
         noise=way.noise_scale,
         clip=way.node_clip,
         decay=way.node_clip_decay,
         learning_rate=way.learning_rate,
         prior_weight=way.prior_weight,
-        adversarial=params.adversarial if isinstance(params, GanParams) else 0.0,
+        adversarial=gan.adversarial if gan else 0.0,
         links=gan is None or gan.reconstruction == "both",
         views=gan is not None,
         plain=way.updates == "plain",

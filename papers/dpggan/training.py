@@ -24,7 +24,7 @@ from papers.dpggan import link_decoder
 from papers.dpggan.budget import LINKS
 from papers.dpggan.model import LinkModel
 from papers.dpggan.networks import LATENT
-from papers.dpggan.params import GanParams, LinkParams
+from papers.dpggan.params import GanWay, LinkParams
 from papers.dpggan.scores import bilinear_weights, latent_weights
 from papers.dpggan.spectral import directions
 from papers.dpggan.union import Union
@@ -130,8 +130,8 @@ def _networks(
     if params.inputs == "spectral":
         return networks.untrained(found, place)
     weights = networks.Weights()
-    if isinstance(params, GanParams):
-        weights = networks.Weights(params.structure, params.adversarial)
+    if isinstance(params.way, GanWay):
+        weights = networks.Weights(params.way.structure, params.way.adversarial)
     return networks.trained(union, weights, params.epochs, place, tick, found)
 
 

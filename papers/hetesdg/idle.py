@@ -9,17 +9,11 @@ from core.methods.base import PublicFacts
 from papers.hetesdg.budget import follows_back, protected_types
 from papers.hetesdg.params import HeteParams
 
-OF_PAPER = ("claimed_epsilon", "noise", "feature_epochs", "link_epochs")
+OF_PAPER = ("claimed_epsilon", "noise")
 """What variant paper alone looks at."""
-PUBLISHED = frozenset(
-    {
-        *("preset", "variant", "release", "steps", "clip", "divergence", "semantic", "debias", "heads"),
-        *("meta_paths", "split", *OF_PAPER),
-    }
-)
+PUBLISHED = frozenset({"preset", "variant", "release", "steps", "debias", "meta_paths", "split", *OF_PAPER})
 """What variant paper looks at."""
-TRAINING = ("sgd_share", "steps", "rate", "clip", "negatives", "divergence", "semantic")
-TABLES = ("clusters", "split", "heads")
+TABLES = ("clusters", "split")
 
 
 def idle(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
@@ -27,25 +21,23 @@ def idle(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
     if params.variant == "paper":
         names = tuple(name for name in type(params).model_fields if name not in PUBLISHED)
         yield Idle(names, "variant=paper goes by the published algorithm; variant=sound looks at it")
-        if params.link_epochs is not None:
-            yield Idle(("steps",), "link_epochs says how many; without it steps counts")
+        if params.way.link_epochs is not None:
+            yield Idle(("steps",), "preset=paper counts epochs; without it steps counts")
         return
     yield Idle(OF_PAPER, "it is of variant=paper; the request's epsilon counts here")
     if params.learn == "off":
-        yield Idle(TRAINING, "nothing is trained; learn=link-sgd trains a predictor")
+        yield Idle(("steps",), "nothing is trained; learn=link-sgd trains a predictor")
     if params.mechanism == "gaussian-sums":
         yield Idle(TABLES, "gaussian-sums reads no histograms; mechanism=histogram does")
-    if not params.rows:
-        yield Idle(("row_width",), "no protected rows are read; rows=true reads them")
-    elif "features" not in params.release and not protected_types(params, public):
+    if params.rows and "features" not in params.release and not protected_types(params, public):
         yield Idle(("rows",), "no node type of the job has protected numbers or vectors")
     yield from _idle_outputs(params, public)
 
 
 def _idle_outputs(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
     if "embedding" not in params.release:
-        why = "vectors alone follow meta-paths and heads; embedding in release asks for them"
-        yield Idle(("second_hop", "meta_paths", "heads", "debias"), why)
+        why = "vectors alone follow meta-paths; embedding in release asks for them"
+        yield Idle(("second_hop", "meta_paths", "debias"), why)
     elif not follows_back(params, public.nano_epsilon):
         why = "no meta-path is followed back here; second_hop=on follows them"
         yield Idle(("meta_paths",), why)

@@ -15,12 +15,7 @@ from core.methods._shared.values.share import ValueParameters
 MAX_PATHS, LONGEST_PATH = 32, 8
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    "paper": {
-        "variant": "paper",
-        "heads": 8,
-        "feature_epochs": 100,
-        "link_epochs": 100,
-    },
+    "paper": {"variant": "paper"},
 }
 OF_HETESDG: Mapping[str, Any] = {"split": "bilevel"}
 """What the preset ``paper`` sets of the parameters that ``hetedp`` has not."""
@@ -30,13 +25,18 @@ Output = Literal["graph", "features", "embedding"]
 
 @dataclass(frozen=True)
 class Way:
-    """What a preset fixes of variant paper, which nobody sets by itself.
+    """What a preset fixes, which nobody sets by itself.
 
-    Of FeatADP: ``feature_width`` of its layer, its heads side by side, ``feature_rate`` of learning,
-    ``dropout`` in training and ``weight_decay``. Of TopoGDP: ``topology_width`` of its layer, half for
-    latents, ``topology_rate`` of learning, ``batch`` of links a step and ``negatives_per_link`` (k).
+    ``heads``: of the neighbour attention. The others are of variant paper. Of FeatADP: ``feature_epochs``,
+    ``feature_width`` of its layer, its heads side by side, ``feature_rate`` of learning, ``dropout`` in
+    training and ``weight_decay``. Of TopoGDP: ``link_epochs``, batches of all links of a relation, None: as
+    ``steps``; ``topology_width`` of its layer, half for latents, ``topology_rate`` of learning,
+    ``batch`` of links a step and ``negatives_per_link`` (k).
     """
 
+    heads: int = 4
+    feature_epochs: int = 60
+    link_epochs: int | None = None
     feature_width: int = 32
     feature_rate: float = 0.01
     dropout: float = 0.0
@@ -48,6 +48,9 @@ class Way:
 
 
 PUBLISHED_WAY = Way(
+    heads=8,
+    feature_epochs=100,
+    link_epochs=100,
     feature_width=64,
     feature_rate=0.005,
     dropout=0.8,
@@ -67,10 +70,33 @@ class HeteParams(PresetParameters, ValueParameters):
         "paper": {**PRESETS["paper"], **OF_HETESDG},
     }
     WAYS: ClassVar[Mapping[str, Way]] = {"default": Way(), "paper": PUBLISHED_WAY}
-    RETIRED: ClassVar[Mapping[str, Any]] = {"count_share": 0.02}
+    RETIRED: ClassVar[Mapping[str, Any]] = {
+        "count_share": 0.02,
+        "sgd_share": 0.5,
+        "rate": 0.05,
+        "clip": 0.5,
+        "negatives": 256,
+        "divergence": 0.001,
+        "semantic": 0.01,
+        "row_width": 64,
+    }
     count_share: ClassVar[float] = RETIRED["count_share"]
     """Share of epsilon for a relation's number of edges, which bounds its degrees and which bilevel
     divides by; of a graph or bilevel alone."""
+    sgd_share: ClassVar[float] = RETIRED["sgd_share"]
+    """Share of epsilon for link-sgd."""
+    rate: ClassVar[float] = RETIRED["rate"]
+    """The probability with which a step of link-sgd reads a link."""
+    clip: ClassVar[float] = RETIRED["clip"]
+    """Clipping norm of a link's gradient."""
+    negatives: ClassVar[int] = RETIRED["negatives"]
+    """Uniform pairs that a step of link-sgd takes as absent."""
+    divergence: ClassVar[float] = RETIRED["divergence"]
+    """Weight of the KL term of link-sgd (gamma)."""
+    semantic: ClassVar[float] = RETIRED["semantic"]
+    """Weight of the semantic regulariser of link-sgd (eta)."""
+    row_width: ClassVar[int] = RETIRED["row_width"]
+    """Numbers that a protected row is projected to."""
 
     preset: Literal["default", "paper"] = Field(
         default="default",
@@ -84,7 +110,7 @@ class HeteParams(PresetParameters, ValueParameters):
         description=(
             "sound: noisy tables, within epsilon. paper: the published algorithm, whose attention and noise "
             "follow the raw graph; guarantee none. Of the parameters of sound it looks at release, steps, "
-            "clip, divergence, semantic, debias, heads, meta_paths and split."
+            "debias, meta_paths and split."
         ),
     )
     claimed_epsilon: float = Field(
@@ -102,7 +128,7 @@ class HeteParams(PresetParameters, ValueParameters):
         description=(
             "How neighbours' features are read. histogram: neighbours by cluster under discrete Laplace "
             "noise, pure epsilon. gaussian-sums: sums of their rows under Gaussian noise; needs a delta, "
-            "gives scores and vectors and no graph; clusters, split and heads are not for it. "
+            "gives scores and vectors and no graph; clusters and split are not for it. "
             "It was behind on every public graph; over seven meta-paths and more its noise is the smaller."
         ),
     )
@@ -138,7 +164,6 @@ class HeteParams(PresetParameters, ValueParameters):
             "the other, for each node type that they lead back to."
         ),
     )
-    heads: int = Field(default=4, ge=1, le=16, description="Heads of the neighbour attention.")
     debias: bool = Field(
         default=True,
         description="Whether semantic attention is corrected by how many neighbours a meta-path reaches (C).",
@@ -159,21 +184,7 @@ class HeteParams(PresetParameters, ValueParameters):
             "were closer."
         ),
     )
-    sgd_share: float = Field(default=0.5, gt=0, lt=1, description="Share of epsilon for link-sgd.")
     steps: int = Field(default=200, ge=1, le=100_000, description="Steps of link-sgd.")
-    rate: float = Field(
-        default=0.05, gt=1e-6, le=1, description="The probability with which a step of link-sgd reads a link."
-    )
-    clip: float = Field(default=0.5, gt=0, le=1e6, description="Clipping norm of a link's gradient.")
-    negatives: int = Field(
-        default=256, ge=1, le=100_000, description="Uniform pairs that a step of link-sgd takes as absent."
-    )
-    divergence: float = Field(
-        default=0.001, ge=0, le=1000, description="Weight of the KL term of link-sgd (gamma)."
-    )
-    semantic: float = Field(
-        default=0.01, ge=0, le=1000, description="Weight of the semantic regulariser of link-sgd (eta)."
-    )
     noise: Literal["both", "features", "topology", "none"] = Field(
         default="both",
         description=(
@@ -181,22 +192,12 @@ class HeteParams(PresetParameters, ValueParameters):
             "none has neither."
         ),
     )
-    feature_epochs: int = Field(default=60, ge=1, le=10_000, description="Epochs of FeatADP. Variant paper.")
-    link_epochs: int | None = Field(
-        default=None,
-        ge=1,
-        le=10_000,
-        description="Epochs of TopoGDP, batches of all links of a relation; by default steps. Variant paper.",
-    )
     rows: bool = Field(
         default=False,
         description=(
             "Whether protected numbers and vectors of nodes are read where there are any, each node's row "
             "under Gaussian noise at all of epsilon and delta (unit: one node's row); needs a delta."
         ),
-    )
-    row_width: int = Field(
-        default=64, ge=1, le=1024, description="Numbers that a protected row is projected to."
     )
 
     @property
@@ -218,8 +219,6 @@ class HeteParams(PresetParameters, ValueParameters):
             raise ValueError(
                 "meta-paths of variant sound have two relations; variant=paper walks longer ones"
             )
-        if self.variant == "paper" and self.way.feature_width % self.heads:
-            raise ValueError(f"the width of {self.way.feature_width} is a multiple of heads")
         if self.mechanism == "gaussian-sums" and ("graph" in self.release or self.learn != "off"):
             raise ValueError("graphs and link predictors are made from histograms, not from gaussian-sums")
         return self
@@ -237,4 +236,4 @@ class PlainParams(HeteParams):
     }
     split: ClassVar[Literal["equal"]] = RETIRED["split"]  # type: ignore[misc]
     debias: ClassVar[bool] = RETIRED["debias"]  # type: ignore[misc]
-    semantic: ClassVar[float] = RETIRED["semantic"]  # type: ignore[misc]
+    semantic: ClassVar[float] = RETIRED["semantic"]

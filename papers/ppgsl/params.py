@@ -69,9 +69,11 @@ class Target(Parameters):
 class PpgslParams(PresetParameters, DefenceParams):
     """What a caller may set. All of it is public and enters the report."""
 
-    RETIRED: ClassVar[Mapping[str, Any]] = {"rounds": 6}
+    RETIRED: ClassVar[Mapping[str, Any]] = {"rounds": 6, "learning_rate": 0.5}
     rounds: ClassVar[int] = RETIRED["rounds"]
     """With a target: how many values of alpha are tried."""
+    learning_rate: ClassVar[float] = RETIRED["learning_rate"]
+    """Of the graph learner."""
     PRESETS = PRESETS
     WAYS: ClassVar[Mapping[str, Way]] = dict.fromkeys(PRESETS, Way())
 
@@ -144,7 +146,6 @@ class PpgslParams(PresetParameters, DefenceParams):
     surrogate_steps: int = Field(
         default=100, ge=1, le=MOST_STEPS, description="Steps of one training of the surrogate."
     )
-    learning_rate: float = Field(default=0.5, gt=0, le=10, description="Of the graph learner.")
     rounding: Literal["bernoulli", "threshold"] = Field(
         default="threshold",
         description=(

@@ -103,7 +103,7 @@ def require_room(
     """Check the counts between super-nodes. Communities do not exceed these; see :class:`Method`."""
     for name in {each.edge_type for each in plan.allotments if params.way.partition == "super_graph"}:
         count = nodes[schema.edge_type(name).source]
-        require_groups(name, min(-(-count // params.super_node_size), params.way.max_super_nodes))
+        require_groups(name, min(-(-count // params.way.super_node_size), params.way.max_super_nodes))
 
 
 def fit(graph: PrivateGraph, plan: PrivacyPlan, params: PSGraphParams, progress: Progress) -> PSGraphModel:

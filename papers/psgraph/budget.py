@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -17,25 +17,27 @@ from core.privacy.accounting.events import NANO
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    "paper": {"count_share": 0.1, "count_cap": 0.01, "super_node_size": 20},
+    "paper": {},
 }
-"""What a preset sets apart from the parameters' own defaults, which are the preset ``default``. Where the
-paper names no value, PrivGraph's is taken: thirds for the shares, super-nodes of 20."""
+"""What a preset sets apart from the parameters' own defaults: nothing, all that differs is its way."""
 
 
 @dataclass(frozen=True)
 class Way:
     """A preset's choices, which nobody sets singly.
 
-    The defaults are the preset ``default``.
+    The defaults are the preset ``default``. Where the paper names no value, PrivGraph's is taken: thirds for
+    the shares, super-nodes of 20.
 
+    ``count_share``: share of a step's epsilon for its number of edges, before ``count_cap``, the most epsilon
+    that it takes.
     ``partition``: how nodes are put into communities. super_graph: clustering of a noisy super-graph, then
     one pass of the exponential mechanism (paper). label_stream: noisy degrees, then one noisy pass in their
     order. single: one community, nothing is spent. auto: label_stream where the noisy mean degree exceeds the
     noise of a degree, else single.
     ``initialise_share``, ``adjust_share``: shares of the rest, after the count, for what a partition starts
-    from and for its pass; None: as the partition has them. ``max_super_nodes``: more than these make
-    super-nodes larger, so that noisy cells stay bounded.
+    from and for its pass; None: as the partition has them. ``super_node_size``: nodes merged into one
+    super-node, more where there would be over ``max_super_nodes``, so that noisy cells stay bounded.
     ``between_share``: share of the perturbation budget for edge counts between communities; the degrees
     towards other communities get the rest.
     ``trigger``: which noisy number of edges a step's is compared with: that of the last partition, which
@@ -53,9 +55,12 @@ class Way:
     graph is rewired by ``proposals`` for each end of an edge at most.
     """
 
+    count_share: float = 0.3
+    count_cap: float = 0.06
     partition: Literal["auto", "super_graph", "label_stream", "single"] = "auto"
     initialise_share: float | None = None
     adjust_share: float | None = None
+    super_node_size: int = 15
     max_super_nodes: int = 1024
     between_share: float = 0.05
     trigger: Literal["last_partition", "previous_step"] = "last_partition"
@@ -80,7 +85,10 @@ class Way:
 WAYS: Mapping[str, Way] = {
     "default": Way(),
     "paper": Way(
+        count_share=0.1,
+        count_cap=0.01,
         partition="super_graph",
+        super_node_size=20,
         initialise_share=1 / 3,
         adjust_share=1 / 3,
         between_share=0.5,
@@ -100,6 +108,12 @@ class PSGraphParams(PresetParameters, ValueParameters):
 
     PRESETS = PRESETS
     WAYS = WAYS
+    RETIRED: ClassVar[Mapping[str, Any]] = {"groups": 6, "threshold_factor": 1.0}
+    groups: ClassVar[int] = RETIRED["groups"]
+    """Number of communities of the partition by label stream."""
+    threshold_factor: ClassVar[float] = RETIRED["threshold_factor"]
+    """A step partitions anew when its noisy number of edges differs from that which the trigger names by more
+    than this factor times the number of nodes."""
 
     preset: Literal["default", "paper"] = Field(
         default="default",
@@ -107,33 +121,6 @@ class PSGraphParams(PresetParameters, ValueParameters):
             "Values for all that is not set: 'default' is what measures best, 'paper' the published method. "
             "Its ablations are 'paper' with combine, post_process or both set to false; its variant that "
             "partitions at every step has reuse_partition false."
-        ),
-    )
-    count_share: float = Field(
-        default=0.3,
-        gt=0,
-        le=0.5,
-        description="Share of a step's epsilon for its number of edges, before the cap.",
-    )
-    count_cap: float = Field(
-        default=0.06,
-        gt=0,
-        le=10,
-        description="Most epsilon that a step spends on its number of edges (0.01 in the paper).",
-    )
-    super_node_size: int = Field(
-        default=15, ge=1, le=100_000, description="Nodes merged into one super-node."
-    )
-    groups: int = Field(
-        default=6, ge=1, le=64, description="Number of communities of the partition by label stream."
-    )
-    threshold_factor: float = Field(
-        default=1.0,
-        ge=0,
-        le=1e6,
-        description=(
-            "A step partitions anew when its noisy number of edges differs from that which the trigger names "
-            "by more than this factor times the number of nodes."
         ),
     )
     reuse_partition: bool = Field(
@@ -190,23 +177,16 @@ def idle(params: PSGraphParams, public: PublicFacts) -> Iterator[Idle]:
         yield Idle(("norm_sub",), f"preset={params.preset} fits a law of degrees; preset=paper has NormSub")
     if way.degrees != "auto":
         yield Idle(("tail_share",), f"preset={params.preset} looks at no tails; preset=default does")
-    if way.partition == "single":
-        yield Idle(("threshold_factor",), "one community is never made anew")
-    if way.partition != "super_graph":
-        yield Idle(("super_node_size",), f"preset={params.preset} has no super-nodes; preset=paper has")
-    if way.partition in ("super_graph", "single"):
-        why = f"preset={params.preset} finds their number; preset=default is told it"
-        yield Idle(("groups",), why)
     yield from _idle_past(params, public)
 
 
 def _idle_past(params: PSGraphParams, public: PublicFacts) -> Iterator[Idle]:
     if public.tick is None and all(len(public.schema.steps_of(name)) < 2 for name in public.edge_types):
-        names = ("reuse_partition", "combine", "threshold_factor")
+        names = ("reuse_partition", "combine")
         yield Idle(names, "one step has no past; a relation with several has")
     if not params.reuse_partition:
         why = "reuse_partition=false partitions at every step, and no past step shares its partition"
-        yield Idle(("combine", "threshold_factor"), why)
+        yield Idle(("combine",), why)
 
 
 @dataclass(frozen=True)
@@ -266,8 +246,8 @@ def divide(params: PSGraphParams, total: int) -> StepBudget:
 
     Parts are rounded down, at least 1 where any is asked for.
     """
-    count = max(1, min(int(params.count_cap * NANO), int(total * params.count_share)))
     way = params.way
+    count = max(1, min(int(way.count_cap * NANO), int(total * way.count_share)))
     tail_share = params.tail_share if way.degrees == "auto" else 0.0
     tail = max(1, int((total - count) * tail_share)) if tail_share else 0
     triangles = max(1, int((total - count) * way.triangle_share)) if way.triangle_share else 0

@@ -148,7 +148,7 @@ def _partition(
     if method == "label_stream":
         groups = min(params.groups, max(1, limits.MAX_VALUES // nodes))  # a number for each, of every node
         return streamed_partition(cell, nodes, groups=groups, rng=rng, **shares).astype(np.int32)
-    sizes = {"super_node_size": params.super_node_size, "max_super_nodes": params.way.max_super_nodes}
+    sizes = {"super_node_size": params.way.super_node_size, "max_super_nodes": params.way.max_super_nodes}
     return private_partition(cell, nodes, rng=rng, **shares, **sizes).astype(np.int32)
 
 

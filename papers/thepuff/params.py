@@ -23,7 +23,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "most_batches": WHOLE,
     },
 }
-PUBLISHED = ("utility_epochs", "epsilon_minus", "across_steps")
+PUBLISHED = ("epsilon_minus", "across_steps")
 """What variant paper alone looks at."""
 
 
@@ -86,6 +86,9 @@ class ThepuffParams(PresetParameters, ValueParameters):
 
     PRESETS = PRESETS
     WAYS: ClassVar[Mapping[str, Way]] = {"default": Way(), "paper": PUBLISHED_WAY}
+    RETIRED: ClassVar[Mapping[str, Any]] = {"utility_epochs": 10}
+    utility_epochs: ClassVar[int] = RETIRED["utility_epochs"]
+    """Epochs of the utility discriminator before the adversarial ones. Variant paper, without DP-SGD."""
 
     preset: Literal["default", "paper"] = Field(
         default="default",
@@ -129,12 +132,6 @@ class ThepuffParams(PresetParameters, ValueParameters):
     privacy: bool = Field(default=True, description="Train the discriminator that sees the perturbed graph.")
     epochs: int = Field(
         default=5, ge=1, le=1000, description="Adversarial epochs: passes over as many walks as edges."
-    )
-    utility_epochs: int = Field(
-        default=10,
-        ge=1,
-        le=1000,
-        description="Epochs of the utility discriminator before that; variant paper, without DP-SGD.",
     )
     most_batches: int = Field(
         default=500,
@@ -203,4 +200,4 @@ def idle(params: ThepuffParams) -> Iterator[Idle]:
         yield Idle(PUBLISHED, why)
     if not params.trains_utility:
         why = "no utility discriminator is trained; utility=true trains one"
-        yield Idle(("utility_steps", "utility_epochs"), why)
+        yield Idle(("utility_steps",), why)

@@ -17,7 +17,8 @@ from core.methods._shared.relations.budget import STATIC_SHARE, static_shares
 from core.methods.anchored import AnchoredParams
 from core.privacy.accounting.accountant import ORDERS, nano_epsilon
 from core.privacy.accounting.audit import audit_epsilon, repeated
-from core.privacy.accounting.events import NANO, GaussianEvent, Pure, rdp
+from core.privacy.accounting.divergences import rdp
+from core.privacy.accounting.events import NANO, GaussianEvent, Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.mechanisms import aggregation

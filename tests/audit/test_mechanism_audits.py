@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from core.privacy.accounting.accountant import ORDERS, nano_epsilon
 from core.privacy.accounting.audit import audit_epsilon
-from core.privacy.accounting.events import NANO, GaussianEvent, rdp
+from core.privacy.accounting.divergences import rdp
+from core.privacy.accounting.events import NANO, GaussianEvent
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import samplers
 from core.privacy.mechanisms.communities import exponential_pass

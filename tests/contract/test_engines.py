@@ -22,13 +22,15 @@ from core.graphs.counted.reference import Reference
 from core.graphs.counted.spark import Spark, connect
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.schema.partable import Part
+from core.graphs.schema.partable import Part, inside
 from core.graphs.stored.fingerprint import fingerprint
 from core.graphs.stored.parts import checked_part
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.shards.draw import write_shard
 from core.methods._shared.shards.law import load_law, strip_law
 from tests.support.sail import Sail
+
+pytestmark = pytest.mark.extras
 
 NODES, KEY = 40, b"k" * 32
 
@@ -221,4 +223,4 @@ def drawn(law: Path, place: Path, shards: int, number: int) -> dict[str, Any]:
 
 
 def verified(place: Path, told: list[dict[str, Any]], number: int) -> dict[str, int]:
-    return {"rows": sum(len(source) for source, _ in checked_part(place, Part(**told[number]), 80))}
+    return {"rows": sum(len(source) for source, _ in checked_part(place, Part(**told[number]), inside(80)))}

@@ -15,7 +15,8 @@ from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods.base import FittedModel, Method, PublicFacts, no_progress
-from core.privacy.accounting.events import Pure, rdp
+from core.privacy.accounting.divergences import rdp
+from core.privacy.accounting.events import Pure
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter, require_metered
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan

@@ -1,4 +1,4 @@
-"""Every test belongs to one of four groups, by its marker, its folder or its parameters; no list names it."""
+"""Every test belongs to one of five groups, by its marker, its folder or its parameters; no list names it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.groups import DEFAULT, GROUPS
 
-pytestmark = pytest.mark.audits
+pytestmark = pytest.mark.extras
 ROOT = Path(__file__).resolve().parents[2]
 TREE = {
     "papers/told/tests/test_method.py": "def test_of_a_folder(): ...",
@@ -23,6 +23,7 @@ TREE = {
         @pytest.mark.default
         def test_of_a_marker(): ...
     """,
+    "tests/unit/deploy/test_chart.py": "def test_of_a_folder(): ...",
     "tests/fault/test_killed.py": "def test_of_a_folder(): ...",
     "tests/unit/test_mixed.py": """
         import pytest
@@ -49,6 +50,7 @@ HELD = {
         "tests/audit/test_mixed.py::test_of_a_folder",
         f"{MIXED}test_of_a_method[none]",
     },
+    "extras": {"tests/unit/deploy/test_chart.py::test_of_a_folder"},
     "faults": {"tests/fault/test_killed.py::test_of_a_folder", "tests/unit/test_declared.py::test_of_a_file"},
 }
 
@@ -98,8 +100,10 @@ def test_two_groups_at_one_place_are_refused(tree: Path):
 
 @pytest.mark.timeout(1800)
 def test_the_groups_have_every_test_once():
-    """What each command collects, together, is what pytest collects."""
-    everything = collected(ROOT)
-    of_groups = [each for group in GROUPS for each in collected(ROOT, "--group", group)]
+    """What each command collects, together, is what pytest collects; properties have a large form besides."""
+    everything = Counter(collected(ROOT))
+    of_groups = Counter(each for group in GROUPS for each in collected(ROOT, "--group", group))
+    both_forms = collected(ROOT, "--group", DEFAULT, "-m", "hypothesis and not slow")
     assert len(everything) > 10_000
-    assert Counter(of_groups) == Counter(everything)
+    assert len(both_forms) > 100
+    assert of_groups == everything + Counter(both_forms)

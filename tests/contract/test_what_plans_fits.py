@@ -230,7 +230,7 @@ def test_sums_of_clustering_are_refused_where_whole_numbers_end() -> None:
 def test_tables_of_groups_fit_at_the_most_that_parameters_take() -> None:
     """What bounds a table is the parameters alone: they leave it room for any graph that may be read."""
     most = {"der": {}, "privgraph": {"super_node_size": 1}, "privhrg": {}}
-    most |= {"psgraph": {"preset": "paper", "super_node_size": 1}}
+    most |= {"psgraph": {"preset": "paper"}}
     for name, params in most.items():
         asked = facts(registry.get(name), Unit.EDGE)
         assert settle(name, params, [], asked, {"node": limits.MAX_VALUES}).plan

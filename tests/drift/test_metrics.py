@@ -24,6 +24,8 @@ from core.workflows.operations.gauges_work import WorkGauges
 from tests.support.promql import ROOT, dashboards, expressions, filled, rules, selectors
 from worker.exporter import GaugeCollector
 
+pytestmark = pytest.mark.extras
+
 PAGE = ROOT / "docs" / "monitoring.md"
 ENDINGS = {"counter": "_total", "info": "_info"}
 # What Prometheus makes itself, and the labels that it adds to every series.

@@ -12,6 +12,8 @@ from core.settings import Settings
 from deploy.grafana.build import files
 from tests.support.promql import ROOT, dashboards, rules
 
+pytestmark = pytest.mark.extras
+
 DEPLOY = ROOT / "deploy"
 ALERTS = {rule["alert"]: rule for rule in rules() if "alert" in rule}
 SECTIONS = ["What it means", "Look at", "Do", "Never"]

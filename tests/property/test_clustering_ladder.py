@@ -13,6 +13,7 @@ from core.errors import NotAccepted
 from core.privacy.mechanisms.clustering import Damping, damped_clustering, damping_of
 from core.privacy.mechanisms.ladder import reached
 from core.privacy.mechanisms.triangle_kernels import triangles_and_common
+from tests.support.groups import examples
 
 COARSE = Damping(4, 32)  # the fewest integers that the proof allows: few enough to count them all
 
@@ -95,7 +96,7 @@ def test_rungs_of_a_graph_lie_within_one_rung_more_of_its_neighbour_s():
                 assert far <= reached(second, COARSE.grain, None, rung + 1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.integers(2, 24), st.floats(0, 1), st.sampled_from([4, 8, 16]), st.integers(0, 2**32 - 1))
 def test_neighbours_with_degrees_beyond_the_damping(nodes, density, degree, seed):
     rng = np.random.default_rng(seed)

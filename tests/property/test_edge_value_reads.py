@@ -22,6 +22,7 @@ from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit, charged_together, edges_of_unit
 from tests.support.auditing import SMALLER, SOUND, caught, laplace_divergence
+from tests.support.groups import in_part
 
 NANO = 10**9
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3), aggregate="max")
@@ -157,7 +158,7 @@ def answers(world: World, states: tuple[State, ...], unit: Unit, claimed: list[i
     return found
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@in_part("name", WORLDS, 3)
 def test_one_edge_moves_no_table_by_more_than_is_claimed_and_some_by_as_much(name: str, exact: list[int]):
     world = WORLDS[name]
     unit = Unit.EVENT if world.schema.temporal else Unit.EDGE
@@ -202,7 +203,7 @@ def moved_by_records(world: World, claimed: list[int]) -> dict[tuple[str, str], 
     return worst
 
 
-@pytest.mark.parametrize("name", APART)
+@in_part("name", APART, 1)
 def test_one_record_moves_no_table_by_more_than_is_claimed_whatever_the_cap(name: str, exact: list[int]):
     for (read, side), (moved, claimed) in moved_by_records(APART[name], exact).items():
         numbers = read.endswith("of numbers")
@@ -213,7 +214,7 @@ def test_one_record_moves_no_table_by_more_than_is_claimed_whatever_the_cap(name
             assert moved == claimed, (read, side)
 
 
-@pytest.mark.parametrize("flaw", ["numbers", "sampled"])
+@in_part("flaw", ["numbers", "sampled"], 1)
 def test_numbers_that_count_once_and_sampled_records_move_tables_further(
     flaw: str, exact: list[int], monkeypatch: pytest.MonkeyPatch
 ):
@@ -247,7 +248,7 @@ def test_a_changed_value_alone_moves_tables_by_twice_as_much(exact: list[int]):
     assert moved["histogram", ""] == 2
 
 
-@pytest.mark.parametrize("kept", ["in time", "each in time"])
+@in_part("kept", ["in time", "each in time"], 1)
 @pytest.mark.parametrize("unit", [Unit.PAIR, Unit.W_EVENT])
 def test_what_all_edges_of_a_pair_move_is_what_their_cells_are_charged(
     kept: str, unit: Unit, exact: list[int]

@@ -21,8 +21,9 @@ from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.graphs.stored.whole import read_graph, write_graph
 from core.graphs.uploads.files import UploadedFile
 from core.graphs.views.pseudonyms import pseudonymise
+from tests.support.groups import examples
 
-FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 STEPS, NODES = 3, 5
 SIGNS = ("minus", "=1+1", "p,lus", "Ø 'a\"b'", "()")
 NUMBERS = st.floats(-10, 10, allow_nan=False, width=32)

@@ -21,12 +21,14 @@ from core.graphs.ingest.uploaded import UploadedFile, canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.stored.fingerprint import fingerprint
 from core.graphs.stored.whole import read_graph
-from core.graphs.uploads.batches import RawGraph, columnar
+from core.graphs.uploads.batches import RawGraph
 from core.graphs.uploads.files import IngestLimits
+from core.graphs.uploads.tables import columnar
+from tests.support.groups import examples
 
 NODES, STEPS = 6, 4
 KEY = b"k" * 32
-SETTINGS = settings(max_examples=60, deadline=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None)
 ROW = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1), st.integers(0, STEPS - 1))
 ROWS = st.lists(ROW, max_size=25)
 
@@ -184,7 +186,7 @@ def test_the_fingerprint_of_stored_datasets_stays(
 TOKEN = st.text(st.sampled_from('01ax ,"#%-+.é'), max_size=5)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(lines=st.lists(st.tuples(TOKEN, TOKEN), min_size=1, max_size=6), chunk=st.integers(4, 40))
 def test_quoted_text_reads_as_the_csv_module_reads_it(lines: list[tuple[str, str]], chunk: int) -> None:
     """The fast and the careful reading agree, wherever chunks are cut."""

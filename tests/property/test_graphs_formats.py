@@ -22,8 +22,9 @@ from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, 
 from core.graphs.stored.whole import read_graph, write_graph
 from core.graphs.views.convert import to_networkx
 from core.graphs.views.pseudonyms import pseudonymise, sorted_by_id
+from tests.support.groups import examples
 
-FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # What an id may look like: quotes, delimiters, comment signs, GML's brackets, other scripts. No id of a list
 # begins or ends with a space.
 ID = st.text(st.sampled_from("ab019,;\"#% /&<é中[]()'="), min_size=1, max_size=6).filter(

@@ -28,6 +28,7 @@ from core.privacy.entropy import public_generator
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.session.private_graph import Before, PrivateGraph
 from core.privacy.units import Unit
+from tests.support.groups import examples
 
 NODES = 24
 EVERY = np.stack(np.triu_indices(NODES, 1), axis=1)
@@ -56,7 +57,7 @@ def plan_of(params, steps, window, nano_epsilon, tick=None, names=NAMES):
     return GENERATOR.plan(params, facts)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(shares, st.integers(1, 12), st.integers(10**7, 10**10), st.sets(st.integers(0, 60), min_size=1))
 def test_no_window_of_live_ticks_costs_more_than_epsilon(params, window, nano_epsilon, ticks):
     """Ticks may be missing; each is charged what its own plan says, at its place in the account."""
@@ -73,7 +74,7 @@ def test_no_window_of_live_ticks_costs_more_than_epsilon(params, window, nano_ep
         assert fullest > nano_epsilon * 0.99, "and a full window has next to nothing left over"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(shares, st.integers(1, 12), st.integers(1, 40), st.integers(10**7, 10**10))
 def test_no_window_of_a_grid_costs_more_than_epsilon(params, window, steps, nano_epsilon):
     plan = plan_of(params, steps, window, nano_epsilon)
@@ -143,7 +144,7 @@ def run_live(snapshots, ticks, window, params, names, scratch, nano_epsilon=10**
     return models
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     st.lists(st.one_of(st.just(0), st.integers(0, len(EVERY))), min_size=4, max_size=7),
     shares,

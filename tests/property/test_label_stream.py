@@ -18,6 +18,7 @@ from core.graphs.graph import Cell
 from core.graphs.schema import EdgeType
 from core.privacy.mechanisms import label_kernels, label_stream
 from core.privacy.mechanisms.label_stream import LabelRule
+from tests.support.groups import examples
 
 EPSILON = 10
 
@@ -126,7 +127,7 @@ def test_every_small_graph_pays_exactly_epsilon(n, repeats):
     assert seen == {True, False}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_larger_graphs_pay_exactly_epsilon(data):
     n = data.draw(st.integers(2, 12))
@@ -163,7 +164,7 @@ def test_a_second_reading_at_the_full_price_is_caught(monkeypatch):
     assert worst() > EPSILON
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_without_noise_rows_count_each_edge_once_and_core_edges_twice(data):
     n = data.draw(st.integers(1, 12))

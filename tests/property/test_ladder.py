@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core.privacy.mechanisms.ladder import cap_of, reach
 from core.privacy.mechanisms.triangle_kernels import triangles, triangles_and_common
+from tests.support.groups import examples
 
 
 def counted(adjacency):
@@ -88,7 +89,7 @@ def test_the_ladder_inequality():
                     assert reached <= reach(min(cap, second), cap, rung + 1)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.integers(1, 40), st.floats(0, 1), st.integers(0, 2**32 - 1))
 def test_the_counts_are_those_of_networkx(nodes, density, seed):
     graph = nx.gnp_random_graph(nodes, density, seed=seed)

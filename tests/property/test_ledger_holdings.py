@@ -18,6 +18,7 @@ from core.ledger.filters import Balance, admits, reach, tightest_window, windows
 from core.ledger.posting import BALANCES
 from core.ledger.statement import statement_of, terms_of
 from core.ledger.terms import Terms
+from tests.support.groups import examples
 from tests.support.ledger import call, charge, open_account
 
 STEPS = 40
@@ -55,7 +56,9 @@ def test_the_reach_is_every_step_that_shares_a_window(window: int, names: list[i
     assert covered == sorted({t for s in names for t in range(max(0, s - window + 1), s + window)})
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     window=WINDOWS,
     rows=SPENT,

@@ -17,6 +17,7 @@ from core.ledger import service
 from core.ledger.amounts import epsilon_capacity, epsilon_cost
 from core.ledger.models import BudgetAccount
 from graphveil.amounts import format_epsilon
+from tests.support.groups import examples
 from tests.support.ledger import adjust, call, charge, open_account, reserve
 
 ODD = [float("nan"), float("inf"), -float("inf"), 5e-324, 1e308, 0.5, 1.0, -1, -(10**40), 10**40, 10**400]
@@ -51,7 +52,9 @@ def accounts(module_database: Database) -> dict[str, BudgetAccount]:
     }
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data(), value=NO_INTEGER)
 @pytest.mark.parametrize("shape", DIMENSIONS)
 def test_what_is_no_amount_is_refused_and_moves_nothing(
@@ -68,7 +71,9 @@ def test_what_is_no_amount_is_refused_and_moves_nothing(
 
 
 @given(value=NO_INTEGER)
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_no_capacity_is_given_that_is_no_amount(
     module_database: Database, accounts: dict[str, BudgetAccount], value: Any
 ) -> None:

@@ -25,6 +25,7 @@ from core.evaluation.utility import (
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import Cell
 from core.graphs.schema import EdgeType
+from tests.support.groups import examples
 
 
 @st.composite
@@ -114,7 +115,7 @@ def test_the_error_of_the_highest_centralities_equals_its_definition(a, b):
 
 
 @given(graphs(largest=60))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_centralities_are_on_networkxs_scale(graph):
     expected = leading(graph)  # leaves out what power iteration cannot decide
     values = nx.eigenvector_centrality(graph, max_iter=200_000, tol=1e-11)

@@ -13,6 +13,7 @@ from core.evaluation.metric import Suite
 from core.evaluation.utility import motifs
 from core.evaluation.utility.motifs import graphlets
 from core.evaluation.view import UndirectedView
+from tests.support.groups import examples
 
 
 def key(graph: nx.Graph) -> tuple:
@@ -53,20 +54,20 @@ def test_the_key_tells_all_graphlets_apart():
     assert len(NAMES) == 29
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(graphs(most=9))
 def test_all_29_counts_equal_the_enumeration(graph):
     assert motifs.scalars(view(graph), Suite.FULL) == enumerated(graph)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(graphs(most=40), st.integers(0, 2**32 - 1))
 def test_counts_do_not_depend_on_the_order_of_the_nodes(graph, seed):
     order = np.random.default_rng(seed).permutation(graph.number_of_nodes())
     assert motifs.scalars(view(graph), Suite.FULL) == motifs.scalars(view(graph, order), Suite.FULL)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(graphs(most=30))
 def test_paths_and_stars_among_the_motifs_add_up_to_those_of_the_graph(graph):
     """Every copy of a path or a star lies in one induced subgraph: counted from degrees, and from motifs."""
@@ -86,7 +87,7 @@ def test_paths_and_stars_among_the_motifs_add_up_to_those_of_the_graph(graph):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(graphs(most=25))
 def test_every_subset_is_connected_or_not(graph):
     """The counts on 3 and 4 nodes add up to the connected subsets, found by growing them node by node."""

@@ -21,6 +21,8 @@ from core.graphs.uploads.files import IngestReport
 from tests.support.other_readers import READERS, Seen, answers, dressed, moment
 from tests.support.random_lists import RandomList, random_list
 
+pytestmark = pytest.mark.extras
+
 Slot = tuple[str, str, int]
 """The ends of an edge, and its step; -1 without time."""
 MOST_REFUSED = 0.02

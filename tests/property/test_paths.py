@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import shortest_path
 from core.evaluation.metric import Estimate, Suite
 from core.evaluation.utility import paths
 from core.evaluation.utility.paths.diameter import diameter
-from core.evaluation.utility.paths.layout import Layout
+from core.evaluation.utility.paths.layout import laid_out
 from core.evaluation.view import UndirectedView
 
 UNLIMITED = 10**18
@@ -80,7 +80,7 @@ def test_both_ways_to_the_diameter_agree_with_networkx(graph):
     expected = max(nx.diameter(graph.subgraph(nodes)) for nodes in nx.connected_components(graph))
     view = view_of(graph)
     assert paths.scalars(view, Suite.STANDARD)["diameter"] == expected
-    assert diameter(Layout.of(view), UNLIMITED) == expected
+    assert diameter(laid_out(view), UNLIMITED) == expected
 
 
 @given(graphs(), graphs())
@@ -116,18 +116,18 @@ def test_several_batches_equal_scipys_distances(name):
     assert found.counts.tolist() == np.bincount(every).tolist()
     assert found.mean == pytest.approx(every[every > 0].mean())
     assert found.diameter == every.max()
-    assert diameter(Layout.of(view), UNLIMITED) == every.max()
+    assert diameter(laid_out(view), UNLIMITED) == every.max()
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_diameter_of_a_larger_graph_equals_networkits(seed):
     view = view_of(nx.barabasi_albert_graph(4000, 2, seed=seed))
     search = nk.distance.Diameter(view.networkit, algo=nk.distance.DiameterAlgo.EXACT)
-    assert diameter(Layout.of(view), UNLIMITED) == search.run().getDiameter()[0]
+    assert diameter(laid_out(view), UNLIMITED) == search.run().getDiameter()[0]
 
 
 def test_a_diameter_beyond_its_work_is_not_guessed():
-    assert diameter(Layout.of(view_of(nx.gnp_random_graph(400, 0.05, seed=1))), -1) is None
+    assert diameter(laid_out(view_of(nx.gnp_random_graph(400, 0.05, seed=1))), -1) is None
 
 
 @given(graphs())
@@ -136,7 +136,7 @@ def test_a_sample_of_every_node_is_exact(graph):
     n = len(graph)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "SAMPLE", (n,) if n < 2 else (1, n - 1))
-        found = paths._sampled(Layout.of(view_of(graph)))
+        found = paths._sampled(laid_out(view_of(graph)))
     exact = paths.path_lengths(view_of(graph))
     assert found.counts.tolist() == exact.counts.tolist()
     assert found.diameter == exact.diameter

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from core.graphs.graph import Cell
 from core.graphs.schema import EdgeType
 from core.privacy.queries import QUERIES, Shape, ask
+from tests.support.groups import examples
 
 UNDIRECTED = EdgeType()
 DIRECTED = EdgeType(directed=True)
@@ -87,7 +88,7 @@ def test_every_small_graph(relation, n, k):
         assert (l1, l2) == (question.l1_sensitivity, question.l2_squared), question.name
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_random_neighbours(data):
     relation = data.draw(st.sampled_from([UNDIRECTED, DIRECTED, BIPARTITE]))

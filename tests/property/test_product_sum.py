@@ -11,6 +11,7 @@ from core.graphs.graph import Cell
 from core.graphs.schema import EdgeType
 from core.privacy.mechanisms.product_sum import LARGEST, STEPS, caps, degree_product_sum, unit_of
 from core.privacy.queries import Shape
+from tests.support.groups import examples
 
 
 def cell(nodes, pairs):
@@ -56,7 +57,7 @@ def test_no_edge_moves_it_by_more_than_is_declared(noisy):
         assert worst == question.l1_sensitivity
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_it_is_the_cut_sum_in_steps(data):
     nodes = data.draw(st.integers(2, 12))

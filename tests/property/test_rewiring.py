@@ -9,6 +9,7 @@ from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.triangles import FULL_ENDS, Targets, proposals_for, rewired
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import public_generator
+from tests.support.groups import examples
 
 
 def keys_of(graph, nodes):
@@ -38,7 +39,7 @@ def block_totals(graph, labels):
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_degrees_and_blocks_stay_and_triangles_come_no_further_from_the_target(data):
     nodes = data.draw(st.integers(1, 30))
@@ -60,7 +61,7 @@ def test_degrees_and_blocks_stay_and_triangles_come_no_further_from_the_target(d
         assert abs(end - target) <= abs(start - target)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_the_product_sum_comes_no_further_from_its_aim(data):
     """But where it was raised and made more triangles than there should be: it may go back as far again."""
@@ -126,7 +127,7 @@ def test_triangles_and_clustering_are_met_together():
         assert abs(clustering / (factor * alone) - 1) < 0.03  # what is aimed at is itself on a grid of sums
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_degrees_and_blocks_stay_where_clustering_is_aimed_at(data):
     nodes, seed = data.draw(st.integers(4, 30)), data.draw(st.integers(0, 2**32 - 1))

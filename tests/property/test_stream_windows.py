@@ -21,6 +21,7 @@ from core.ledger import service
 from core.methods import registry
 from core.methods.base import PublicFacts
 from core.privacy.units import Unit
+from tests.support.groups import examples
 from tests.support.ledger import call, charge, give_back, open_account, reserve
 
 CAPACITY, REACH = 4 * 10**9, 12
@@ -81,7 +82,7 @@ ENDS = st.tuples(st.just("end"), st.integers(0, 30), st.sampled_from(["charge", 
     story=st.lists(st.one_of(TICKS, TICKS, WHOLE, ENDS), min_size=4, max_size=24),
 )
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -12,6 +12,7 @@ from core.errors import InvalidInput, NotAccepted
 from core.graphs.graph import Cell
 from core.graphs.schema import EdgeType
 from core.privacy.queries import Shape, ask
+from tests.support.groups import examples
 
 UNDIRECTED = EdgeType()
 
@@ -47,7 +48,7 @@ def test_every_small_graph_and_every_choice_of_thresholds(nodes):
         assert (l1, l2_squared) == ((2, 4) if reachable else (0, 0)), thresholds
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_any_graph_against_networkx(data):
     nodes = data.draw(st.integers(2, 14))

@@ -17,6 +17,7 @@ from core.evaluation.whole.mmd import squared_mmd, squared_mmd_of_counts
 from core.evaluation.whole.overlap import edge_overlap, overlap_rate
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from tests.support.groups import examples
 
 COUNTS = (3, 2, 3)
 SCHEMA = GraphSchema(
@@ -68,7 +69,7 @@ seeds = st.integers(0, 2**31)
 
 
 @given(share=shares_of_edges, seed=seeds, step=st.integers(0, 1), length=st.sampled_from((2, 3, 4)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_meta_paths_equal_paths_walked_one_by_one(share, seed, step, length):
     graph = drawn(share, seed)
     pairs = undirected(graph, step)
@@ -86,7 +87,7 @@ def shares(paths: Counter, listed: tuple, total: float) -> list[float]:
 
 
 @given(share=shares_of_edges, seed=seeds, step=st.integers(0, 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_published_shares_equal_their_definition(share, seed, step):
     graph = drawn(share, seed)
     pairs, chains = paper_paths.listed_paths(graph, SCHEMA.edge_types)
@@ -128,7 +129,7 @@ def test_discrepancy_of_any_numbers_equals_the_sum_over_all_pairs(x, y):
 
 
 @given(share=shares_of_edges, first=seeds, second=seeds)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_overlaps_equal_set_operations(share, first, second):
     graphs = drawn(share, first), drawn(share, second)
     for step in (0, 1):

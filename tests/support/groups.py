@@ -1,8 +1,10 @@
-"""Which of four groups a test belongs to: ``pytest --group NAME`` runs one, and without the option all run.
+"""Which of five groups a test belongs to: ``pytest --group NAME`` runs one, and without the option all run.
 
 Closest first: its marker, its folder, its parameters where one is a method of ``papers``; else ``default``.
-What does not ship (benchmarks, files of a deployment, pages made from the code, this suite) is ``audits``; so
-is what is large (whole matrices, damaged files of every format), with a small form in ``default``.
+What a deployment switches on or installs besides is ``extras``, and so is what does not ship (benchmarks,
+files of a deployment, walks of pages, this suite). What is large (audits, whole fits, whole matrices, damaged
+files of every format) is ``audits``, with a small form in ``default``: a property holds for a quarter of its
+examples there, and for all of them here.
 """
 
 from __future__ import annotations
@@ -15,13 +17,15 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
-DEFAULT = "default"
+DEFAULT, LARGE = "default", "audits"
 GROUPS = {
     DEFAULT: "what ships by default",
     "papers": "methods of papers, and what needs torch",
-    "audits": "audits, comparisons of whole fits and matrices in their large form, and what does not ship",
+    LARGE: "audits, properties, comparisons of whole fits and matrices in their large form",
+    "extras": "what is switched on or installed besides, and what does not ship",
     "faults": "whole stacks, long lives of databases, processes and servers that are killed or stopped",
 }
 FOLDERS = {
@@ -30,16 +34,33 @@ FOLDERS = {
     "tests/unit/evaluation/learning": "papers",
     "tests/audit": "audits",
     "tests/fuzz": "audits",
-    "tests/unit/benchmarks": "audits",
-    "tests/unit/deploy": "audits",
+    "tests/unit/benchmarks": "extras",
+    "tests/unit/deploy": "extras",
     "tests/fault": "faults",
 }
 
 MARKED_BY = {
     **{name: (f"mark.{name}",) for name in GROUPS},
     DEFAULT: ("mark.default", "in_both_forms"),  # of tests/support/auditing.py
+    LARGE: ("mark.audits", "in_part", "from hypothesis"),
 }
 """What a file says to have a test of the group although its folder belongs to another."""
+FEWEST, PART = 10, 4
+_part = 1
+
+
+def examples(most: int) -> int:
+    """Return how many examples a property has: all of them, or a quarter in ``make test``."""
+    return min(most, max(FEWEST, most // _part))
+
+
+def in_part(
+    names: str | tuple[str, ...], cases: Iterable[Any], few: int, **options: Any
+) -> pytest.MarkDecorator:
+    """Return parameters of which ``make test`` has the first ``few``, and the audits have the others."""
+    one, rows = isinstance(names, str) and "," not in names, list(cases)
+    later = [pytest.param(*([case] if one else case), marks=pytest.mark.audits) for case in rows[few:]]
+    return pytest.mark.parametrize(names, rows[:few] + later, **options)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,7 +69,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare a marker for each group."""
+    """Declare a marker for each group; give properties their small form in ``default``."""
+    global _part
+    if config.getoption("--group") == DEFAULT:
+        _part = PART
+        many = hypothesis.settings.default
+        hypothesis.settings.register_profile("small", many, max_examples=examples(many.max_examples))
+        hypothesis.settings.load_profile("small")
     for name, holds in GROUPS.items():
         config.addinivalue_line("markers", f"{name}: belongs to `--group {name}`: {holds}")
 
@@ -69,9 +96,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect the tests of other groups."""
     if (asked := config.getoption("--group")) is None:
         return
-    others = [item for item in items if group_of(item) != asked]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if group_of(item) == asked]
+    kept = [item for item in items if asked in _forms(item)]
+    config.hook.pytest_deselected(items=[item for item in items if asked not in _forms(item)])
+    items[:] = kept
+
+
+def _forms(item: pytest.Item) -> tuple[str, ...]:
+    """Return the test's group; that of its large form too, if it is a property."""
+    group = group_of(item)
+    two = group == DEFAULT and item.get_closest_marker("hypothesis") is not None
+    return (group, LARGE) if two else (group,)
 
 
 def group_of(item: pytest.Item) -> str:

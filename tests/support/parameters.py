@@ -46,19 +46,17 @@ _SGD = {"learn": "link-sgd"}
 _NETWORKS = {**_SGD, "inputs": "networks"}
 _MLP = {**_SGD, "decoder": "mlp"}
 _PAPER = {"variant": "paper", "most_steps": 3, "claimed_epsilon": 5.0}
-_TRAINED = {**_PAPER, "latent": "encoder"}
 _OF_BACKBONE: dict[str, tuple[Any, Any]] = {"epochs": (2, 20), "draw": ("sampled", "largest")}
 
 
-def link_method(gan: bool) -> dict[str, list[Tried]]:
+def link_method() -> dict[str, list[Tried]]:
     """dpgvae's parameters, and dpggan's."""
-    table = {
+    return {
         "variant": at("plain", "sound", "paper"),
         "claimed_epsilon": at("plain", 1.0, 5.0, **{**_PAPER, "claimed_epsilon": 1.0}),
         "most_steps": at("plain", 3, 5, variant="paper"),
         "latent": at("plain", "prior", "encoder", **_PAPER),
         "preset": at("plain", "paper", "decoder", most_steps=3),
-        "calibrated": at("plain", True, False, variant="paper", most_steps=100),
         "learn": at("plain", "off", "evidence"),
         "frame": at("plain", True, False, learn="off"),
         "inputs": at("plain", "spectral", "random", **_SGD),
@@ -68,48 +66,30 @@ def link_method(gan: bool) -> dict[str, list[Tried]]:
         "hat_share": at("plain", 0.3, 0.6, **_SGD),
         "epochs": at("plain", 1, 30, **_NETWORKS),
         "steps": at("plain", 2, 3, **_MLP),
-        "clip": at("plain", 0.01, 10.0, **_MLP, steps=3),
         "attribute_share": [*VALUED, Tried("valued", 0.2, 0.5, _SGD)],
     }
-    if gan:
-        weights: dict[str, tuple[Any, Any]] = {"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}
-        table |= everywhere(weights, "plain", **_NETWORKS, epochs=20)
-        table["adversarial"] += at("plain", 0.0, 100.0, **_TRAINED)
-    return table
 
 
 def hete(plain: bool) -> dict[str, list[Tried]]:
     """hetesdg's parameters; ``plain``: hetedp's. Widths stay small, for the time that training takes."""
-    learned = {"learn": "link-sgd", "steps": 3, "release": ("embedding",)}
-    predicted = {"learn": "link-sgd", "steps": 3, "links": "predictor"}
     semantic = {
         "split": at("typed", "equal", "bilevel"),
         "debias": at("typed", False, True, release=("embedding",), clusters=3),
-        "semantic": at("typed", 0.0, 1000.0, **predicted),
     }
     return ({} if plain else semantic) | {
         "preset": at("typed", "default", "paper"),
         "variant": at("typed", "sound", "paper"),
-        "noise": at("typed", "both", "none", variant="paper", steps=3, feature_epochs=3),
-        "feature_epochs": at("typed", 1, 5, variant="paper", release=("embedding",)),
-        "link_epochs": at("typed", 1, 5, variant="paper", feature_epochs=3),
+        "noise": at("typed", "both", "none", variant="paper", steps=3),
         "claimed_epsilon": at("typed", 1.0, 5.0, variant="paper"),
         "release": at("typed", ("graph",), ("embedding",)),
         "mechanism": at("typed", "histogram", "gaussian-sums", release=("embedding",)),
         "clusters": at("typed", 2, 5),
         "second_hop": at("typed", "on", "off", release=("embedding",)),
         "meta_paths": at("typed", (), (("writes", "about"),), release=("embedding",)),
-        "heads": at("typed", 1, 8, release=("embedding",)),
         "learn": at("typed", "off", "link-sgd", release=("embedding",)),
         "links": at("typed", "tables", "predictor", learn="link-sgd", steps=3),
-        "sgd_share": at("typed", 0.2, 0.7, **learned),
         "steps": at("typed", 2, 5, learn="link-sgd", release=("embedding",)),
-        "rate": at("typed", 0.001, 1.0, **predicted),
-        "clip": at("typed", 0.01, 10.0, **predicted),
-        "negatives": at("typed", 4, 128, **predicted),
-        "divergence": at("typed", 0.0, 1000.0, **predicted),
         "rows": at("typed", False, True, release=("embedding",)),
-        "row_width": at("typed", 1, 3, release=("features",), rows=True),
         "attribute_share": [
             Tried("valued", 0.0, 0.3),
             Tried("typed", 0.0, 0.3),
@@ -118,19 +98,12 @@ def hete(plain: bool) -> dict[str, list[Tried]]:
     }
 
 
-_SHORT = {"epochs": 1, "dimensions": 8}
+_SHORT = {"epochs": 1}
 
 
 def walks() -> dict[str, list[Tried]]:
-    """The parameters that walk generators share."""
-    table: dict[str, tuple[Any, Any]] = {
-        "epochs": (1, 3),
-        "length": (2, 4),
-        "dimensions": (4, 8),
-    }
-    return everywhere(table, "timed", **_SHORT) | {
-        "most_batches": at("timed", 1, 3, epochs=5, dimensions=8),
-    }
+    """The parameter that walk generators share."""
+    return {"epochs": at("timed", 1, 3)}
 
 
 TRIED: Mapping[str, Table] = {
@@ -195,12 +168,11 @@ TRIED: Mapping[str, Table] = {
         "plain",
     )
     | CARRIES,
-    "dpggan": link_method(gan=True),
-    "dpgvae": link_method(gan=False),
+    "dpggan": link_method(),
+    "dpgvae": link_method(),
     "edgerand": everywhere({"form": ("balanced", "symmetric"), "count_share": (0.1, 0.4)}, "plain", "sided")
     | CARRIES,
-    "ggan": everywhere(_OF_BACKBONE, "plain")
-    | everywhere({"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}, "plain", epochs=5),
+    "ggan": everywhere(_OF_BACKBONE, "plain"),
     "graphrnn": everywhere({"steps": (2, 20), "orders": (1, 2)}, "plain", steps=5),
     "gvae": everywhere(_OF_BACKBONE, "plain"),
     "heterogeneous_walks": walks(),
@@ -228,7 +200,7 @@ TRIED: Mapping[str, Table] = {
         "node_attribute_share": [Tried("stream", 0.0, 0.2), Tried("labelled stream", 0.1, 0.4)],
     },
     "lapgraph": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided") | CARRIES,
-    "ldpgen": everywhere({"reports": (2, 4), "initial_groups": (1, 6), "groups": (2, 20)}, "plain") | CARRIES,
+    "ldpgen": everywhere({"reports": (2, 4), "groups": (2, 20)}, "plain") | CARRIES,
     "profiles": everywhere(
         {
             "degree_share": (0.1, 0.4),
@@ -256,7 +228,6 @@ TRIED: Mapping[str, Table] = {
             "steps": (2, 10),
             "interval": (2, 6),
             "surrogate_steps": (1, 10),
-            "learning_rate": (0.01, 10.0),
             "rounding": ("threshold", "bernoulli"),
             "release": ("graph", "weighted"),
         },
@@ -299,9 +270,6 @@ TRIED: Mapping[str, Table] = {
     "psgraph": everywhere(
         {
             "preset": ("default", "paper"),
-            "count_cap": (0.06, 5.0),
-            "groups": (2, 6),
-            "threshold_factor": (0.0, 1e6),
             "reuse_partition": (True, False),
             "combine": (True, False),
             "tail_share": (0.0, 0.4),
@@ -309,8 +277,6 @@ TRIED: Mapping[str, Table] = {
         "stream",
     )
     | {
-        "count_share": at("stream", 0.3, 0.1, count_cap=5.0),
-        "super_node_size": at("stream", 3, 20, preset="paper"),
         "post_process": at("stream", True, False, preset="paper"),
         "norm_sub": at("stream", "communities", "vector", preset="paper"),
         "meet_count": at("stream", False, True, preset="paper"),
@@ -326,7 +292,6 @@ TRIED: Mapping[str, Table] = {
         "keep_degrees": at("timed", True, False, epochs=1, most_batches=2),
         "privacy": at("timed", True, False, epochs=1, most_batches=2, utility=True, utility_steps=2),
         "epochs": at("timed", 1, 2, most_batches=50),
-        "utility_epochs": at("timed", 1, 2, variant="paper", epochs=1, most_batches=50),
         "most_batches": at("timed", 1, 3, epochs=1),
         "utility_steps": at("timed", 1, 2, epochs=1, most_batches=2, utility=True),
         "attribute_share": [
@@ -334,7 +299,7 @@ TRIED: Mapping[str, Table] = {
             Tried("valued", 0.2, 0.5, {"epochs": 1, "most_batches": 2, "utility": True, "utility_steps": 2}),
         ],
         "walks_per_edge": at("timed", 0.5, 3.0, epochs=1, most_batches=2),
-        "epsilon_minus": at("timed", 1.0, 8.0, variant="paper", epochs=1, most_batches=2, utility_epochs=1),
+        "epsilon_minus": at("timed", 1.0, 8.0, variant="paper", epochs=1, most_batches=2),
         "preset": at("timed", "default", "paper", epochs=1, most_batches=2),
         "across_steps": at("timed", False, True, variant="paper", epochs=2, most_batches=20),
     },
@@ -362,43 +327,36 @@ def idle(method: str, where: str, values: Mapping[str, Any], **beside: Any) -> l
     return [Idle(method, where, name, value, beside) for name, value in values.items()]
 
 
-_OF_MLP = {"steps": 3, "clip": 2.0}
-_OF_GAN = {"structure": 0.5, "adversarial": 0.5}
-_OF_TRAINING = {"inputs": "random", "decoder": "mlp", "joint": True, "hat_share": 0.5, "epochs": 3, **_OF_MLP}
-_OF_PAPER = {"claimed_epsilon": 5.0, "most_steps": 3, "latent": "encoder", "calibrated": False}
+_OF_TRAINING = {"inputs": "random", "decoder": "mlp", "joint": True, "hat_share": 0.5}
+_OF_TRAINING |= {"epochs": 3, "steps": 3}
+_OF_PAPER = {"claimed_epsilon": 5.0, "most_steps": 3, "latent": "encoder"}
 
 
 def idle_of_link_method(method: str) -> list[Idle]:
-    gan = _OF_GAN if method == "dpggan" else {}
-    only_sound: dict[str, Any] = {"structure": 0.5} if gan else {}
-    only_sound |= {"learn": "evidence", "frame": False, "frame_share": 0.3}
-    only_sound["attribute_share"] = 0.2
+    only_sound = {"learn": "evidence", "frame": False, "frame_share": 0.3, "attribute_share": 0.2}
     return [
         *idle(method, "plain", _OF_PAPER),
         *idle(method, "plain", {**_OF_TRAINING, **only_sound}, variant="paper"),
-        *idle(method, "plain", {"claimed_epsilon": 5.0}, variant="paper", calibrated=False, most_steps=3),
-        *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.3}, learn="off"),
-        *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.1}),  # auto: off
-        *idle(method, "plain", {**_OF_TRAINING, **gan}, learn="evidence"),
-        *idle(method, "plain", {**_OF_MLP, **gan, "epochs": 3, "joint": True}, learn="link-sgd"),
+        *idle(method, "plain", {"claimed_epsilon": 5.0}, preset="decoder", most_steps=3),
+        *idle(method, "plain", {**_OF_TRAINING, "frame_share": 0.3}, learn="off"),
+        *idle(method, "plain", {**_OF_TRAINING, "frame_share": 0.1}),  # auto: off
+        *idle(method, "plain", _OF_TRAINING, learn="evidence"),
+        *idle(method, "plain", {"steps": 3, "epochs": 3, "joint": True}, learn="link-sgd"),
         *idle(method, "plain", {"hat_share": 0.5}, learn="link-sgd", inputs="random"),
     ]
 
 
 def idle_of_hete(method: str) -> list[Idle]:
-    training = {"sgd_share": 0.2, "steps": 3, "rate": 0.1, "clip": 2.0, "negatives": 4, "divergence": 1.0}
-    vectors = {"second_hop": "on", "meta_paths": (("writes", "about"),), "heads": 2}
-    only_sound = {"mechanism": "gaussian-sums", "clusters": 2}
-    only_sound |= {"second_hop": "on", "learn": "link-sgd"}
-    only_sound |= {"sgd_share": 0.2, "rate": 0.1, "negatives": 4, "rows": True, "row_width": 2}
-    only_sound["attribute_share"] = 0.2
+    vectors = {"second_hop": "on", "meta_paths": (("writes", "about"),)}
+    only_sound = {"mechanism": "gaussian-sums", "clusters": 2, "second_hop": "on", "learn": "link-sgd"}
+    only_sound |= {"rows": True, "attribute_share": 0.2}
     embedding, sums = {"release": ("embedding",)}, {"mechanism": "gaussian-sums"}
     return [
-        *idle(method, "typed", {"claimed_epsilon": 5.0, "row_width": 2, **training, **vectors}),
-        *idle(method, "typed", {"noise": "none", "feature_epochs": 3, "link_epochs": 2}),
-        *idle(method, "typed", {"steps": 3}, variant="paper", link_epochs=2),
+        *idle(method, "typed", {"claimed_epsilon": 5.0, "steps": 3, **vectors}),
+        *idle(method, "typed", {"noise": "none"}),
+        *idle(method, "typed", {"steps": 3}, preset="paper"),
         *idle(method, "typed", only_sound, variant="paper", release=("embedding",)),
-        *idle(method, "typed", {"clusters": 2, "heads": 2}, **sums, **embedding),
+        *idle(method, "typed", {"clusters": 2}, **sums, **embedding),
         *idle(method, "typed", {"attribute_share": 0.2}, **embedding),
         *idle(method, "typed", {"meta_paths": (("writes", "about"),)}, **embedding, second_hop="off"),
         *idle(method, "sided", {"rows": True}),
@@ -418,7 +376,7 @@ IDLE: list[Idle] = [
     *idle("edgerand", "plain", {"count_share": 0.3}, form="symmetric"),
     *idle_of_hete("hetedp"),
     *idle_of_hete("hetesdg"),
-    *idle("hetesdg", "typed", {"semantic": 1.0, "debias": False}),
+    *idle("hetesdg", "typed", {"debias": False}),
     *idle("hetesdg", "typed", {"split": "equal"}, mechanism="gaussian-sums", release=("embedding",)),
     *idle("hetesdg", "typed", {"split": "equal"}, release=("embedding",), second_hop="off"),
     *idle("profiles", "owners", {"activity_share": 0.2, "step_share": 0.2, "structure_share": 0.3}),
@@ -429,16 +387,15 @@ IDLE: list[Idle] = [
     *idle("ppgsl", "plain", {"alpha": 5.0}, target={"attack_auc": 0.6}),
     *idle("ppgsl", "plain", {"additions": 5.0}, full=True),
     *idle("ppgsl", "plain", {"protocol": "alternating"}, steps=4, interval=4),
-    *idle("psgraph", "stream", {"post_process": False, "super_node_size": 3, "norm_sub": "vector"}),
+    *idle("psgraph", "stream", {"post_process": False, "norm_sub": "vector"}),
     *idle("psgraph", "stream", {"meet_count": True}),
     *idle("psgraph", "stream", {"meet_count": True}, preset="paper", post_process=False),
-    *idle("psgraph", "stream", {"groups": 3, "tail_share": 0.2}, preset="paper"),
-    *idle("psgraph", "stream", {"threshold_factor": 2.0, "combine": False}, reuse_partition=False),
-    *idle("psgraph", "plain", {"threshold_factor": 2.0, "combine": False, "reuse_partition": False}),
-    *idle("thepuff", "timed", {"utility_epochs": 2, "epsilon_minus": 3.0}),
+    *idle("psgraph", "stream", {"tail_share": 0.2}, preset="paper"),
+    *idle("psgraph", "stream", {"combine": False}, reuse_partition=False),
+    *idle("psgraph", "plain", {"combine": False, "reuse_partition": False}),
+    *idle("thepuff", "timed", {"epsilon_minus": 3.0}),
     *idle("thepuff", "timed", {"bias": "hat", "keep_degrees": False, "utility_steps": 2}, variant="paper"),
     *idle("thepuff", "timed", {"utility_steps": 2}),
-    *idle("thepuff", "timed", {"utility_epochs": 2}, utility=False, variant="paper"),
     *idle("thepuff", "timed", {"across_steps": True}),
     *idle("thepuff_perturb", "timed", {"count_share": 0.2, "attribute_share": 0.2}, variant="paper"),
     *idle("thepuff_perturb", "timed", {"epsilon_minus": 3.0}),

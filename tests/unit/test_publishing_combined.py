@@ -25,6 +25,7 @@ from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.totals import totals
 from core.reports.intervals import Noise, sum_within, weighted_within
+from tests.support.groups import in_part
 from tests.support.publishing import STEPS, graph
 from tests.unit.test_publishing_measurements import HALVES, rated
 
@@ -213,7 +214,7 @@ def drawn(noises: tuple[Noise, ...], runs: int, rng: np.random.Generator) -> np.
     return total
 
 
-@pytest.mark.parametrize("name", SUMS)
+@in_part("name", SUMS, 2)
 def test_the_bound_of_a_weighted_sum_holds_as_often_as_it_says(name: str) -> None:
     noises = SUMS[name]
     bound = weighted_within(noises, 0.95)

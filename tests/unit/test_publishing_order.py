@@ -20,9 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 from scipy.sparse import coo_array
-from torch_geometric.data import Data
 
 from core.graphs import formats
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -84,6 +82,9 @@ def matrix(pairs: Pairs) -> Any:
 
 
 def pyg(pairs: Pairs) -> Any:
+    import torch
+    from torch_geometric.data import Data
+
     ends = numbered(pairs)
     both = np.concatenate([ends, ends[:, ::-1]])
     return Data(edge_index=torch.tensor(both.T.copy()), num_nodes=len(NAMES))
@@ -99,7 +100,9 @@ OBJECTS: dict[str, Callable[[Pairs], tuple[object, object, GraphSchema]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize(
+    "kind", [*[*OBJECTS][:-1], pytest.param("torch_geometric", marks=pytest.mark.extras)]
+)
 def test_neighbours_as_objects(kind: str, tmp_path: Path):
     def read(pairs: Pairs) -> Graph:
         graph, nodes, schema = OBJECTS[kind](pairs)

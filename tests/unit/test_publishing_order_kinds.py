@@ -31,11 +31,14 @@ from core.graphs.schema import Derived, GraphSchema, NodeIds
 from core.graphs.schema.snapshots import tick_schema
 from core.graphs.stored.fingerprint import fingerprint
 from core.graphs.stored.whole import read_graph
-from core.graphs.uploads.batches import RawGraph, columnar
+from core.graphs.uploads.batches import RawGraph
 from core.graphs.uploads.files import IngestLimits, UploadedFile
+from core.graphs.uploads.tables import columnar
 from core.graphs.views.pseudonyms import reordered
 from core.privacy.units import Unit
 from tests.support.publishing import Fixed, publish
+
+pytestmark = pytest.mark.extras
 
 Rows = Sequence[tuple[str, str, str]]
 

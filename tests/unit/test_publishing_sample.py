@@ -21,6 +21,7 @@ from core.privacy.accounting.meter import MemoryRecorder
 from core.publishing import bundle, release, sample
 from core.publishing.checks import released_schema
 from core.reports.model import PublicPart
+from tests.support.groups import examples
 from tests.support.publishing import SECRET, USERS, Fixed, graph, schema, spec
 
 
@@ -117,7 +118,7 @@ def test_what_is_refused(tmp_path: Path):
         drawn(Fixed(graph(3)), source, tmp_path / "c", schema())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(2, 12), st.integers(1, 9), st.booleans(), st.integers(0, 2**32))
 def test_the_public_side_of_a_release_is_that_of_its_original(
     tmp_path_factory: pytest.TempPathFactory, left: int, right: int, clash: bool, seed: int

@@ -76,7 +76,7 @@ def task(of: GraphSchema, **changes: Any) -> ReleaseTask:
         "edge_types": ("edge",),
         "shard_edges": SHARD_EDGES,
     } | changes
-    generator = get("dcsbm")
+    generator = get(str(asked["method"]))
     release = ReleaseTask.model_validate({"release": asked, "plan": {}}).release
     plan = generator.plan(generator.Params(**asked["params"]), release.facts(of))
     return ReleaseTask(release=release, plan=plan.to_json())
@@ -85,15 +85,16 @@ def task(of: GraphSchema, **changes: Any) -> ReleaseTask:
 class Fitted:
     """What a fit left, and its shards."""
 
-    def __init__(self, folder: Path, of: GraphSchema, **asked: Any) -> None:
+    def __init__(self, folder: Path, of: GraphSchema, graph: Path | None = None, **asked: Any) -> None:
         self.folder, self.task, self.recorder = folder, task(of, **asked), MemoryRecorder()
-        graph = stored(folder / "graph", of)
+        graph = graph or stored(folder / "graph", of)
+        self.method = self.task.release.method
         self.fit = folder / "fit"
         run_fit(graph_folder=graph, task=self.task, out=self.fit, recorder=self.recorder, progress=SILENT)
         self.shards = json.loads((self.fit / "fit.json").read_bytes())["shards"]
         self.edges = self.fit / "release"
         self.parts = [
-            run_shard(law=self.fit / "law", method="dcsbm", number=k, shards=self.shards, out=self.edges)
+            run_shard(law=self.fit / "law", method=self.method, number=k, shards=self.shards, out=self.edges)
             for k in range(self.shards)
         ]
         (self.fit / "transcript.json").write_text(json.dumps([e.to_json() for e in self.recorder.entries]))
@@ -186,6 +187,53 @@ def test_several_relations_and_snapshots_are_published_together(tmp_path: Path) 
     assert again == made.parts[2]
 
 
+SIDED = GraphSchema(
+    node_types=(NodeType(name="person", count=NODES), NodeType(name="firm", count=40)),
+    edge_types=(
+        EdgeType(name="knows", source="person", target="person"),
+        EdgeType(name="cites", source="person", target="person", directed=True),
+        EdgeType(name="hires", source="firm", target="person", temporal=True),
+    ),
+    time=TimeGrid(start=0, width=1, count=2),
+)
+
+
+def test_directed_relations_and_those_between_two_types_are_published(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    cell = rng.integers(0, 4, 6000)
+    source, target = rng.integers(0, np.where(cell > 1, 40, NODES)), rng.integers(0, NODES, 6000)
+    sizes = {"person": NodeTable(NODES), "firm": NodeTable(40)}
+    write_parted(SIDED, sizes, [(source, target, cell)], 6000, tmp_path / "graph", 700)
+    names = ("knows", "cites", "hires")
+    asked = {"unit": Unit.EVENT, "edge_types": names, "method": "anchored", "params": {"evidence": "none"}}
+    made = Fitted(tmp_path, SIDED, graph=tmp_path / "graph", **asked)
+    out = made.join()
+    part = PublicPart.model_validate_json((out / "release" / "public.json").read_bytes())
+    rows = pa.concat_tables(pq.read_table(path) for path in sorted((out / "release").glob("edges-*")))
+    tables = {}
+    for relation in SIDED.edge_types:
+        own = rows.filter(pc.equal(rows["type"], relation.name))
+        step = own["step"].to_numpy(zero_copy_only=False)
+        ends = own["source"].to_numpy(), own["target"].to_numpy()
+        tables[relation.name] = EdgeTable(*ends, step.astype(np.int32) if relation.temporal else None)
+    whole = Graph.build(SIDED, sizes, tables)
+    expected = public_statistics(whole)["edge_types"]
+    for told, other, (name, table) in zip(part.statistics.edge_types, expected, tables.items(), strict=True):
+        assert whole.edges[name].count == table.count == told.edges == other["edges"]  # no pair twice
+        assert told.directed == other["directed"]
+        assert [each.model_dump(mode="json") for each in told.degrees] == other["degrees"]
+        for row, theirs in zip(told.rows, other["rows"], strict=True):
+            known = {name: value for name, value in row.scalars.items() if value is not None}
+            assert len(known) == (2 if name == "cites" else 7)
+            assert known.items() <= theirs["scalars"].items()
+    assert (tables["cites"].source > tables["cites"].target).any()
+    context = Context("http://localhost", date(2026, 1, 1))
+    for form in Form:
+        assert metadata(form, part, context)
+    for text in (render(Report(public=part)), markdown(Report(public=part)), card(part)):
+        assert "cites" in text
+
+
 def test_relations_that_are_not_asked_for_are_left_out(tmp_path: Path) -> None:
     made = Fitted(tmp_path, TYPED, unit=Unit.EVENT, edge_types=("owns",))
     out = made.join()
@@ -218,6 +266,30 @@ def test_nodes_stand_in_a_fresh_order_with_their_public_attributes(fitted: Fitte
     nodes = pq.read_table(out / "release" / "nodes.parquet")
     assert nodes["region"].to_pylist() == [f"r{original}" for original in order]
     assert set(nodes.column_names) == {"id", "type", "region"}
+
+
+def test_protected_attributes_of_nodes_are_published_beside_the_shards(tmp_path: Path) -> None:
+    town = Attribute(name="town", protection=Protection.PROTECTED, categories=("a", "b"))
+    kind = NodeType(count=NODES, attributes=(town,))
+    of = GraphSchema(node_types=(kind,), edge_types=(EdgeType(),))
+    rng = np.random.default_rng(4)
+    ends = rng.integers(0, NODES, (2, 6000))
+    ends = ends[:, ends[0] % 2 == ends[1] % 2]  # like meets like
+    towns = NodeTable(NODES, None, {"town": pa.array(["ab"[i % 2] for i in range(NODES)])})
+    write_parted(of, {"node": towns}, [tuple(ends)], 3000, tmp_path / "graph", 500)
+    params = {**COUNTED, "node_attribute_share": 0.3}
+    made = Fitted(tmp_path, of, graph=tmp_path / "graph", params=params, nano_epsilon=40 * NANO)
+    out = made.join()
+    nodes = pq.read_table(out / "release" / "nodes.parquet")
+    assert set(nodes.column_names) == {"id", "type", "town"}
+    found = np.array(nodes["town"].to_pylist())
+    assert abs((found == "a").sum() - NODES / 2) < 10
+    rows = [pq.read_table(path) for path in sorted((out / "release").glob("edges-*"))]
+    source, target = (np.concatenate([t[end].to_numpy() for t in rows]) for end in ("source", "target"))
+    assert (found[source] == found[target]).mean() > 0.9
+    assert {each.edge_type for each in made.recorder.entries} == {"edge", "rows:node"}
+    told = PublicPart.model_validate_json((out / "release" / "public.json").read_bytes())
+    assert told.transcript.operations == len(made.recorder.entries) == 7
 
 
 def test_public_ids_stay_where_they_were(tmp_path: Path) -> None:
@@ -278,7 +350,7 @@ def test_degrees_alone_tell_what_the_whole_graph_tells_of_them() -> None:
     whole = Graph.build(of, {"node": NodeTable(30)}, {"edge": EdgeTable(*rng.integers(0, 30, (2, 60)))})
     table = whole.edges["edge"]
     degrees = np.bincount(np.concatenate([table.source, table.target]), minlength=30)
-    found = degree_statistics(of, {"node": 30}, [(("edge", None), degrees)])
+    found = degree_statistics(of, {"node": 30}, [(("edge", None), [degrees])])
     expected = public_statistics(whole)
     assert found["metrics"].items() <= expected["metrics"].items()
     (ours,), (theirs,) = found["edge_types"], expected["edge_types"]

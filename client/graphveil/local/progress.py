@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -17,8 +18,8 @@ NAMES = {
 
 @contextmanager
 def shown(visible: bool) -> Iterator[Progress]:
-    """Yield a callback for stage, steps done and all steps. A line is on the screen while it lasts."""
-    if not visible:
+    """Yield a callback for stage, steps done and all steps. A screen has a line of it while it lasts."""
+    if not visible or not _watched():
         yield _silent
         return
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -32,6 +33,11 @@ def shown(visible: bool) -> Iterator[Progress]:
             bar.update(task, description=NAMES.get(stage, stage), completed=done, total=total or None)
 
         yield tell
+
+
+def _watched() -> bool:
+    """Tell whether there is a screen: a terminal, or a notebook. Rich, which draws there, is slow to load."""
+    return sys.stdout.isatty() or "IPython" in sys.modules
 
 
 def _silent(stage: str, done: int, total: int) -> None:

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.evaluation.attacks.heuristics import proximity
 from core.evaluation.attacks.negatives import uniform
 from core.evaluation.attacks.pairs import Pairs, contains, pair_keys
+from core.evaluation.learning.features import Features
 from core.evaluation.learning.limits import unlearnable
 from core.evaluation.learning.pairs import cosine
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
+from core.late import late
 from core.privacy.entropy import public_generator
 
-if TYPE_CHECKING:
-    from core.evaluation.learning.gcn import Features
+_boosted_trees = late("sklearn.ensemble:HistGradientBoostingClassifier")
+_autoencoder = late("core.evaluation.learning.gcn:Autoencoder")
+_propagation = late("core.evaluation.learning.tensors:propagation")
 
 MAX_TARGETS = 20_000
 # Pairs of either kind that are learned from, of one shadow.
@@ -79,14 +81,12 @@ class Informed:
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
         """Compute the log odds that a pair was hidden, float64. Time: an auto-encoder a shadow, and one."""
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
         rows, labels = [], []
         for number, shadow in enumerate(self.shadows):
             u, v, label = shadow_pairs(shadow, seed + number)
             rows.append(described(shadow.released, shadow.features, u, v, seed))
             labels.append(label)
-        machine = HistGradientBoostingClassifier(
+        machine = _boosted_trees(
             max_iter=ROUNDS, max_depth=DEPTH, learning_rate=LEARNING_RATE, random_state=seed
         )
         machine.fit(np.concatenate(rows), np.concatenate(labels))
@@ -117,23 +117,19 @@ def described(
 
     The columns are the same of every graph, with features or without.
     """
-    from core.evaluation.learning.gcn import Autoencoder
-
     low, high = np.sort(np.log1p(np.stack([view.degrees[u], view.degrees[v]])), axis=0)
     columns = [low, high]
     columns += [proximity(view, u, v, kind) for kind in ("common", "adamic_adar", "resource")]
-    columns.append(cosine(view.once(Autoencoder(seed, features)), u, v))
+    columns.append(cosine(view.once(_autoencoder(seed, features)), u, v))
     columns += [cosine(rows, u, v) for rows in _spread(view, features)]
     return np.stack(columns, axis=1)
 
 
 def _spread(view: UndirectedView, features: Features | None) -> list[np.ndarray]:
     """Average features along no, one and two links; without features rows of zeros."""
-    from core.evaluation.learning.tensors import propagation
-
     if features is None:
         return [np.zeros((view.node_count, 1))] * 3
-    step, rows = propagation(view), [np.asarray(features.values, dtype=np.float64)]
+    step, rows = _propagation(view), [np.asarray(features.values, dtype=np.float64)]
     for _ in range(2):
         rows.append(step @ rows[-1])
     return rows

@@ -8,19 +8,21 @@ without a link. Embeddings are shared: cosine and SVM of one seed train one mode
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from core.evaluation.learning.features import Features
 from core.evaluation.learning.limits import unlearnable
 from core.evaluation.learning.node2vec import Node2Vec
-from core.evaluation.learning.pairs import classified, cosine
+from core.evaluation.learning.pairs import cosine
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
+from core.late import late
 
-if TYPE_CHECKING:
-    from core.evaluation.learning.gcn import Features
-
+_autoencoder = late("core.evaluation.learning.gcn:Autoencoder")
+_seal = late("core.evaluation.learning.seal:Seal")
+_classified = late("core.evaluation.learning.machines:classified")
 MAX_TARGETS = 20_000
 # Each target has a subgraph of its own.
 MAX_SEAL_TARGETS = 4_000
@@ -59,12 +61,11 @@ class EmbeddingAttack:
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
-        from core.evaluation.learning.gcn import Autoencoder
-
-        trained = Node2Vec(seed) if self.model == "node2vec" else Autoencoder(seed, self.features)
+        trained = Node2Vec(seed) if self.model == "node2vec" else _autoencoder(seed, self.features)
         embedding = published.once(trained)
         if self.classified:
-            return classified(published, embedding, source, target, seed)
+            scores: np.ndarray = _classified(published, embedding, source, target, seed)
+            return scores
         return cosine(embedding, source, target)
 
 
@@ -88,9 +89,8 @@ class SealAttack:
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
-        from core.evaluation.learning.seal import Seal
-
-        return Seal(seed).score(published, source, target)
+        scores: np.ndarray = _seal(seed).score(published, source, target)
+        return scores
 
 
 def scorers(features: Features | None = None) -> tuple[EmbeddingAttack | SealAttack, ...]:

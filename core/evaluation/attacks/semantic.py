@@ -30,6 +30,7 @@ from core.evaluation.attacks.metapaths import Subject, described
 from core.evaluation.attacks.negatives import wrong_classes
 from core.graphs.graph import Graph
 from core.graphs.schema import AttributeKind, EdgeType, Protection
+from core.late import late
 from core.privacy.entropy import public_generator
 
 MAX_NODES = 20_000
@@ -37,7 +38,7 @@ MAX_CLASSES = 32
 MAX_SUBJECTS = 4
 FEWEST_NODES = 40
 FEWEST_OF_A_CLASS = 10
-NEIGHBOURS = 15
+_classifiers = late("core.evaluation.attacks._classifiers:classifiers")
 
 CLASSIFIERS = {
     "semantic_naive_bayes": "naive Bayes",
@@ -111,25 +112,12 @@ def scores(published: Graph, subject: Subject, relations: Sequence[EdgeType], se
     scale = np.where(scale > 1e-12, scale, 1.0)
     train, test = (train - centre) / scale, (test - centre) / scale
     by_classifier = {}
-    for name, classifier in classifiers(len(train), seed).items():
+    for name, classifier in _classifiers(len(train), seed).items():
         classifier.fit(train, subject.known_class)
         probability = np.zeros((len(test), subject.count))
         probability[:, classifier.classes_] = classifier.predict_proba(test)
         by_classifier[name] = probability[place, subject.stated]
     return by_classifier
-
-
-def classifiers(known: int, seed: int) -> dict[str, Any]:
-    """Make the untrained classifiers by name, in report order. They are to learn from ``known`` nodes."""
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.tree import DecisionTreeClassifier
-
-    return {
-        "semantic_naive_bayes": GaussianNB(var_smoothing=1e-2),
-        "semantic_knn": KNeighborsClassifier(min(NEIGHBOURS, known)),
-        "semantic_decision_tree": DecisionTreeClassifier(max_depth=8, min_samples_leaf=5, random_state=seed),
-    }
 
 
 def entries(

@@ -17,6 +17,7 @@ from torch import nn
 from torch.nn import functional
 
 from core.evaluation.attacks.negatives import uniform
+from core.evaluation.learning.features import Features
 from core.evaluation.learning.tensors import feature_tensor, propagation
 from core.evaluation.view import UndirectedView
 from core.learning.devices import one_thread, seeded
@@ -34,13 +35,6 @@ CLASSIFIER_HIDDEN = 64
 CLASSIFIER_EPOCHS = 200
 DROPOUT = 0.5
 WEIGHT_DECAY = 5e-4
-
-
-@dataclass(frozen=True, eq=False)
-class Features:
-    """(n, d) float32 node features, compared by identity."""
-
-    values: np.ndarray
 
 
 class Encoder(nn.Module):

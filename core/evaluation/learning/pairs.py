@@ -8,9 +8,7 @@ from core.evaluation.attacks.negatives import uniform
 from core.evaluation.attacks.pairs import contains, pair_keys
 from core.evaluation.learning.limits import room
 from core.evaluation.view import UndirectedView
-from core.privacy.entropy import Generator, public_generator
-
-TRAINING_PAIRS = 20_000
+from core.privacy.entropy import Generator
 
 
 def without(view: UndirectedView, u: np.ndarray, v: np.ndarray) -> UndirectedView:
@@ -48,24 +46,3 @@ def cosine(embedding: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     unit = embedding / np.where(norms > 0, norms, 1)[:, None]
     cosines: np.ndarray = np.einsum("ij,ij->i", unit[u], unit[v]).astype(np.float64)
     return cosines
-
-
-def classified(
-    view: UndirectedView, embedding: np.ndarray, u: np.ndarray, v: np.ndarray, seed: int
-) -> np.ndarray:
-    """Compute each pair's signed distance from an SVM's hyperplane.
-
-    It is a linear SVM on Hadamard products; float64. The machine learns the view's own links (at most
-    TRAINING_PAIRS) from as many non-links. Products, not the concatenation that PPGSL (section V-A2) names: a
-    linear function of two rows laid end to end is a sum of one term a node, and cannot see whether the rows
-    are alike.
-    """
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import LinearSVC
-
-    first, second, label = training_pairs(view, TRAINING_PAIRS, public_generator(seed))
-    machine = make_pipeline(StandardScaler(), LinearSVC(random_state=seed, dual=False))
-    machine.fit(embedding[first] * embedding[second], label)
-    scores: np.ndarray = machine.decision_function(embedding[u] * embedding[v]).astype(np.float64)
-    return scores

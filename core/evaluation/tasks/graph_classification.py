@@ -12,7 +12,10 @@ from core.evaluation.learning.limits import MAX_LINKS, MAX_NODES
 from core.evaluation.tasks.entry import task_entry
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import Graph
+from core.late import late
 
+_stratified = late("sklearn.model_selection:StratifiedKFold")
+_fitted_predictions = late("core.evaluation.learning.gin:fitted_predictions")
 SEED = 20_190_506
 FOLDS = 10
 SUBJECT = "label"
@@ -93,17 +96,13 @@ def accuracy(
 
     A model is trained on ``learned`` outside a fold, tested on ``tested`` inside.
     """
-    from sklearn.model_selection import StratifiedKFold
-
-    from core.evaluation.learning.gin import fitted_predictions
-
     count = int(codes.max()) + 1
     accuracies = []
     for turn, (inside, outside) in enumerate(
-        StratifiedKFold(folds, shuffle=True, random_state=SEED).split(codes, codes)
+        _stratified(folds, shuffle=True, random_state=SEED).split(codes, codes)
     ):
         seen = [learned[i] for i in inside]
         asked = [tested[i] for i in outside]
-        guess = fitted_predictions(seen, codes[inside].astype(np.int64), asked, count, SEED + turn)
+        guess = _fitted_predictions(seen, codes[inside].astype(np.int64), asked, count, SEED + turn)
         accuracies.append(float((guess == codes[outside]).mean()))
     return float(np.mean(accuracies))

@@ -5,20 +5,21 @@ It measures which of them a model of either graph ranks above non-links.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from core.evaluation.attacks.negatives import uniform
+from core.evaluation.learning.features import Features
 from core.evaluation.learning.limits import repetitions, unlearnable
 from core.evaluation.learning.pairs import cosine, without
 from core.evaluation.tasks.entry import task_entry
 from core.evaluation.view import UndirectedView
+from core.late import late
 from core.privacy.entropy import public_generator
 
-if TYPE_CHECKING:
-    from core.evaluation.learning.gcn import Features
-
+_autoencoder = late("core.evaluation.learning.gcn:Autoencoder")
+_roc_auc_score = late("sklearn.metrics:roc_auc_score")
 SEED = 20_160_907
 HELD_OUT = 0.1
 
@@ -78,9 +79,5 @@ def predicted(
     seed: int,
 ) -> float:
     """Compute the AUC of an auto-encoder's cosines. It has seen the graph without the pairs (u, v)."""
-    from sklearn.metrics import roc_auc_score
-
-    from core.evaluation.learning.gcn import Autoencoder
-
-    embedding = Autoencoder(seed, features)(without(graph, u, v))
-    return float(roc_auc_score(label, cosine(embedding, u, v)))
+    embedding = _autoencoder(seed, features)(without(graph, u, v))
+    return float(_roc_auc_score(label, cosine(embedding, u, v)))

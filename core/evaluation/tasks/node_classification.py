@@ -5,19 +5,20 @@ How well one that learns from either structure predicts the original's labels.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from core.evaluation.learning.features import Features
 from core.evaluation.learning.limits import FEWEST_LINKS, repetitions, too_large
 from core.evaluation.tasks.entry import task_entry
 from core.evaluation.tasks.subjects import Labels
 from core.evaluation.view import UndirectedView
+from core.late import late
 from core.privacy.entropy import public_generator
 
-if TYPE_CHECKING:
-    from core.evaluation.learning.gcn import Features
-
+_trained_classifier = late("core.evaluation.learning.gcn:trained_classifier")
+_f1_score = late("sklearn.metrics:f1_score")
 SEED = 20_170_424
 TRAINING_SHARE = 0.3
 MEASURES = ("micro_f1", "macro_f1")
@@ -85,14 +86,12 @@ def run(
     Axes: tasks and baseline; original and synthetic; micro and macro F1. The baseline names the most frequent
     class of the training nodes.
     """
-    from core.evaluation.learning.gcn import trained_classifier
-
     nodes = public_generator(seed).permutation(np.flatnonzero(classes >= 0))
     cut = int(TRAINING_SHARE * len(nodes))
     known, tested = nodes[:cut], nodes[cut:]
     figures = np.empty((3, 2, 2))
     for column, structure in enumerate((original, synthetic)):
-        model = trained_classifier(structure, features, classes, known, seed)
+        model = _trained_classifier(structure, features, classes, known, seed)
         figures[0, column] = f1(classes[tested], model.predict(structure)[tested])
         figures[1, column] = f1(classes[tested], model.predict(original)[tested])
     majority = np.bincount(classes[known]).argmax()
@@ -105,9 +104,7 @@ def f1(truth: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
 
     Micro is the accuracy, with one class a node; macro is over the classes that occur.
     """
-    from sklearn.metrics import f1_score
-
     return (
-        float(f1_score(truth, predicted, average="micro")),
-        float(f1_score(truth, predicted, average="macro", zero_division=0)),
+        float(_f1_score(truth, predicted, average="micro")),
+        float(_f1_score(truth, predicted, average="macro", zero_division=0)),
     )

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.evaluation.learning.features import Features
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import Graph
 from core.graphs.schema import AttributeKind, Protection
-
-if TYPE_CHECKING:
-    from core.evaluation.learning.gcn import Features
 
 FEWEST_CLASSES, MOST_CLASSES = 2, 50
 FEWEST_LABELLED = 30
@@ -66,8 +63,6 @@ def public_features(graph: Graph, node_types: tuple[str, ...]) -> Features | Non
     numbers become the column's mean; number columns are standardised; a vector is scaled to length 1, so that
     bags of words and dense vectors train alike.
     """
-    from core.evaluation.learning.gcn import Features
-
     if len(set(node_types)) != 1:
         return None
     table, columns = graph.nodes[node_types[0]], []
@@ -91,8 +86,6 @@ def typed_features(graph: Graph) -> Features | None:
     type with features (see :func:`public_features`) has columns of its own, any other type one column of
     ones. None too for more than MOST_VALUES numbers.
     """
-    from core.evaluation.learning.gcn import Features
-
     if len(graph.nodes) == 1:
         return public_features(graph, tuple(graph.nodes))
     features = {name: public_features(graph, (name,)) for name in graph.nodes}

@@ -6,6 +6,9 @@ import numpy as np
 
 from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.view import UndirectedView
+from core.late import late
+
+_through = late("core.evaluation.utility._triangles:through")
 
 SCALARS = (
     Metric(
@@ -37,12 +40,11 @@ DISTANCES = (
 
 def triangles(view: UndirectedView) -> np.ndarray:
     """Count triangles through every node, int64, exact; O(m * arboricity)."""
-    from core.evaluation.utility import _triangles
-
     order = np.argsort(view.degrees, kind="stable")
     rank = np.empty(view.node_count, dtype=np.int32)
     rank[order] = np.arange(view.node_count, dtype=np.int32)
-    return _triangles.through(view.node_count, view.u, view.v, rank)[rank]
+    counts: np.ndarray = _through(view.node_count, view.u, view.v, rank)
+    return counts[rank]
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:

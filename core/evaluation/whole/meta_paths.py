@@ -14,9 +14,12 @@ import numpy as np
 
 from core.evaluation.utility import relative
 from core.evaluation.whole.layers import Layer
+from core.late import late
 
 Path = tuple[int, ...]
 Counts = dict[Path, float]
+
+_by_types = late("core.evaluation.whole._typed_triangles:by_types")
 
 LENGTHS = (2, 3, 4)
 # The number of types along four nodes grows with the fourth power; a public rule.
@@ -95,14 +98,12 @@ def _around(
 
 def _closed(layer: Layer) -> dict[Path, float]:
     """Count in ``[b, c, a]`` triangles over edges between types b <= c whose third corner has type a."""
-    from core.evaluation.whole import _typed_triangles
-
     view, kinds = layer.view, len(layer.layout.names)
     order = np.argsort(view.degrees, kind="stable")
     rank = np.empty(view.node_count, dtype=np.int32)
     rank[order] = np.arange(view.node_count, dtype=np.int32)
     kind = np.repeat(np.arange(kinds), layer.layout.counts)
-    triangles = _typed_triangles.by_types(view.node_count, view.u, view.v, rank, kind, kinds)
+    triangles = _by_types(view.node_count, view.u, view.v, rank, kind, kinds)
     closed: dict[Path, float] = {}
     for corners in np.argwhere(triangles):
         a, b, c = (int(corner) for corner in corners)

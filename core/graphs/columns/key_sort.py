@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.late import late
+
 MANY = 1 << 19
 """From so many keys on compiled code is worth its loading."""
 
+_in_order = late("core.graphs.columns.key_kernels:in_order")  # loading it takes longer than to sort few
 _DIGIT_BITS = 10  # a place for each digit: few enough for the processor's nearest cache
 
 
@@ -18,10 +21,9 @@ def sorted_keys(keys: np.ndarray) -> np.ndarray:
     if len(keys) < MANY:
         keys.sort()
         return keys
-    from core.graphs.columns.key_kernels import in_order  # loading it takes longer than to sort fewer
-
     shifts = _shifts(int(np.bitwise_or.reduce(keys)))
-    return in_order(keys, np.empty_like(keys), np.array(shifts, dtype=np.uint64), _DIGIT_BITS)
+    made: np.ndarray = _in_order(keys, np.empty_like(keys), np.array(shifts, dtype=np.uint64), _DIGIT_BITS)
+    return made
 
 
 def _shifts(used: int) -> list[int]:

@@ -6,17 +6,17 @@ Nodes may carry ``node_id`` (else their key is the id), ``type`` and attributes;
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from core.graphs.uploads.batches import END_TYPES, Batch, RawGraph, ReadRequest, TextOptions, columnar
+import networkx as nx
+import pyarrow as pa
+
+from core.graphs.graph import Graph
+from core.graphs.uploads.batches import END_TYPES, Batch, RawGraph, ReadRequest
 from core.graphs.uploads.files import VECTOR_SEPARATOR
 from core.graphs.uploads.findings import reject, shown
-
-if TYPE_CHECKING:
-    import networkx as nx
-    import pyarrow as pa
-
-    from core.graphs.graph import Graph
+from core.graphs.uploads.networkx_tables import networkx_tables
+from core.graphs.uploads.tables import columnar
+from core.graphs.views.convert import to_networkx
 
 BROKEN = (
     *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
@@ -25,14 +25,8 @@ BROKEN = (
 """What NetworkX raises, besides errors of its own, on documents that are damaged."""
 
 
-class DocumentOptions(TextOptions):
-    """Nothing to declare beyond extra attributes, and letters."""
-
-
 def raw_graph(made: nx.Graph, request: ReadRequest) -> RawGraph:
     """Read nodes and edges of the document. A finding's line is the ordinal of the node or edge."""
-    from core.graphs.uploads.networkx_tables import networkx_tables
-
     nodes, edges = networkx_tables(made, request.remark)
     extra = [name for name in edges.column_names if name not in END_TYPES and request.refuses_column(name)]
     if request.attributes is not None and request.options.extra_columns == "refuse":
@@ -59,8 +53,6 @@ def _once(table: pa.Table, size: int) -> Iterator[Batch]:
 
 def exported(graph: Graph, *, lists: bool) -> nx.Graph:
     """Make the NetworkX graph that a document holds, vectors as text unless ``lists``."""
-    from core.graphs.views.convert import to_networkx
-
     made = to_networkx(graph)
     if not lists:
         for _, data in made.nodes(data=True):

@@ -11,14 +11,17 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from tokenize import TokenError
 from typing import IO
 
 import numpy as np
+import scipy.sparse as sp
 
-from core.graphs.formats._matrices import Entries
+from core.graphs.formats._matrix_entries import Entries, matrix_of, raw_graph
+from core.graphs.graph import Graph
 from core.graphs.reading.magic import MARKED, otherwise
-from core.graphs.uploads.batches import ReadRequest, unpacked_limit
+from core.graphs.uploads.batches import RawGraph, ReadRequest, unpacked_limit
 from core.graphs.uploads.findings import reject, shown
 
 NEEDED = {
@@ -39,6 +42,18 @@ HEADER_BYTES = 10_000
 
 class Unusable(ValueError):
     """An array that is not what its layout asks for; the text says which and why."""
+
+
+def read(request: ReadRequest) -> RawGraph:
+    """Read entries that are not zero as edges. Nodes are numbers from 0; IngestRejected where damaged."""
+    return raw_graph(entries_of(request), request)
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write a CSR matrix of ones or weights; symmetric when the relation is. Row i is node i of the table."""
+    matrix = matrix_of(graph)
+    with path.open("wb") as file:
+        sp.save_npz(file, matrix)
 
 
 def entries_of(request: ReadRequest) -> Entries:

@@ -27,10 +27,10 @@ from core.graphs.uploads.batches import (
     ColumnOptions,
     RawGraph,
     ReadRequest,
-    columnar,
     unpacked_limit,
 )
 from core.graphs.uploads.findings import reject, shown
+from core.graphs.uploads.tables import columnar
 from core.graphs.uploads.value_columns import readable
 
 _BATCH_ROWS = 1 << 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from xml.parsers import expat
 
 from core.graphs.uploads.batches import ReadRequest
 from core.graphs.uploads.findings import reject, shown
@@ -23,8 +24,6 @@ def listed(request: ReadRequest, data: bytes) -> Listed:
 
     An end that is added would let an edge decide who there is. Refused where malformed or with a DTD.
     """
-    from xml.parsers import expat
-
     nodes: set[str | None] = set()
     ends: list[tuple[int, str, str | None]] = []
     mutual = 0

@@ -28,9 +28,10 @@ from core.graphs.reading.variants import alike_ids
 from core.graphs.schema import GRAPH_ID, Derived, EdgeType, GraphSchema, NodeType
 from core.graphs.schema.grids import in_dates, proposed_grid
 from core.graphs.stored.whole import write_graph
-from core.graphs.uploads.batches import END_TYPES, Batch, Notes, RawGraph, columnar
+from core.graphs.uploads.batches import END_TYPES, Batch, Notes, RawGraph
 from core.graphs.uploads.files import IngestLimits, UploadedFile
 from core.graphs.uploads.packed import PACKED
+from core.graphs.uploads.tables import columnar
 
 ROWS = 1 << 20
 _LOOSE = {"extra_columns": "ignore"}  # what a schema does not declare is not read

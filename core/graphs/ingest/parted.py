@@ -75,7 +75,8 @@ def canonicalise_parts(
                 for each in chain.from_iterable(kept):
                     name = each.edge_type.name
                     count[name]["rows"] += len(each.source)
-                    count[name]["loops_dropped"] += int((each.source == each.target).sum())
+                    if each.edge_type.homogeneous:
+                        count[name]["loops_dropped"] += int((each.source == each.target).sum())
                     if len(first) == 1 and each.time is None:
                         yield each.source, each.target
                         continue

@@ -30,10 +30,10 @@ from core.graphs.uploads.batches import (
     Part,
     RawGraph,
     ReadRequest,
-    columnar,
 )
 from core.graphs.uploads.files import IngestLimits, IngestReport, Progress, UploadedFile
 from core.graphs.uploads.findings import reject
+from core.graphs.uploads.tables import columnar
 
 
 def canonicalise(

@@ -4,21 +4,18 @@ their values fall."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType, Protection
 from core.graphs.schema.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind
+from core.late import late
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-
     from core.graphs.schema.value_bins import ValueBins
 
 OF_A_VECTOR = 8
 """Bins of each number of a vector that declares no cuts."""
-AT_ONCE = 2**22
-"""Numbers that are counted at once."""
+_bins_of = late("core.graphs.schema.value_bins:bins_of")  # which brings NumPy: the api plans without it
 
 
 def synthesised(kind: NodeType) -> tuple[Attribute, ...]:
@@ -75,8 +72,6 @@ def synthesised_in(schema: GraphSchema, edge_types: Sequence[str]) -> Mapping[st
 
 def node_bins(attribute: Attribute) -> ValueBins:
     """Divide the attribute's values into bins. They are divided as those of an edge are."""
-    from core.graphs.schema.value_bins import bins_of  # which brings numpy: the api plans without it
-
     of_edge, category = EdgeAttributeKind, attribute.kind is AttributeKind.CATEGORY
     alike = EdgeAttribute(
         name="value",
@@ -86,7 +81,7 @@ def node_bins(attribute: Attribute) -> ValueBins:
         cuts=attribute.cuts or _of_a_vector(attribute),
         aggregate=Aggregate.MAX,
     )
-    return bins_of(alike)
+    return cast("ValueBins", _bins_of(alike))
 
 
 def _of_a_vector(attribute: Attribute) -> tuple[float, ...]:
@@ -95,35 +90,3 @@ def _of_a_vector(attribute: Attribute) -> tuple[float, ...]:
         return ()
     low, high = attribute.bounds
     return tuple(low + (high - low) * place / OF_A_VECTOR for place in range(1, OF_A_VECTOR))
-
-
-def places_of(attribute: Attribute, column: np.ndarray | pa.Array) -> np.ndarray:
-    """Find the bin of every node's value. It is a stored column; int64 (n,), -1 where there is none."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if attribute.categories is not None:
-        text = (column if isinstance(column, pa.Array) else pa.array(column)).cast(pa.string())
-        known = pa.array(attribute.categories, type=pa.string())
-        codes: np.ndarray = pc.fill_null(pc.index_in(text, value_set=known), -1).to_numpy().astype(np.int64)
-        return codes
-    own = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column
-    numbers = np.asarray(own, dtype=np.float64)
-    return np.where(np.isnan(numbers), -1, node_bins(attribute).places(np.nan_to_num(numbers)))
-
-
-def counts_of_places(vector: Attribute, rows: np.ndarray) -> np.ndarray:
-    """Count nodes by place of a vector and bin; int64 (places, bins).
-
-    ``rows`` (n, places). A part of them at a time. O(n places log bins).
-    """
-    import numpy as np
-
-    bins, length = node_bins(vector), rows.shape[1]
-    counts, size = np.zeros(length * bins.count, dtype=np.int64), max(1, AT_ONCE // max(1, length))
-    for start in range(0, len(rows), size):
-        part = rows[start : start + size].astype(np.float64)
-        cells = np.arange(length) * bins.count + bins.places(part.ravel()).reshape(part.shape)
-        counts += np.bincount(cells.ravel(), minlength=len(counts))
-    return counts.reshape(length, bins.count)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.graphs.schema import EdgeType, GraphSchema
 
 MOST_CELLS = 64
 """So many relations and snapshots may a graph in parts have: each has files of its own."""
+ELSEWHERE = (
+    "who meets whom by protected attributes is counted edge by edge, and the edges of this dataset stay "
+    "elsewhere; upload them in parts, or leave node_attribute_share out"
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,36 @@ class Part:
     first_source: int
     last_source: int
     cell: int = 0
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The pairs that a cell may have, of so many sources and targets.
+
+    ``mirrored``: a pair is the same both ways, and stands once, the smaller end first. ``loops``: both ends
+    may have one number, as those of two node types.
+    """
+
+    sources: int
+    targets: int
+    mirrored: bool = True
+    loops: bool = False
+
+    @property
+    def most(self) -> int:
+        """The nodes of the larger side."""
+        return max(self.sources, self.targets)
+
+
+def inside(nodes: int) -> Slots:
+    """Return the slots of an undirected relation inside one node type."""
+    return Slots(nodes, nodes)
+
+
+def slots_of(relation: EdgeType, nodes: Mapping[str, int]) -> Slots:
+    """Return the slots of a relation's cells. ``nodes``: how many each type has."""
+    mirrored = relation.homogeneous and not relation.directed
+    return Slots(nodes[relation.source], nodes[relation.target], mirrored, not relation.homogeneous)
 
 
 def part_name(number: int, parts: int) -> str:
@@ -56,9 +90,12 @@ def divided(edges: Sequence[int], most: Sequence[int], shards: int) -> list[int]
 def only_relation(schema: GraphSchema) -> EdgeType:
     """Return the only relation of a graph that is counted where it lies. ValueError for any other."""
     require_partable(schema)
-    if len(schema.edge_types) != 1 or schema.temporal or len(schema.node_types) != 1:
-        raise ValueError("edges that stay elsewhere are of one node type and one relation without time")
-    return schema.edge_types[0]
+    (relation, *others) = schema.edge_types
+    if others or schema.temporal or len(schema.node_types) != 1 or relation.directed:
+        raise ValueError(
+            "edges that stay elsewhere are of one node type and one undirected relation without time"
+        )
+    return relation
 
 
 def require_partable(schema: GraphSchema) -> None:
@@ -66,15 +103,22 @@ def require_partable(schema: GraphSchema) -> None:
     if schema.collection is not None:
         raise ValueError("a graph in parts is one graph, and no collection")
     for relation in schema.edge_types:
-        if relation.directed or not relation.homogeneous or relation.attributes:
+        if relation.attributes:
             raise ValueError(
-                "a graph in parts has undirected relations inside one node type, without attributes"
+                f"edge type {relation.name!r} declares attributes, and a graph in parts has edges without "
+                "values: declare a relation for each value, or no attributes"
             )
         if relation.public or relation.functional or relation.once:
             raise ValueError(
-                "a graph in parts has protected relations of which nothing further is declared but bounds"
+                f"edge type {relation.name!r} is declared public, functional or once, and of relations of a "
+                "graph in parts nothing further is declared but bounds"
             )
-    if any(kind.protected or kind.degree_bound is not None for kind in schema.node_types):
-        raise ValueError("a graph in parts has no protected nodes or bounds of degrees")
+    for kind in schema.node_types:
+        if kind.protected or kind.degree_bound is not None:
+            raise ValueError(
+                f"node type {kind.name!r} is protected or has a degree_bound, and a graph in parts hides "
+                "edges, not persons: what hides persons keeps so many edges of each, and looks at them "
+                "together"
+            )
     if len(cells_of(schema)) > MOST_CELLS:
         raise ValueError(f"a graph in parts has at most {MOST_CELLS} relations and snapshots together")

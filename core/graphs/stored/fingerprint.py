@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from core.graphs.columns.key_sort import sorted_keys
 from core.graphs.graph import Graph
+from core.graphs.schema.partable import Slots
 from core.graphs.stored.parted import PartedGraph, groups, sorted_pairs
 
 MIN_KEY_BYTES = 16
@@ -47,18 +48,18 @@ def fingerprint_parts(graph: PartedGraph, key: bytes, buckets: int) -> str:
     joined = {name: np.zeros(table.count, dtype=bool) for name, table in graph.nodes.items()}
     for cell in graph.cells():
         for group in cell.groups():
-            mask = joined[cell.edge_type.source]
-            mask[group.source] = mask[group.target] = True
+            joined[cell.edge_type.source][group.source] = True
+            joined[cell.edge_type.target][group.target] = True
     digest, ranks = _begun(graph, joined, key)
     count = sum(table.count for table in graph.nodes.values())
     rows = (
-        (rank[group.source], rank[group.target])
+        (ranks[cell.edge_type.source][group.source], ranks[cell.edge_type.target][group.target])
         for cell in graph.cells()
-        for rank in [ranks[cell.edge_type.source]]
         for group in cell.groups()
     )
     with tempfile.TemporaryDirectory(dir=graph.folder) as scratch:
-        for keys in sorted_pairs(rows, [count], buckets, Path(scratch)):
+        # Two types may have an id in common, which is then joined with itself.
+        for keys in sorted_pairs(rows, [Slots(count, count, loops=True)], buckets, Path(scratch)):
             for low, high in groups(keys, count):
                 digest.update((low.astype("<u8") << np.uint64(32) | high.astype("<u8")).data)
     return digest.hexdigest()

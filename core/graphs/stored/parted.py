@@ -1,5 +1,5 @@
-"""A graph whose edges stay on disk. Relations are undirected, inside one node type each, and have no
-attributes; each of them and of its snapshots is a cell, with :mod:`core.graphs.stored.parts` of its own.
+"""A graph whose edges stay on disk. Relations have no attributes; each of them and of its snapshots is a
+cell, with :mod:`core.graphs.stored.parts` of its own.
 
 A folder of ``schema.json``, ``nodes.parquet``, the parts and ``parts.json``, which is written last and tells
 of every part.
@@ -21,7 +21,7 @@ import numpy as np
 from core.graphs.columns.key_sort import sorted_keys
 from core.graphs.graph import Cell, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema
-from core.graphs.schema.partable import Part, cells_of, part_name, require_partable
+from core.graphs.schema.partable import Part, Slots, cells_of, part_name, require_partable, slots_of
 from core.graphs.stored.parts import (
     Ends,
     canonical_part,
@@ -46,7 +46,7 @@ class PartedCell:
 
     edge_type: EdgeType
     step: int | None
-    nodes: int
+    slots: Slots
     folder: Path
     parts: tuple[Part, ...]
 
@@ -57,8 +57,8 @@ class PartedCell:
         over the edges comes out then. A graph in memory is made canonical when it is opened; this one is not.
         """
         for part in self.parts:
-            for source, target in canonical_part(self.folder, part, self.nodes):
-                yield Cell(self.edge_type, self.step, self.nodes, self.nodes, source, target)
+            for source, target in canonical_part(self.folder, part, self.slots):
+                yield Cell(self.edge_type, self.step, self.slots.sources, self.slots.targets, source, target)
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class PartedGraph:
         declared, cells = self.schema.edge_type(edge_type), cells_of(self.schema)
         if (declared, step) not in cells:
             raise KeyError(f"edge type {edge_type!r} has no step {step}")
-        place, count = cells.index((declared, step)), self.nodes[declared.source].count
+        place, counts = cells.index((declared, step)), {n: each.count for n, each in self.nodes.items()}
         parts = tuple(part for part in self.parts if part.cell == place)
-        return PartedCell(declared, step, count, self.folder, parts)
+        return PartedCell(declared, step, slots_of(declared, counts), self.folder, parts)
 
     def cells(self) -> Iterator[PartedCell]:
         """Open every cell, one after the other."""
@@ -95,23 +95,26 @@ def write_parted(
 ) -> PartedGraph:
     """Write the canonical graph of ``rows``. They come in any order: loops are dropped, repeats merged.
 
-    ``edges``: about how many there are, by which they are divided. Rows go to files by cell and smaller end
-    first, each of which is then sorted: a pair and its repeats meet in one. 1-Lipschitz: a row more is an
-    edge more or none. How many parts there are follows from the universe and ``edges``. ValueError for ends
-    that are no nodes. O(m log m) time; memory of one group of rows and one part.
+    ``edges``: about how many there are, by which they are divided. Rows go to files by cell and source (the
+    smaller end, of an undirected relation) first, each of which is then sorted: a pair and its repeats meet
+    in one. 1-Lipschitz: a row more is an edge more or none. How many parts there are follows from the
+    universe and ``edges``. ValueError for ends that are no nodes. O(m log m) time; memory of one group of
+    rows and one part.
     """
     require_partable(schema)
-    counts = [nodes[relation.source].count for relation, _ in cells_of(schema)]
+    counts = {name: table.count for name, table in nodes.items()}
+    slots = [slots_of(relation, counts) for relation, _ in cells_of(schema)]
+    sources, most = [each.sources for each in slots], max(each.targets for each in slots)
     folder.mkdir(parents=True, exist_ok=True)
     write_universe(Graph.build(schema, nodes, {}), folder)
-    buckets = max(1, min(-(-edges // part_edges), sum(counts)))
-    pieces = _pieces(counts, buckets)
+    buckets = max(1, min(-(-edges // part_edges), sum(sources)))
+    pieces = _pieces(sources, buckets)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         parts = [
             write_part(
-                groups(keys, max(counts)), folder / part_name(number, len(pieces)), counts[cell], cell=cell
+                groups(keys, most), folder / part_name(number, len(pieces)), slots[cell].most, cell=cell
             )
-            for number, (cell, keys) in enumerate(_cut(rows, counts, buckets, Path(scratch)))
+            for number, (cell, keys) in enumerate(_cut(rows, slots, buckets, Path(scratch)))
         ]
     told = json.dumps([asdict(part) for part in parts], indent=1)
     (folder / "schema.json").write_text(schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -120,17 +123,18 @@ def write_parted(
 
 
 def sorted_pairs(
-    rows: Iterable[Rows], counts: Sequence[int], buckets: int, scratch: Path
+    rows: Iterable[Rows], slots: Sequence[Slots], buckets: int, scratch: Path
 ) -> Iterator[np.ndarray]:
-    """Sort the pairs of ``rows`` in files in ``scratch``. Keys are ``place * most + high``, each once, no
-    loops.
+    """Sort the pairs of ``rows`` in files in ``scratch``. Keys are ``place * most + target``, each once,
+    among the ``slots`` of its cell.
 
-    ``counts``: the nodes of each cell, ``most`` the largest; ``place``: the smaller end, after the nodes of
-    all cells before its own. Yields so many arrays, each of a range of places of its own, in their order.
-    ValueError for ends that are no nodes. O(m log m) time; memory of one group of rows and one array.
+    ``most``: the targets of the cell with the most; ``place``: the source, after the sources of all cells
+    before its own. Ends of a mirrored pair come in either order. Yields so many arrays, each of a range of
+    places of its own, in their order. ValueError for ends that are no nodes. O(m log m) time; memory of one
+    group of rows and one array.
     """
     files = [scratch / f"{number}" for number in range(buckets)]
-    _scatter(rows, np.asarray(counts, dtype=np.int64), files)
+    _scatter(rows, slots, files)
     for path in files:
         keys = sorted_keys(np.fromfile(path, dtype=np.uint64))
         path.unlink()
@@ -156,13 +160,13 @@ def _pieces(counts: Sequence[int], buckets: int) -> list[tuple[int, int, int, in
 
 
 def _cut(
-    rows: Iterable[Rows], counts: Sequence[int], buckets: int, scratch: Path
+    rows: Iterable[Rows], slots: Sequence[Slots], buckets: int, scratch: Path
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield each piece's cell and keys, ``low * most + high``."""
-    most, begins = np.uint64(max(counts)), [0, *itertools.accumulate(counts)]
-    pieces = iter(_pieces(counts, buckets))
+    """Yield each piece's cell and keys, ``source * most + target``."""
+    sources, most = [each.sources for each in slots], np.uint64(max(each.targets for each in slots))
+    begins, pieces = [0, *itertools.accumulate(sources)], iter(_pieces(sources, buckets))
     by_file = itertools.groupby(pieces, key=lambda piece: piece[0])
-    for keys, (_, own) in zip(sorted_pairs(rows, counts, buckets, scratch), by_file, strict=True):
+    for keys, (_, own) in zip(sorted_pairs(rows, slots, buckets, scratch), by_file, strict=True):
         for _, cell, first, end in own:
             low, high = np.searchsorted(keys, np.array([first, end], dtype=np.uint64) * most)
             own_keys = keys[low:high]
@@ -187,25 +191,30 @@ def check_parted(graph: PartedGraph) -> int:
         len(source)
         for cell in graph.cells()
         for part in cell.parts
-        for source, _ in checked_part(graph.folder, part, cell.nodes)
+        for source, _ in checked_part(graph.folder, part, cell.slots)
     )
 
 
-def _scatter(rows: Iterable[Rows], counts: np.ndarray, files: list[Path]) -> None:
+def _scatter(rows: Iterable[Rows], slots: Sequence[Slots], files: list[Path]) -> None:
     """Append the keys of all rows but loops to the file of their place."""
-    begins, most = (np.cumsum(counts) - counts).astype(np.uint64), np.uint64(counts.max())
-    width = np.uint64(-(-int(counts.sum()) // len(files)))
+    sources, targets = (np.array([getattr(each, side) for each in slots]) for side in ("sources", "targets"))
+    mirrored, loops = (np.array([getattr(each, name) for each in slots]) for name in ("mirrored", "loops"))
+    begins, most = (np.cumsum(sources) - sources).astype(np.uint64), np.uint64(targets.max())
+    width = np.uint64(-(-int(sources.sum()) // len(files)))
     with ExitStack() as stack:
         opened = [stack.enter_context(path.open("wb")) for path in files]
         for source, target, *of in rows:
-            low, high = np.minimum(source, target), np.maximum(source, target)
-            limit = counts[of[0]] if of else counts[0]
-            if len(low) and (low.min() < 0 or (high >= limit).any()):
+            cell = of[0] if of else 0
+            if len(source) and (
+                min(source.min(), target.min()) < 0
+                or (source >= sources[cell]).any()
+                or (target >= targets[cell]).any()
+            ):
                 raise ValueError("an edge ends at no node of the universe")
-            place = low.astype(np.uint64)
-            if of:
-                place += begins[of[0]]
-            keys = (place * most + high.astype(np.uint64))[low != high]
+            turned = mirrored[cell] & (source > target)
+            low, high = np.where(turned, target, source), np.where(turned, source, target)
+            place = low.astype(np.uint64) + begins[cell]
+            keys = (place * most + high.astype(np.uint64))[(low != high) | loops[cell]]
             number = (keys // (most * width)).astype(np.int64)
             order = np.argsort(number, kind="stable")
             keys, sizes = keys[order], np.bincount(number, minlength=len(files))
@@ -215,7 +224,7 @@ def _scatter(rows: Iterable[Rows], counts: np.ndarray, files: list[Path]) -> Non
 
 
 def groups(keys: np.ndarray, nodes: int) -> Iterator[Ends]:
-    """Yield the ends of keys in groups. Keys are ``low * nodes + high``, a row group at a time."""
+    """Yield the ends of keys in groups. Keys are ``source * nodes + target``, a row group at a time."""
     for begin in range(0, len(keys), GROUP_ROWS):
         source, target = np.divmod(keys[begin : begin + GROUP_ROWS], np.uint64(nodes))
         yield source.astype(np.int64), target.astype(np.int64)

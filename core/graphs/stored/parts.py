@@ -1,8 +1,9 @@
-"""Edges of undirected relations in parts. These are Parquet files, written and read one row group at a time.
+"""Edges of relations in parts. These are Parquet files, written and read one row group at a time.
 
-A part has the columns ``source`` and ``target``, indices into the nodes, source < target, sorted, each pair
-once. It is of one relation and snapshot, and has a range of sources of its own among the parts of that, so
-that no pair stands in two parts. Of a release with several, ``type`` and ``step`` say in each row which.
+A part has the columns ``source`` and ``target``, indices into the nodes, sorted, each pair once; source <
+target where the relation is undirected. It is of one relation and snapshot, and has a range of sources of its
+own among the parts of that, so that no pair stands in two parts. Of a release with several, ``type`` and
+``step`` say in each row which.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.graphs.schema.partable import Part, part_name
+from core.graphs.schema.partable import Part, Slots, part_name
 
 ENDS = ("source", "target")
 _WRITING: dict[str, Any] = {
@@ -74,7 +75,7 @@ def read_part(path: Path) -> Iterator[Ends]:
             yield table["source"].to_numpy(), table["target"].to_numpy()
 
 
-def checked_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
+def checked_part(folder: Path, part: Part, slots: Slots) -> Iterator[Ends]:
     """Read a part and check it. It is checked against what is known of it: ValueError for the first thing
     that is not so.
 
@@ -83,23 +84,25 @@ def checked_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
     path = folder / part.name
     if path.stat().st_size != part.bytes or _digest(path) != part.sha256:
         raise ValueError(f"{part.name}: the bytes are not those that were written")
-    yield from canonical_part(folder, part, nodes)
+    yield from canonical_part(folder, part, slots)
 
 
-def canonical_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
+def canonical_part(folder: Path, part: Part, slots: Slots) -> Iterator[Ends]:
     """Read a part whose rows are canonical. There are as many as declared: ValueError for the first that is
     not so.
 
-    Pairs are sorted, distinct, without loops, of nodes that there are, with sources in the part's range:
-    parts whose ranges are apart share none. O(rows).
+    Pairs are sorted, distinct, among the ``slots``, with sources in the part's range: parts whose ranges are
+    apart share none. O(rows).
     """
     rows, before, last = 0, -1, -1
     for source, target in read_part(folder / part.name):
-        keys = source.astype(np.int64) * nodes + target
+        keys = source.astype(np.int64) * slots.targets + target
         if keys[0] <= before or (keys[1:] <= keys[:-1]).any():
             raise ValueError(f"{part.name}: pairs are not sorted, or stand twice")
-        if (source >= target).any() or source[0] < 0 or int(target.max()) >= nodes:
-            raise ValueError(f"{part.name}: not pairs of two nodes that there are, the smaller first")
+        known = source[0] >= 0 and source[-1] < slots.sources and target.min() >= 0
+        wrong = source >= target if slots.mirrored else (source == target) & (not slots.loops)
+        if not known or target.max() >= slots.targets or wrong.any():
+            raise ValueError(f"{part.name}: not pairs of two nodes that there are, in their order")
         if source[0] < part.first_source:
             raise ValueError(f"{part.name}: a source outside the part's range")
         rows, before, last = rows + len(source), int(keys[-1]), int(source[-1])

@@ -89,6 +89,10 @@ class TextOptions(Options):
         return _checked(encoding_of, said)
 
 
+class DocumentOptions(TextOptions):
+    """Nothing to declare beyond extra attributes, and letters."""
+
+
 class ColumnOptions(Options):
     """What the columns of a table are."""
 
@@ -398,12 +402,3 @@ def _in_utf8(request: ReadRequest, data: bytes) -> bytes:
     except UnicodeDecodeError:
         reject(request.file, f"the text is not {said}; set the option encoding to what it is")
     return _DECLARED.sub(rb"\1", data, count=1)
-
-
-def columnar(table: pa.Table, first_row: int = 1, bytes_done: int = 0) -> Batch:
-    """Make a batch of a format without lines. A finding's line is then the row, counted from 1."""
-    import numpy as np
-
-    fields = {name: number for number, name in enumerate(table.column_names, start=1)}
-    lines = np.arange(first_row, first_row + table.num_rows)
-    return Batch(table, lambda: iter([Careful(table, lines, fields, [])]), bytes_done)

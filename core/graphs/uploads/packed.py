@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import IO, cast
 
-from core.graphs.uploads.sheets import WORKBOOK, NotRead, first_sheet
+from core.late import late
 
 PACKED = (".gz", ".bz2", ".zst", ".zip")
 """How the names of containers end."""
@@ -19,6 +19,9 @@ _NAMES = {_ZIP: "zip archive", _BZ2: "bzip2 file", _ZSTD: "Zstandard file", _GZI
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
 DAMAGED = (EOFError, OSError, zlib.error, zipfile.BadZipFile)
 """What a container raises whose bytes are broken; Arrow's errors of Zstandard are OSError too."""
+_WORKBOOK = "xl/workbook.xml"  # the entry that tells a spreadsheet from other archives
+_first_sheet = late("core.graphs.uploads.sheets:first_sheet")
+_input_stream = late("pyarrow:input_stream")
 _TOLD = 3  # names of files that a message says
 
 
@@ -48,9 +51,7 @@ def open_packed(path: Path, most: int) -> IO[bytes]:
     if head.startswith(_BZ2):
         return cast("IO[bytes]", bz2.open(path, "rb"))
     if head == _ZSTD:
-        import pyarrow as pa
-
-        return cast("IO[bytes]", pa.input_stream(str(path), compression="zstd"))
+        return cast("IO[bytes]", _input_stream(str(path), compression="zstd"))
     return _only_file(path, most) if head == _ZIP else path.open("rb")
 
 
@@ -58,11 +59,8 @@ def _only_file(path: Path, most: int) -> IO[bytes]:
     archive = zipfile.ZipFile(path)
     files = [each for each in archive.infolist() if not each.is_dir() and not _of_a_mac(each.filename)]
     names = {each.filename for each in files}
-    if WORKBOOK in names:
-        try:
-            return io.BytesIO(first_sheet(path, most))
-        except NotRead as error:
-            raise NotOne(str(error)) from None
+    if _WORKBOOK in names:
+        return io.BytesIO(_first_sheet(path, most))
     if files and all(each.endswith(".npy") for each in names):
         raise NotOne("this is a matrix of NumPy or SciPy (.npz); send a sparse one with the format npz")
     if len(files) != 1:

@@ -7,27 +7,23 @@ import re
 import zipfile
 from pathlib import Path
 
-WORKBOOK = "xl/workbook.xml"
-"""The entry that tells a spreadsheet from other archives."""
+import fastexcel
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from core.graphs.uploads.packed import NotOne
+
 MOST_CELLS = 1 << 24
 _PLACE = re.compile(rb"""<(?:\w+:)?(?:row|c)\b[^<>]*?\sr\s*=\s*["']\s*([A-Za-z]*)(\d+)\s*["']""")
 
 
-class NotRead(ValueError):
-    """The spreadsheet cannot be read; the message says why, and what to send."""
-
-
 def first_sheet(path: Path, most: int) -> bytes:
-    """Write the first sheet's cells as CSV. NotRead where it unpacks to more than ``most`` bytes.
+    """Write the first sheet's cells as CSV. NotOne where it unpacks to more than ``most`` bytes.
 
     Numbers are written as they stand, dates by ISO 8601; rows without a cell are left out.
     """
-    import fastexcel
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.csv as pacsv
-
     _check(path, most)
     try:
         sheet = fastexcel.read_excel(path.read_bytes()).load_sheet(0, header_row=None, dtypes="string")
@@ -35,14 +31,14 @@ def first_sheet(path: Path, most: int) -> bytes:
     except (fastexcel.FastExcelError, pa.ArrowException) as error:
         why = str(error).partition("\n")[0]
         mend = "save its sheet as CSV, and send that"
-        raise NotRead(f"this is a spreadsheet (.xlsx) that cannot be read ({why}); {mend}") from None
+        raise NotOne(f"this is a spreadsheet (.xlsx) that cannot be read ({why}); {mend}") from None
     plain = [pc.replace_substring_regex(column, r"\s*[\r\n]+\s*", " ") for column in table.columns]
     table = pa.Table.from_arrays(plain, names=[str(place) for place in range(len(plain))])
     filled = np.zeros(table.num_rows, dtype=bool)
     for column in table.columns:
         filled |= pc.fill_null(pc.not_equal(column, ""), False).to_numpy()
     if not filled.any():
-        raise NotRead("the first sheet of the spreadsheet is empty; put the list there, or send it as CSV")
+        raise NotOne("the first sheet of the spreadsheet is empty; put the list there, or send it as CSV")
     table = table.filter(pa.array(filled))
     made = io.BytesIO()
     pacsv.write_csv(table, made, pacsv.WriteOptions(include_header=False, quoting_style="needed"))
@@ -54,7 +50,7 @@ def _check(path: Path, most: int) -> None:
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         if sum(each.file_size for each in entries) > most:
-            raise NotRead(f"the spreadsheet exceeds {most} bytes when unpacked; send its sheet as CSV")
+            raise NotOne(f"the spreadsheet exceeds {most} bytes when unpacked; send its sheet as CSV")
         for entry in entries:
             if entry.filename.endswith(".xml"):
                 wide = high = 0
@@ -62,7 +58,7 @@ def _check(path: Path, most: int) -> None:
                     wide, high = max(wide, _number(found[1])), max(high, int(found[2][:9]))
                     if wide * high > MOST_CELLS:
                         told = f"a sheet of the spreadsheet spans {high} rows and {wide} columns"
-                        raise NotRead(f"{told}; remove what stands apart, or send the list as CSV")
+                        raise NotOne(f"{told}; remove what stands apart, or send the list as CSV")
 
 
 def _number(letters: bytes) -> int:

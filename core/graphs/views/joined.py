@@ -1,40 +1,21 @@
 """Join the graphs of a collection to one. They stand side by side, for what is read and sampled of all of
 them together.
 
-Nodes of a graph come after those of the graphs before it, in the declared order, and so do its edges. No
-NumPy where only the schema is asked for.
+Nodes of a graph come after those of the graphs before it, in the declared order, and so do its edges.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from core.graphs.schema import EdgeType, GraphSchema, NodeType
-
-if TYPE_CHECKING:
-    from core.graphs.columns.tables import EdgeTable, EdgeValues
-    from core.graphs.graph import Graph
-
-EVERY = "every-graph"
-"""What the joined relation, and the node type, are called: no graph of a collection is, whatever its id."""
-
-
-def relation_of(schema: GraphSchema, name: str) -> EdgeType:
-    """Look up a relation. All of a collection's graphs together have the name of :data:`EVERY`."""
-    if name != EVERY or schema.collection is None:
-        return schema.edge_type(name)
-    ends = {"name": EVERY, "source": EVERY, "target": EVERY}
-    return schema.edge_types[0].model_copy(update=ends)
-
-
-def node_type_of(schema: GraphSchema, name: str) -> NodeType:
-    """Look up a node type. All of a collection's graphs together have the name of :data:`EVERY`."""
-    if name != EVERY or schema.collection is None:
-        return schema.node_type(name)
-    return schema.node_types[0].model_copy(update={"name": EVERY, "count": None})
+from core.graphs.columns.tables import EdgeTable, EdgeValues
+from core.graphs.graph import Graph, NodeTable
+from core.graphs.schema import GraphSchema
+from core.graphs.schema.together import EVERY, node_type_of, relation_of
 
 
 def joined(graph: Graph, names: Sequence[str]) -> Graph:
@@ -42,9 +23,6 @@ def joined(graph: Graph, names: Sequence[str]) -> Graph:
 
     ``names``: of relations, in the declared order. O(n + m).
     """
-    from core.graphs.columns.tables import EdgeTable
-    from core.graphs.graph import Graph, NodeTable
-
     counts = [graph.nodes[name].count for name in names]
     first = np.cumsum([0, *counts])
     tables = [graph.edges[name] for name in names]
@@ -66,8 +44,6 @@ def joined(graph: Graph, names: Sequence[str]) -> Graph:
 
 
 def _one_column(parts: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
     if all(isinstance(each, np.ndarray) for each in parts):
         return np.concatenate(parts)
     columns = [pa.array(each) if isinstance(each, np.ndarray) else each for each in parts]
@@ -77,8 +53,6 @@ def _one_column(parts: Sequence[Any]) -> Any:
 def parted(values: EdgeValues, tables: Mapping[str, EdgeTable]) -> dict[str, EdgeValues]:
     """Split joined values by graph. Each graph's edges get what the joined ones carry; ``tables`` in the
     order of joining."""
-    from core.graphs.columns.tables import EdgeValues
-
     last = np.cumsum([table.count for table in tables.values()])
     found = {}
     for (name, table), end in zip(tables.items(), last.tolist(), strict=True):
@@ -94,8 +68,6 @@ def parted(values: EdgeValues, tables: Mapping[str, EdgeTable]) -> dict[str, Edg
 
 def _values(tables: Sequence[EdgeTable]) -> EdgeValues | None:
     """What all edges carry; None where some carry nothing, but were to."""
-    from core.graphs.columns.tables import EdgeValues
-
     held = [each.values for each in tables if each.values is not None]
     if not held or any(each.values is None and each.count for each in tables):
         return None

@@ -62,6 +62,10 @@ pseudo-random function (SipHash-2-4, fresh key) that is asked pair by pair. Its 
 not statistical, and the model then holds the cell's edges and the key: it is private content, sealed and
 erased with the dataset, and drawing again is free only while it exists.
 
+In parts: with ``evidence=none`` and nothing else set aside, every read is a sum over edges or a function of
+one, so that edges may stay on disk, and cells are drawn in shards as independent pairs, in proportion to the
+fitted degrees (:mod:`core.methods._shared.shards.law`).
+
 Run times of the reads depend on the true edges and are not for publication. Source: our own; deconvolution by
 smoothed expectation-maximisation, Silverman, Jones, Wilson, Nychka, JRSS B 52 (1990); degree-preserving
 chains, Besag and Clifford, Biometrika 76 (1989).
@@ -75,6 +79,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from core import errors
 from core.graphs.schema import GraphSchema
@@ -92,6 +97,7 @@ from core.methods.base import (
     GraphKinds,
     Method,
     PublicFacts,
+    Sharding,
     checked,
     require_accepted,
 )
@@ -175,6 +181,27 @@ def require_mixed(params: AnchoredParams, public: PublicFacts, plan: PrivacyPlan
         )
 
 
+COUNTED: Mapping[str, Any] = {"evidence": "none"}
+"""Parameters under which numbers of edges and degrees are read, and nothing else."""
+
+
+def require_counts(params: AnchoredParams) -> None:
+    """Check that a graph in parts can be fitted, and drawn in shards. NotAccepted with the field to mend."""
+    if params.evidence != "none":
+        raise errors.NotAccepted(
+            "edges in parts are counted, and no pair is looked at; set evidence to none", field="evidence"
+        )
+    if params.spectral:
+        raise errors.NotAccepted(
+            "directions are read of edges together; set spectral to false", field="spectral"
+        )
+    for name in ("attribute_share", "node_attribute_share"):
+        if getattr(params, name):
+            raise errors.NotAccepted(
+                f"edges in parts are counted by their ends alone; set {name} to 0", field=name
+            )
+
+
 EDGES = Method(
     module=__name__,
     name=NAME,
@@ -195,6 +222,13 @@ EDGES = Method(
     planned_reads=planned_reads,
     true_shares=true_shares,
     load=late("core.methods.anchored.model:load"),
+    sharding=Sharding(
+        COUNTED,
+        require_counts,
+        late("core.methods.anchored.fit:fit"),
+        late("core.methods.anchored.shards:laws_of_model"),
+        late("core.methods._shared.shards.cells:draw_shard"),
+    ),
 )
 STAGED = staged(EDGES, VALUES, Groups(late("core.methods.anchored.labels:PairsOfGroups")))
 GENERATOR = replace(STAGED, plan=checked(STAGED.plan, require_mixed))

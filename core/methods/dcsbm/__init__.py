@@ -64,7 +64,6 @@ def require_room(
 
 def fit_parts(graph: PrivateParts, plan: PrivacyPlan, params: DCSBMParams, progress: Progress) -> CellsModel:
     """Fit a graph in parts. The plan, reads and noise are the same as of the same graph in memory."""
-    require_counts(params)
     return CELLS.fitted(graph, plan, params, progress, PAID)
 
 

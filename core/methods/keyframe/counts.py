@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.late import late
 from core.methods.keyframe.filters import DRIFTS, FORGETTING, SMALLEST_LEVEL, Bank
 
 REACH, POINTS = 12.0, 97  # the grid about a measurement: scales of its noise to either side, and points
@@ -67,12 +68,10 @@ class EdgeCount:
     @classmethod
     def of_bank(cls, bank: Bank) -> EdgeCount:
         """Take over a filter bank's estimate of one number. The bank knows it as normal laws cut off at 0."""
-        from scipy.special import ndtr
-
         level, spread = bank.level, np.sqrt(bank.variance)
         low = max(0.0, float((level - REACH * spread).min()))
         ends = np.linspace(low, max(float((level + REACH * spread).max()), low + SMALLEST_LEVEL), POINTS + 1)
-        below = ndtr((ends - level) / spread)
+        below = _ndtr((ends - level) / spread)
         weight = np.hstack([below[:, :1], np.diff(below)])
         point = np.concatenate([[0.0], (ends[1:] + ends[:-1]) / 2])
         return cls(point, weight / weight.sum(axis=1, keepdims=True), bank.evidence[:, 0])
@@ -84,12 +83,10 @@ class EdgeCount:
 
         ``past``: the same phase one period ago, where there is one.
         """
-        from scipy.special import ndtr
-
         point, width = _grid(measured, scale, slots)
         ends = np.append(point[1:] - width / 2, point[-1] + width / 2)
         drift = DRIFTS * np.sqrt(steps) * np.maximum(self.point[1:], SMALLEST_LEVEL)
-        below = ndtr((ends - self.point[1:, None]) / drift[..., None])
+        below = _ndtr((ends - self.point[1:, None]) / drift[..., None])
         drifted = np.einsum("di,dij->dj", self.weight[:, 1:], np.diff(below))
         stayed = np.hstack([self.weight[:, :1], drifted])
         stays = (1 - JUMP) ** steps
@@ -142,10 +139,11 @@ def _jumped(point: np.ndarray, width: float, scale: float, slots: int, empty: fl
     return np.concatenate([[empty], (1 - empty) * anywhere])
 
 
+_ndtr = late("scipy.special:ndtr")
+
+
 def _alike(past: Phase, ends: np.ndarray) -> np.ndarray:
     """Compute the chances of 0 and of the cells between ``ends`` for a number near what it was."""
-    from scipy.special import ndtr
-
     spread = np.sqrt(past.variance + (SIMILAR * past.mean) ** 2)
-    below = ndtr((np.append(0.0, ends) - past.mean) / max(spread, SMALLEST_LEVEL))
+    below = _ndtr((np.append(0.0, ends) - past.mean) / max(spread, SMALLEST_LEVEL))
     return np.append(past.empty, (1 - past.empty) * np.diff(below[1:]) / (1 - below[0]))

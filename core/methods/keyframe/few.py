@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.late import late
+
+_gammainc = late("scipy.special:gammainc")
 NONE = np.arange(0, 1, 0.05)[:, None, None]  # shares of nodes without an edge
 SHAPES = np.array([0.5, 1, 2, 4, 10])[None, :, None]  # of the others' gamma law
 LAWS = NONE.size * SHAPES.size
@@ -23,12 +26,10 @@ LEAST = 1e-300  # a likelihood has a logarithm
 
 def laws(mean: float, nodes: int) -> np.ndarray:
     """Compute the chances of degrees 0, 1, ... under every law of that mean, float64 (laws, degrees)."""
-    from scipy.special import gammainc
-
     cap = int(max(1, min(nodes - 1, max(SHORTEST_CAP, REACH * mean))))
     none = np.maximum(NONE, 1 - mean)  # whoever has an edge has one at least
     ends = np.append(np.arange(1, cap) + 0.5, np.inf)
-    some = np.diff(gammainc(SHAPES, ends * SHAPES * (1 - none) / mean), prepend=0.0)
+    some = np.diff(_gammainc(SHAPES, ends * SHAPES * (1 - none) / mean), prepend=0.0)
     return np.concatenate([np.broadcast_to(none, (*some.shape[:2], 1)), (1 - none) * some], axis=2).reshape(
         LAWS, cap + 1
     )

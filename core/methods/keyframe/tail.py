@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.late import late
 from core.methods._shared.degrees.counts import fill
 
 STARTS = ((2.0, 1.8), (10.0, 4.0))  # (s, alpha): a heavy tail and a light one
@@ -93,10 +94,11 @@ def _slopes(shape: np.ndarray, j: np.ndarray) -> np.ndarray:
     return slopes
 
 
+_least_squares = late("scipy.optimize:least_squares")
+
+
 def _fitted(counters: Counters, cap: int, nodes: int) -> np.ndarray:
     """Fit (log of n a, log s, log alpha) by weighted least squares, from the better of two starts."""
-    from scipy.optimize import least_squares
-
     seen = counters.at <= cap
     at, count = counters.at[seen], counters.count[seen]
     spread = np.sqrt(counters.variance[seen] + (MODEL_ERROR * count) ** 2 + 1)
@@ -119,7 +121,7 @@ def _fitted(counters: Counters, cap: int, nodes: int) -> np.ndarray:
     found = []
     for scale, power in STARTS:
         start = np.log([np.clip(count[0], 1, nodes), scale, power])
-        found.append(least_squares(misses, start, slopes, method="lm", max_nfev=ITERATIONS, args=(start,)))
+        found.append(_least_squares(misses, start, slopes, method="lm", max_nfev=ITERATIONS, args=(start,)))
     fitted: np.ndarray = np.clip(min(found, key=lambda one: one.cost).x, -LARGEST_LOG, LARGEST_LOG)
     return fitted
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import same_columns
+from core.methods._shared.values.model import ValuedModel, with_values
 from core.methods._shared.values.share import carrying
-from core.methods._shared.values.stage import ValuedModel, with_values
 from core.methods.base import Progress
 from core.methods.profiles.budget import noises
 from core.methods.profiles.fit import Relation

@@ -24,7 +24,7 @@ from core.methods._shared.frame.model import StoredCells
 from core.methods._shared.values.bins import Division, divided
 from core.methods._shared.values.fit import PERIODS, columns_of, rates_of, shares_of, shares_told
 from core.methods._shared.values.memory import Nodes
-from core.methods._shared.values.stage import ValuedModel, paid_cells
+from core.methods._shared.values.model import ValuedModel, paid_cells
 from core.methods.base import no_progress
 from core.methods.profiles.budget import RECORDS, VALUES, Read
 from core.privacy.accounting.events import Pure

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from core.methods._shared.values.model import ValuedModel, with_values
 from core.methods._shared.values.share import PURPOSE
-from core.methods._shared.values.stage import ValuedModel, with_values
 from core.methods.base import Progress
 from core.methods.projection import events, fit
 from core.methods.projection.model import PeopleModel

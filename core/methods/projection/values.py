@@ -27,8 +27,8 @@ from core.methods._shared.values.fit import (
     pair_shares,
     shares_told,
 )
+from core.methods._shared.values.model import ValuedModel, paid_cells
 from core.methods._shared.values.share import divided as divided_share
-from core.methods._shared.values.stage import ValuedModel, paid_cells
 from core.methods.base import no_progress
 from core.methods.projection.law import LOST, kept_share
 from core.methods.projection.looks import variance

@@ -10,22 +10,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from fractions import Fraction
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from core.errors import InvalidInput
+from core.late import late
 from core.orders import ORDERS
-from core.privacy.accounting import losses
-from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO, Event, Pure, parts, pure_nano_epsilon, rdp
-
-if TYPE_CHECKING:
-    import numpy as np
+from core.privacy.accounting.events import NANO, Event, parts, pure_nano_epsilon
 
 SLACK = 1e-11
 """Relative slack of float sums. Costs are raised by it, comparisons tolerate a tenth of it: paid for."""
+
+FINEST = 2**10
+"""Least standard deviation of Gaussian noise in steps of its grid, for a plan that is counted by losses."""
+
+# With NumPy, and dp-accounting where there is noise that it bounds: what only names events needs neither.
+cell_curve = late("core.privacy.accounting.divergences:cell_curve")
+counted_curve = late("core.privacy.accounting.divergences:counted_curve")
+_loss_epsilon = late("core.privacy.accounting.losses:epsilon")
+_compute_epsilon = late("dp_accounting.rdp:compute_epsilon")
 
 
 class Accountant(StrEnum):
@@ -52,7 +56,7 @@ def cell_nano_epsilon(events: Sequence[Event], delta_atto: int, accountant: Acco
 def loss_nano_epsilon(events: Sequence[Event], delta_atto: int) -> int | None:
     """Convert the composed privacy losses to epsilon in nano, rounded up. None where losses say nothing."""
     pure, counts = together(events)
-    epsilon = losses.epsilon(pure, counts, math.nextafter(delta_atto / 1e18, 0.0))
+    epsilon = _loss_epsilon(pure, counts, math.nextafter(delta_atto / 1e18, 0.0))
     return max(1, ceil_nano(epsilon)) if math.isfinite(epsilon) else None
 
 
@@ -60,39 +64,6 @@ def together(events: Sequence[Event]) -> tuple[int, Counter[Event]]:
     """Add up pure nano-epsilon, and count the other parts. The latter by how often each happens."""
     split = [parts(event) for event in events]
     return sum(nano for nano, _ in split), sum((each for _, each in split), Counter())
-
-
-def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:
-    """Bound one cell's Rényi divergences. Its pure epsilons are added first, the other events at every
-    order."""
-    import numpy as np
-
-    pure = sum(pure_nano_epsilon(e) or 0 for e in events)
-    rows = [_curve(e, tuple(orders)) for e in events if pure_nano_epsilon(e) is None]
-    if pure:
-        # Pure events may add up to more than one event may carry; there min() is eps itself.
-        whole, rest = divmod(pure, MAX_NANO_EPSILON)
-        if whole:
-            rows.append(np.full(len(orders), pure / NANO))
-        elif rest:
-            rows.append(rdp(Pure(rest, "sum"), orders))
-    return np.array([math.fsum(column) for column in zip(*rows, strict=True)])
-
-
-def counted_curve(counts: Mapping[Event, int], orders: tuple[float, ...]) -> np.ndarray:
-    """Bound the Rényi divergences of many equal events (DP-SGD's steps). Each distinct one is computed
-    once."""
-    import numpy as np
-
-    rows = [_curve(event, orders) * count for event, count in counts.items()]
-    return np.array([math.fsum(column) for column in zip(*rows, strict=True)])
-
-
-@lru_cache(maxsize=1024)
-def _curve(event: Event, orders: tuple[float, ...]) -> np.ndarray:
-    curve = rdp(event, orders)
-    curve.setflags(write=False)
-    return curve
 
 
 def ceil_nano(value: float) -> int:
@@ -109,8 +80,6 @@ def nano_epsilon(curve: Sequence[float], delta_atto: int) -> int:
     ``delta_atto`` is in units of 1e-18 and positive. Errors: InvalidInput when no order yields a finite
     epsilon.
     """
-    from dp_accounting.rdp import compute_epsilon
-
     if type(delta_atto) is not int or not 0 < delta_atto < 10**18:
         raise InvalidInput("delta lies strictly between 0 and 1", field="delta_atto")
     usable = [(a, x) for a, x in zip(ORDERS, curve, strict=True) if math.isfinite(x)]
@@ -118,5 +87,5 @@ def nano_epsilon(curve: Sequence[float], delta_atto: int) -> int:
         raise InvalidInput("no Rényi order yields a finite epsilon", field="allotments")
     grid, values = zip(*usable, strict=True)
     # delta rounds down, epsilon up
-    epsilon, _ = compute_epsilon(list(grid), list(values), math.nextafter(delta_atto / 1e18, 0.0))
+    epsilon, _ = _compute_epsilon(list(grid), list(values), math.nextafter(delta_atto / 1e18, 0.0))
     return max(1, ceil_nano(float(epsilon)))

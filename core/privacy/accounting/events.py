@@ -4,8 +4,8 @@ Every event is understood under the plan's adjacency: one unit added or removed,
 one in the place of another. Sampling amplifies the first only (see ``sampled``). Meanings never change; a
 new mechanism gets a new class. Amounts of pure events are integers (nano-epsilon, 1e-9), so that sums and
 comparisons are exact.
-An object outside the vocabulary is an error wherever it turns up. No NumPy and no dp-accounting at import:
-the api reads events without them.
+An object outside the vocabulary is an error wherever it turns up. No NumPy and no dp-accounting: the
+api reads events without them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.errors import InvalidInput
-
-if TYPE_CHECKING:
-    import numpy as np
 
 NANO = 10**9
 MAX_NANO_EPSILON = 1_000 * NANO
@@ -274,92 +271,6 @@ def sampled(event: Event) -> bool:
         case _:
             check_event(event)
             return False
-
-
-def rdp(event: Event, orders: Sequence[float]) -> np.ndarray:
-    """Bound the Rényi divergence of ``event`` at each order > 1. float64; infinite for Unprotected.
-
-    A pure epsilon maps to min(eps, alpha eps^2 / 2) (Bun and Steinke 2016, Proposition 1.4; Mironov 2017).
-    Branches of Parallel map to their maximum at each order: neighbours differ in one branch only, whichever
-    it is. Gaussian and Poisson-sampled Gaussian events are dp-accounting's, the latter at integer orders.
-    """
-    import numpy as np
-
-    if len(orders) == 0 or not all(math.isfinite(a) and a > 1 for a in orders):
-        raise InvalidInput("Rényi orders are finite and greater than 1", field="orders")
-    match event:
-        case Unprotected():
-            return np.full(len(orders), np.inf)
-        case GaussianEvent():
-            return _accounted(event, orders, 1)
-        case PoissonSampled(event=GaussianEvent()):
-            return _sampled_gaussian(event, orders)
-        case Pure() | PoissonSampled():
-            epsilon = (pure_nano_epsilon(event) or 0) / NANO
-            return np.minimum(epsilon, np.asarray(orders, dtype=float) * (epsilon * epsilon / 2))
-        case Repeated(event=inner, times=times):
-            return rdp(inner, orders) * times
-        case Composed(events=events):
-            return np.array(
-                [math.fsum(column) for column in zip(*(rdp(e, orders) for e in events), strict=True)]
-            )
-        case Parallel(branches=branches):
-            dearest: np.ndarray = np.max([rdp(e, orders) for e in branches], axis=0)
-            return dearest
-        case _:
-            raise InvalidInput(f"unknown privacy event: {type(event).__name__}", field="event")
-
-
-def to_dp_event(event: Event) -> Any:
-    """Convert ``event`` to a dp-accounting DpEvent if one exists; InvalidInput otherwise (pure, parallel)."""
-    from dp_accounting import dp_event
-
-    match event:
-        case GaussianEvent(noise_multiplier=sigma):
-            return dp_event.GaussianDpEvent(float(sigma))
-        case PoissonSampled(rate=rate, event=inner):
-            return dp_event.PoissonSampledDpEvent(float(rate), to_dp_event(inner))
-        case Repeated(event=inner, times=times):
-            return dp_event.SelfComposedDpEvent(to_dp_event(inner), times)
-        case Composed(events=events):
-            return dp_event.ComposedDpEvent([to_dp_event(e) for e in events])
-        case Unprotected():
-            return dp_event.NonPrivateDpEvent()
-        case _:
-            check_event(event)
-            raise InvalidInput(f"no dp-accounting event matches {type(event).__name__}", field="event")
-
-
-def _accounted(event: Event, orders: Sequence[float], times: int) -> np.ndarray:
-    import dp_accounting
-    import numpy as np
-    from dp_accounting.rdp import RdpAccountant
-
-    relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
-    accountant = RdpAccountant(list(orders), relation)
-    accountant.compose(to_dp_event(event), times)
-    # The accountant publishes no getter; its per-order sums are what a Rényi filter adds up.
-    return np.asarray(accountant._rdp, dtype=float)
-
-
-def _sampled_gaussian(event: PoissonSampled, orders: Sequence[float]) -> np.ndarray:
-    """Take dp-accounting's bounds at integer orders, and the chord of (order - 1) * divergence between them.
-
-    That product is convex in the order and 0 at 1 (van Erven and Harremoes 2014, Theorem 11 and Corollary 2),
-    so the chord bounds it. The integer orders alone are what holds for discrete noise too
-    (:mod:`.gradients`).
-    """
-    import numpy as np
-
-    if event.rate == 1:
-        return _accounted(event.event, orders, 1)
-    grid = np.asarray(orders, dtype=float)
-    whole = sorted({int(order) for order in (*np.floor(grid), *np.ceil(grid)) if order > 1})
-    bounds = _accounted(event, whole, 1)
-    known = np.concatenate([[1.0], np.asarray(whole, dtype=float)])
-    products = np.concatenate([[0.0], (known[1:] - 1) * bounds])
-    between: np.ndarray = np.interp(grid, known, products) / (grid - 1)
-    return between
 
 
 def to_json(event: Event) -> dict[str, Any]:

@@ -36,15 +36,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.fft import next_fast_len
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from core.privacy.accounting.events import NANO, Event, GaussianEvent, PoissonSampled
-
-if TYPE_CHECKING:
-    import numpy as np
-
-FINEST = 2**10
-"""Least standard deviation of Gaussian noise in steps of its grid, for a plan that is counted here."""
 
 ROUNDED = 1 - 1e-5
 """Of a noise multiplier: sqrt(1 - 16 / FINEST^2) is 1 - 7.7e-6."""
@@ -133,8 +130,6 @@ class _Gaussian:
 
     def delta(self, epsilon: float) -> float:
         """Compute delta by Balle and Wang 2018, Theorem 8; above the truth by the rounding of both terms."""
-        from scipy.special import log_ndtr, ndtr
-
         if not self.mu:
             return max(0.0, -math.expm1(epsilon))
         first = float(ndtr(self.mu / 2 - epsilon / self.mu))
@@ -182,8 +177,6 @@ class _Step:
 
     def moments(self, tilt: float, width: float) -> tuple[float, float]:
         """Compute the logarithm of E[e^(tilt loss)], and the loss's variance under the law tilted so."""
-        import numpy as np
-
         losses = (self.first + np.arange(len(self.masses))) * width
         top = tilt * losses
         most = float(top[self.masses > 0].max())
@@ -199,8 +192,6 @@ def _convolved(kept: Sequence[tuple[float, float, int]], delta: float, added: bo
     Widths shrink until the grid shows a step's losses in detail. Losses far below zero are lifted to a floor
     where they weigh nothing in the tail that delta asks for.
     """
-    from scipy.special import ndtri
-
     count = sum(each for _, _, each in kept)
     reach = -float(ndtri(delta * 1e-5 / count))
     ranges = [_range(rate, sigma, reach, added) for rate, sigma, _ in kept]
@@ -249,9 +240,6 @@ def _transformed(steps: Sequence[_Step], width: float, tilt: float, spread: floa
     sqrt(N) times the L2 norm. Whatever the L1 error e of the tilted law, it changes
     E[(1 - e^(epsilon - loss))+] by at most e M e^(-tilt epsilon), M the moment.
     """
-    import numpy as np
-    from scipy.fft import next_fast_len
-
     log_moment = _log_moment(steps, tilt, width)
     tails = [k / spread for k in (0.25, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12)]
     out = -math.log(_OUTSIDE)
@@ -314,9 +302,6 @@ def _step(
     most, which is ``width * sigma`` or more. Twice that is added to the mass, and to the share that goes to
     the upper end.
     """
-    import numpy as np
-    from scipy.special import ndtr
-
     low, high = _range(rate, sigma, reach, added)
     first, last = math.floor(max(low, floor) / width) - 1, math.ceil(high / width) + 1
     edges = np.arange(first, last + 1) * width

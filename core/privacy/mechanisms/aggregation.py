@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.graph import Cell
 from core.privacy import entropy, limits
+from core.privacy.accounting.accountant import FINEST
 from core.privacy.accounting.events import positive_fraction
-from core.privacy.accounting.losses import FINEST
 from core.privacy.entropy import Generator
 from core.privacy.limits import MAX_SIGMA
 from core.privacy.mechanisms import samplers

@@ -10,9 +10,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch.func import functional_call, grad, vmap
 
 from core.errors import InvalidInput, MeterClosed, PrivacyViolation
 from core.graphs.graph import Cell
@@ -21,10 +23,6 @@ from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.mechanisms import samplers
 from core.privacy.queries import Shape
 from core.privacy.rounding import place_slack, radius_of, require_covered
-
-if TYPE_CHECKING:
-    import torch
-
 
 CHUNK_VALUES = 2**24
 """Gradient values held at once, about: 64 MiB of float32."""
@@ -39,8 +37,6 @@ MAX_PARAMETERS = 2**27
 def require_float32(device: torch.device) -> None:
     """Refuse CUDA that computes below float32. Its products round their factors to TF32's 10 bits, or sum in
     half precision."""
-    import torch
-
     if device.type == "cpu":
         return
     told = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
@@ -215,8 +211,6 @@ class DpSgdSession:
         Dropout masks go by a row's place in the batch. Independent of the data they are common to both
         worlds, edge by edge; known in advance, one edge more would move the masks of all rows after it.
         """
-        import torch
-
         device = self._device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.default_generator.manual_seed(seed)
@@ -236,8 +230,6 @@ class DpSgdSession:
 
     def _spot_check(self, loss: Loss | Gradient, examples: Examples, rng: entropy.Generator) -> None:
         """End the training, with PrivacyViolation, where a public pair's gradient moves by its place."""
-        import torch
-
         pairs = self._public_pairs(rng)
         if len(pairs) < 2:
             return  # a row has no other place
@@ -277,8 +269,6 @@ class DpSgdSession:
 
     def _sum(self, loss: Loss | Gradient, batch: Sequence[Any], count: int) -> torch.Tensor:
         """Sum the clipped gradients in integers; int64 (parameters,)."""
-        import torch
-
         tensors = _tensors(batch, count)
         device = self._device
         total = torch.zeros(self._size, dtype=torch.int64, device=device)
@@ -300,8 +290,6 @@ class DpSgdSession:
 
         ``coins``: what the loss draws is ``different`` for each row, or the ``same`` for all.
         """
-        import torch
-
         values = {name: p.detach() for name, p in self._trained.items()}
         found = self._per_example(loss, len(rows), coins)(values, *rows)
         return torch.cat([found[name].reshape(len(rows[0]), -1) for name in values], dim=1)
@@ -309,8 +297,6 @@ class DpSgdSession:
     def _per_example(
         self, loss: Loss | Gradient, parts: int, coins: str = "different"
     ) -> Callable[..., dict[str, torch.Tensor]]:
-        from torch.func import functional_call, grad, vmap
-
         module = self._module
         fixed = {
             name: value.detach()
@@ -336,8 +322,6 @@ class DpSgdSession:
         to 2^53. A sum of squares that passes 2^53 is rounded, but to no less than 2^53: the check against
         the squared length is as exact as in integers. A sum over MAX_CHUNK rows stays below 2^30.
         """
-        import torch
-
         points = flat.to(torch.float64, copy=True)
         norms = torch.linalg.vector_norm(points, dim=1)
         finite = torch.isfinite(norms)
@@ -347,8 +331,6 @@ class DpSgdSession:
         return points.mul_(fits.unsqueeze(1))
 
     def _apply(self, noisy: np.ndarray) -> None:
-        import torch
-
         step = torch.from_numpy(noisy.astype(np.float64) * (self._clip / self._radius / self._divisor))
         first = 0
         for parameter in self._trained.values():
@@ -364,8 +346,6 @@ def _seed(rng: entropy.Generator) -> int:
 
 
 def _tensors(examples: Sequence[Any], count: int) -> list[torch.Tensor]:
-    import torch
-
     tensors = [torch.as_tensor(part) for part in examples]
     if not tensors or any(part.shape[:1] != (count,) for part in tensors):
         raise InvalidInput("examples are tensors with one row for each edge", field="examples")

@@ -21,9 +21,8 @@ from opendp import domains, measurements, metrics, mod
 
 from core.errors import InvalidInput, NotAccepted
 from core.privacy import entropy, limits
-from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.accountant import FINEST, Accountant
 from core.privacy.accounting.events import NANO, check_nano_epsilon, positive_fraction
-from core.privacy.accounting.losses import FINEST
 from core.privacy.entropy import Generator
 from core.privacy.limits import MAX_SIGMA
 from core.privacy.mechanisms import samplers

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from core.errors import InvalidInput
 from core.kernels.decorator import kernel
+from core.late import late
 from core.privacy.mechanisms.siphash import after_two_words, keyed
 from core.privacy.mechanisms.triangle_kernels import rows_by_degree
 
@@ -24,6 +25,7 @@ MAX_TAU = 2**19
 GAP = 0.25
 """How far apart the two bounds on an optimum may lie; numerical ones lie within a millionth."""
 
+_linprog = late("scipy.optimize:linprog")  # a quarter of a second, for the releases that pack
 _SOLVERS = ("highs-ds", "highs-ipm")
 _LENGTH = np.uint64(16 << 56)  # SipHash's closing word for a message of 16 bytes
 
@@ -80,13 +82,11 @@ def _optimum(kinds: np.ndarray, copies: np.ndarray, rows: int, tau: int) -> floa
 
     ``kinds`` (c, 3): the rows of each variable plus 1, or 0.
     """
-    from scipy.optimize import linprog  # a quarter of a second, for the releases that pack
-
     column, place = np.nonzero(kinds)
     ones = np.ones(len(column))
     matrix = sp.csr_array((ones, (kinds[column, place] - 1, column)), shape=(rows, len(kinds)))
     for solver in _SOLVERS:
-        found = linprog(
+        found = _linprog(
             -np.ones(len(kinds)),
             A_ub=matrix,
             b_ub=np.full(rows, float(tau)),

@@ -54,8 +54,9 @@ from core.errors import InvalidInput, NotAccepted
 from core.graphs.columns.tables import EdgeTable
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema.together import relation_of
 from core.graphs.schema.value_bins import ValueBins, bins_of
-from core.graphs.views.joined import joined, relation_of
+from core.graphs.views.joined import joined
 from core.graphs.views.records import asked_for, counted, each_alone, numbered
 from core.privacy import limits, queries
 from core.privacy.accounting.events import NANO, Pure, check_nano_epsilon

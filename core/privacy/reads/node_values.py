@@ -41,6 +41,11 @@ independent in every cell (Canonne, Kamath, Steinke 2020, Theorem 14).
 Graphs of a collection are read together as one graph, side by side, for which each one's rows and only cell
 are charged: a row is that of a node of one graph, and an edge lies in one, as does what it may push out.
 
+Of a graph in parts the same edges count: the cap's place in each node's order is found in one pass over them,
+in files, and the edges before it at both ends are counted in another, under the same priorities, drawn in the
+order in which edges are listed (:mod:`core.privacy.reads.capped_parts`). So it is the same function of the
+graph and of the priorities, and the proof is the same.
+
 The noise is discrete Laplace of scale b: outcomes change in probability by exp(2 cap / b) at most for a row,
 exp(3 m c / b) for a unit of edges. The rows' cell is charged 2 cap / b at least, and every cell of the
 relation 3 m / b, so that the unit pays c times that at least: under EDGE and EVENT c is 1; under W_EVENT
@@ -60,18 +65,22 @@ from typing import NamedTuple
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.columns.node_places import places_of
+from core.graphs.counted.stored import CountedGraph
 from core.graphs.graph import Graph
 from core.graphs.schema import Attribute, GraphSchema
 from core.graphs.schema.node_bins import (
     most_counted,
     moved_by,
     node_bins,
-    places_of,
     synthesised,
     vectors,
 )
+from core.graphs.schema.partable import ELSEWHERE
+from core.graphs.schema.together import node_type_of, relation_of
 from core.graphs.schema.value_bins import ValueBins
-from core.graphs.views.joined import joined, node_type_of, relation_of
+from core.graphs.stored.parted import PartedGraph
+from core.graphs.views.joined import joined
 from core.privacy import entropy, limits, queries
 from core.privacy.accounting.events import NANO, GaussianEvent, Pure, check_nano_epsilon, positive_fraction
 from core.privacy.accounting.measurements import Normal, deviation
@@ -80,6 +89,7 @@ from core.privacy.accounting.plan import WHOLE_GRAPH, rows_of
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import samplers
 from core.privacy.mechanisms.aggregation import scale_of
+from core.privacy.reads import capped_parts
 from core.privacy.units import EDGE_WISE, Unit, charged_together, edges_of_unit
 
 MIXING, DIRECTED_MIXING, TWO_SIDED_MIXING = "mixing", "directed_mixing", "two_sided_mixing"
@@ -108,7 +118,13 @@ class Counted(NamedTuple):
 class NodeValueReads:
     """The reads of one node type's protected attributes. Made by ``PrivateGraph.node_values``."""
 
-    def __init__(self, graph: Graph, meter: Meter, node_type: str, together: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        graph: Graph | PartedGraph | CountedGraph,
+        meter: Meter,
+        node_type: str,
+        together: Sequence[str] = (),
+    ) -> None:
         """``together``: graphs of a collection, which are read as one; each is charged."""
         self._graph = graph
         self._meter = meter
@@ -245,6 +261,8 @@ class NodeValueReads:
             raise NotAccepted("mixing is read of relations inside the node type", field="relation")
         if declared.public:
             raise NotAccepted("mixing is read of protected relations", field="relation")
+        if isinstance(self._graph, CountedGraph):
+            raise NotAccepted(ELSEWHERE, field="node_attribute_share")
         check_cap(cap)
         of_bin, count = queries.check_labels(groups, self.bins(attribute).count, None, "groups")
         limits.check_values(count * count)
@@ -254,11 +272,15 @@ class NodeValueReads:
             for step in charged_together(self._meter.plan.unit, self._graph.schema.steps_of(name)):
                 self._meter.charge(name, step, Pure(noise.edge, "discrete_laplace/mixing"), purpose)
         self._charge_rows(Pure(noise.row, "discrete_laplace/mixing"), purpose)
-        graph = joined(self._graph, self._together) if self._together else self._graph
-        table = graph.edges[relation]
         of_node = grouped(self._places(attribute), of_bin)
-        priority = entropy.noise_generator().integers(0, 2**63, table.count, dtype=np.int64)
-        square = mixed(table.source, table.target, of_node, count, cap, priority, declared.directed)
+        rng = entropy.noise_generator()
+        if isinstance(self._graph, PartedGraph):
+            square = capped_parts.mixed_in_parts(self._graph, relation, of_node, count, cap, rng)
+        else:
+            graph = joined(self._graph, self._together) if self._together else self._graph
+            table = graph.edges[relation]
+            priority = rng.integers(0, capped_parts.PRIORITIES, table.count, dtype=np.int64)
+            square = mixed(table.source, table.target, of_node, count, cap, priority, declared.directed)
         counted = np.ones(square.shape, dtype=bool) if declared.directed else np.triu(square >= 0)
         noisy = np.zeros((count, count), dtype=np.int64)
         told = mechanisms.discrete_laplace(square[counted], noise.moved, noise.nano_epsilon)
@@ -311,7 +333,9 @@ def counted_numbers(
     return exact
 
 
-def bins_of_nodes(graph: Graph, node_type: str, attribute: Attribute) -> np.ndarray:
+def bins_of_nodes(
+    graph: Graph | PartedGraph | CountedGraph, node_type: str, attribute: Attribute
+) -> np.ndarray:
     """Find the bin of every node's value. int64 (n,), -1 where it has none. Private."""
     table = graph.nodes[node_type]
     column = table.attributes.get(attribute.name)
@@ -395,12 +419,7 @@ def mixed(
     smaller. O(m log m).
     """
     kept = capped(source, target, cap, priority)
-    one, other = groups[source[kept]], groups[target[kept]]
-    held = (one >= 0) & (other >= 0)
-    one, other = one[held], other[held]
-    if not directed:
-        one, other = np.minimum(one, other), np.maximum(one, other)
-    return np.bincount(one * count + other, minlength=count * count).reshape(count, count)
+    return capped_parts.by_groups(groups[source[kept]], groups[target[kept]], count, directed)
 
 
 def capped(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.errors import NotAccepted
 from core.graphs.schema import AttributeKind, NodeType, Protection
+from core.late import late
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from core.graphs.graph import NodeTable
 
 
+_dictionary_encode = late("pyarrow.compute:dictionary_encode")
 MOST_PUBLIC = 64
 """Groups of a public attribute that a fit may ask for; those of fewest nodes are one group."""
 
@@ -73,10 +75,8 @@ def labellings(kind: NodeType, table: NodeTable) -> list[tuple[np.ndarray, int]]
 
 def _distinct(column: np.ndarray | pa.Array) -> tuple[list[Any], np.ndarray]:
     """Return the values that a column has, those that are missing among them, and the place of each row's."""
-    import pyarrow.compute as pc
-
     if isinstance(column, np.ndarray):
         values, place = np.unique(column, return_inverse=True)
         return values.tolist(), place
-    coded = pc.dictionary_encode(column, null_encoding="encode")
+    coded = _dictionary_encode(column, null_encoding="encode")
     return coded.dictionary.to_pylist(), coded.indices.to_numpy(zero_copy_only=False)

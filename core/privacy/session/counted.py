@@ -1,23 +1,24 @@
 """Noisy counts of edges. They are measured on a graph with its edges in memory or in parts on disk.
 
-Of a graph in parts nothing else may be: :class:`PrivateParts` offers the named queries, each of which goes
-over the edges once, group by group, and no operation that needs them together. The query, its sensitivity,
-what is charged and the noise are those of the same graph in memory, as one function here measures both.
+Of a graph in parts nothing else may be, but its nodes' attributes: :class:`PrivateParts` offers the named
+queries, each of which goes over the edges once, group by group, and no operation that needs them together.
+The query, its sensitivity, what is charged and the noise are those of the same graph in memory, as one
+function here measures both.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.columns.tables import Edges
 from core.graphs.counted.stored import CountedGraph
-from core.graphs.graph import NodeTable
+from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
 from core.graphs.stored.parted import PartedGraph
 from core.privacy import queries
@@ -27,23 +28,14 @@ from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.persons import TIMES, require_persons
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.reads.attributes import PrivateAttributes
+from core.privacy.reads.node_values import NodeValueReads
 from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
-
-
-class Universe(Protocol):
-    """The public side of a graph, however its edges are kept."""
-
-    @property
-    def schema(self) -> GraphSchema: ...
-
-    @property
-    def nodes(self) -> Mapping[str, NodeTable]: ...
 
 
 class CountedSession(ABC):
     """A metered session over one graph, which has cells that are counted."""
 
-    def __init__(self, graph: Universe, meter: Meter) -> None:
+    def __init__(self, graph: Graph | PartedGraph | CountedGraph, meter: Meter) -> None:
         self._graph = graph
         self._meter = meter
         self.schema: GraphSchema = graph.schema
@@ -64,6 +56,11 @@ class CountedSession(ABC):
         price."""
         kind = self.schema.node_type(node_type)
         return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
+
+    def node_values(self, node_type: str) -> NodeValueReads:
+        """Open the reads of a node type's protected attributes. Each is charged; under unit node there are
+        only tables of persons."""
+        return NodeValueReads(self._graph, self._meter, node_type)
 
     @abstractmethod
     def cell(self, edge_type: str, step: int | None) -> CountedCell:
@@ -165,7 +162,8 @@ class CountedCell:
 class PrivateParts(CountedSession):
     """A metered session over a graph in parts.
 
-    Sensitivity, unit, proof: those of the named queries, as nothing else is offered. A query's answer is a
+    Sensitivity, unit, proof: those of the named queries, and of :mod:`core.privacy.reads.node_values`, which
+    goes over edges group by group too, as nothing else is offered. A query's answer is a
     sum over edges or a function of one, and the groups in which the edges come hold each of them once,
     because the parts are canonical and no two share a pair, which every read checks as it goes
     (:func:`~core.graphs.stored.parts.canonical_part`): so it is the answer for the graph in memory, for this

@@ -19,8 +19,9 @@ import numpy as np
 
 from core.errors import InvalidInput, MeterClosed, NotAccepted, UnmeteredFit
 from core.graphs.graph import Cell, Graph
-from core.graphs.views.joined import EVERY
+from core.graphs.schema.together import EVERY
 from core.graphs.views.sensitive import SensitiveLinks
+from core.late import late
 from core.privacy import queries
 from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.accounting.events import (
@@ -44,7 +45,6 @@ from core.privacy.mechanisms import (
     lazy_response,
     randomised_response,
 )
-from core.privacy.mechanisms.gradients import DpSgdSession
 from core.privacy.mechanisms.label_stream import LabelRule, LabelStream
 from core.privacy.mechanisms.lazy_response import LazyResponse
 from core.privacy.reads.between_steps import BetweenSteps, SetAside
@@ -59,6 +59,10 @@ from core.privacy.units import Unit, edges_of_unit
 
 if TYPE_CHECKING:
     import torch
+
+    from core.privacy.mechanisms.gradients import DpSgdSession
+
+_training = late("core.privacy.mechanisms.gradients:DpSgdSession")
 
 
 @dataclass(frozen=True)
@@ -88,11 +92,6 @@ class PrivateGraph(CountedSession):
         self._sensitive = sensitive
         self._before = before
         self.aside = SetAside(meter, None if before is None else before.aside)
-
-    def node_values(self, node_type: str) -> NodeValueReads:
-        """Open the reads of a node type's protected attributes. Each is charged; under unit node there are
-        only tables of persons."""
-        return NodeValueReads(self._graph, self._meter, node_type)
 
     def node_values_together(self, edge_types: Sequence[str]) -> NodeValueReads:
         """Open the reads of collected graphs' node values. Some graphs of a collection are read, all of them
@@ -193,7 +192,7 @@ class PrivateGraph(CountedSession):
         if not keys or len(set(keys)) != len(keys):
             raise InvalidInput("cells are named once each, and there is at least one", field="cells")
         shapes = [self._shape(edge_type, step) for edge_type, step in keys]
-        session = DpSgdSession(training, module, optimiser, clip=clip, divisor=divisor)
+        session: DpSgdSession = _training(training, module, optimiser, clip=clip, divisor=divisor)
         for edge_type, step in keys:
             self._meter.charge(edge_type, step, training.event, purpose)
         session._open([self._graph.cell(edge_type, step) for edge_type, step in keys], shapes)

@@ -26,14 +26,14 @@ EDGE_COLUMNS = {
 PART = "edges-*.parquet"
 """The files that hold the edges of a graph in parts."""
 PART_COLUMNS = {
-    "source": ("int32 or int64", "Place in nodes.parquet of the edge's smaller end, counted from 0."),
-    "target": ("int32 or int64", "Place in nodes.parquet of its larger end."),
+    "source": (
+        "int32 or int64",
+        "Place of the node that the edge starts at, among the nodes of its type in nodes.parquet, from 0; of "
+        "an undirected edge inside one type that of the smaller end.",
+    ),
+    "target": ("int32 or int64", "Place of the node that it ends at, counted so too, or of the larger end."),
 }
-PARTS_COLUMNS = {
-    "source": ("int32 or int64", "Place of the edge's smaller end among the nodes of its type, from 0."),
-    "target": ("int32 or int64", "Place of its larger end among them."),
-    **{name: EDGE_COLUMNS[name] for name in ("type", "step")},
-}
+PARTS_COLUMNS = PART_COLUMNS | {name: EDGE_COLUMNS[name] for name in ("type", "step")}
 """Of a graph of several relations or snapshots, each of which has files of its own."""
 
 Line = Annotated[str, Field(min_length=1, max_length=300)]

@@ -108,8 +108,11 @@ class Policy(BaseModel):
 
 
 def policy_of(dataset: Dataset) -> Policy:
-    """Return the dataset's policy as it stands."""
-    return Policy.model_validate(dataset.policy)
+    """Return the dataset's policy as it stands. It is read once, however many plans ask for it."""
+    known: tuple[Any, Policy] | None = dataset.__dict__.get("policy_read")
+    if known is None or known[0] is not dataset.policy:
+        known = dataset.__dict__["policy_read"] = (dataset.policy, Policy.model_validate(dataset.policy))
+    return known[1]
 
 
 def rules_of(policy: Policy) -> PolicyRules:

@@ -22,6 +22,7 @@ from core.graphs.reading.mapping import Mapping as ReadingMapping
 from core.graphs.schema import GraphSchema
 from core.graphs.uploads.files import IngestLimits, UploadedFile
 from core.logging import get_logger
+from core.settings import Settings
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
@@ -231,14 +232,24 @@ def fetch_graph(
     NotFound once it is erased; StorageError if damaged.
     """
     with services.db.transaction() as session:
-        version = repository.version(session, version_id)
-        if version is None or version.dataset_id != dataset_id or version.state != VersionState.READY:
-            raise NotFound("the version's content has been erased, or it never was ready", id=version_id)
-        key, object_key = (
-            vault.content_key(session, dataset_id, services.settings.master_key),
-            version.object_key,
-        )
-    assert object_key is not None  # every ready version has one
+        stored = stored_graph(session, services.settings, dataset_id, version_id)
+    unpack_graph(services, stored, folder, only=only)
+
+
+def stored_graph(session: Session, settings: Settings, dataset_id: str, version_id: str) -> tuple[str, bytes]:
+    """Find where the version's canonical graph lies, and the dataset's key. NotFound once it is erased."""
+    version = repository.version(session, version_id)
+    if version is None or version.dataset_id != dataset_id or version.state != VersionState.READY:
+        raise NotFound("the version's content has been erased, or it never was ready", id=version_id)
+    assert version.object_key is not None  # every ready version has one
+    return version.object_key, vault.content_key(session, dataset_id, settings.master_key)
+
+
+def unpack_graph(
+    services: Services, stored: tuple[str, bytes], folder: Path, *, only: Collection[str] | None = None
+) -> None:
+    """Fetch what :func:`stored_graph` found to the folder. StorageError if damaged."""
+    object_key, key = stored
     make_private_folder(folder)
     unpack(unseal(services.store.get(object_key), key, context=object_key), folder, only=only)
 

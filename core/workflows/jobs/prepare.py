@@ -13,8 +13,9 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.datasets.models import Dataset
+from core.datasets.models import Dataset, DatasetVersion
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.schema.partable import ELSEWHERE
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
@@ -86,7 +87,7 @@ def _resolve(session: Session, request: JobRequest, settings: Settings, ground: 
     if request.seed is not None and not dataset.public:
         raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
     if dataset.in_parts:
-        _check_in_parts(request)
+        _check_in_parts(request, ground.version)
     if request.comparison and not dataset.public:
         raise NotAccepted(
             "Methods are compared on public datasets only: choosing by a comparison with a private original "
@@ -211,8 +212,10 @@ def _permit(
         require_named(session, ground.dataset, ground.version)
 
 
-def _check_in_parts(request: JobRequest) -> None:
-    """Refuse what needs a graph as a whole, of a dataset whose edges stay in parts."""
+def _check_in_parts(request: JobRequest, version: DatasetVersion) -> None:
+    """Refuse what needs a graph as a whole, of a dataset whose edges stay in parts or elsewhere."""
+    if request.parameters.get("node_attribute_share") and (version.ingest_report or {}).get("pinned"):
+        raise NotAccepted(ELSEWHERE, field="parameters.node_attribute_share")
     if request.seed is not None:
         raise NotAccepted("A graph that is drawn in shards takes no seed.", field="seed")
     if request.size is not None:

@@ -13,7 +13,8 @@ from core.ledger.kinds import Filter
 from core.ledger.models import BudgetAccount
 from core.ledger.terms import order_dimension
 from core.privacy.accounting import accountant
-from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO, Pure, rdp
+from core.privacy.accounting.divergences import rdp
+from core.privacy.accounting.events import MAX_NANO_EPSILON, NANO, Pure
 from core.privacy.units import Unit
 from core.workflows.common.context import Services
 from core.workflows.webhooks import announcements

@@ -6,14 +6,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy.orm import Session
 
 from core.datasets import vault
-from core.errors import InvalidInput
+from core.errors import InvalidInput, NotFound
 from core.jobs import events, repository
 from core.jobs.models import EVALUATIONS, Artifact, ArtifactRole, Evaluation, EvaluationState, JobState
 from core.outbox.models import Topic
@@ -25,7 +26,7 @@ from core.work import service as work
 from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of
 from core.workflows.common.sweeps import each
-from core.workflows.datasets.ingest import fetch_graph
+from core.workflows.datasets.ingest import stored_graph, unpack_graph
 from core.workflows.datasets.upload import discard
 from core.workflows.jobs import abilities
 from core.workflows.releases import tick_work
@@ -43,7 +44,11 @@ HIDDEN = frozenset({"private/model/sensitive.parquet", "private/model/training.j
 
 @dataclass(frozen=True)
 class EvaluationWork:
-    """An evaluation under one attempt. The attempt is the fencing token of everything that is done for it."""
+    """An evaluation under one attempt. The attempt is the fencing token of everything that is done for it.
+
+    ``stored``: where the original lies, and the dataset's key; None once either is erased. ``files``: those
+    of the release that are compared.
+    """
 
     job_id: str
     attempt: int
@@ -51,6 +56,8 @@ class EvaluationWork:
     dataset_id: str
     version_id: str
     spec: EvaluationSpec
+    stored: tuple[str, bytes] | None = field(repr=False)
+    files: tuple[Artifact, ...] = field(repr=False)
 
 
 def begin_evaluation(services: Services, job_id: str, worker: str) -> EvaluationWork | None:
@@ -72,7 +79,15 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
             shadows=settings.shadow_releases,
             shadow_links=settings.shadow_links,
         )
-        return EvaluationWork(job_id, row.attempt, worker, job.dataset_id, job.version_id, spec)
+        stored = None
+        with suppress(NotFound):  # erased: it fails where its content is fetched, under its lease
+            stored = stored_graph(session, settings, job.dataset_id, job.version_id)
+        files = [file for file in repository.artifacts(session, job_id) if file.name in NEEDED | HIDDEN]
+        if (source := spec.release.source_id) is not None:
+            files += [file for file in repository.artifacts(session, source) if file.name in HIDDEN]
+        return EvaluationWork(
+            job_id, row.attempt, worker, job.dataset_id, job.version_id, spec, stored, tuple(files)
+        )
 
 
 def advance_evaluation(services: Services, held: EvaluationWork, step: events.Step) -> None:
@@ -94,30 +109,30 @@ def fetch_evaluation(services: Services, held: EvaluationWork, *, graph: Path, r
 
     NotFound once the dataset is erased.
     """
+    _, key = _stored(held)
     if isinstance(held.spec.release, Tick):
         tick_work.fetch_tick_graph(services, held.dataset_id, held.version_id, held.job_id, graph)
     else:
-        fetch_graph(services, held.dataset_id, held.version_id, graph)
-    with services.db.transaction() as session:
-        key = vault.content_key(session, held.dataset_id, services.settings.master_key)
-        files = [a for a in repository.artifacts(session, held.job_id) if a.name in NEEDED | HIDDEN]
-        source = held.spec.release.source_id
-        model = [] if source is None else repository.artifacts(session, source)
-        files += [file for file in model if file.name in HIDDEN]
-    fetch_files(services, files, key, release)
+        unpack_graph(services, _stored(held), graph)
+    fetch_files(services, held.files, key, release)
+
+
+def _stored(held: EvaluationWork) -> tuple[str, bytes]:
+    if held.stored is None:
+        raise NotFound("the content to compare with has been erased", id=held.version_id)
+    return held.stored
 
 
 def finish_evaluation(services: Services, held: EvaluationWork, report: Path) -> None:
     """Store the comparison, sealed by the dataset's key. The curators can read it. Raises LeaseLost,
-    InvalidInput."""
+    InvalidInput, and NotFound once the dataset is erased."""
     size = report.stat().st_size
     if report.is_symlink() or size > MAX_REPORT_BYTES:
         raise InvalidInput("the comparison is larger than a report may be")
     content = report.read_bytes()
     json.loads(content)
     target = f"{attempt_prefix(held.job_id, held.attempt)}/{CURATOR_REPORT}"
-    with services.db.transaction() as session:
-        key = vault.content_key(session, held.dataset_id, services.settings.master_key)
+    _, key = _stored(held)
     sealed = seal(_pieces(content), key, context=seal_context(held.job_id, CURATOR_REPORT))
     try:
         services.store.put(target, sealed)
@@ -130,6 +145,8 @@ def finish_evaluation(services: Services, held: EvaluationWork, report: Path) ->
 def _name(services: Services, held: EvaluationWork, target: str, content: bytes) -> None:
     with services.db.transaction() as session:
         row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
+        if erased(session, held.dataset_id):
+            raise NotFound("the dataset has been erased", id=held.dataset_id)
         session.add(
             Artifact(
                 job_id=held.job_id,

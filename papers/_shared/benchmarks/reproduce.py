@@ -18,6 +18,7 @@ from core.graphs.graph import Graph
 from core.graphs.ingest.assembled_objects import store
 from core.graphs.schema import GraphSchema
 from core.graphs.stored.whole import read_graph
+from papers._shared.benchmarks.fetch import Fetch
 
 CURVE = 60
 """Points of a curve that are kept, each the mean of its steps."""
@@ -42,6 +43,13 @@ def parser_of(paper: str, description: str | None, *, runs: str, quick: str) -> 
     made.add_argument("--nodes", type=Path, help="the list of nodes of --data")
     made.add_argument("--runs", type=int, choices=range(1, 101), metavar="1..100", help=runs)
     made.add_argument("--quick", action="store_true", help=quick)
+    made.add_argument(
+        "--fetch",
+        action=Fetch,
+        paper=paper,
+        metavar="FOLDER",
+        help="download the paper's public data into FOLDER, check them, and end",
+    )
     return made
 
 
@@ -99,7 +107,8 @@ def thinned(curve: Any) -> list[tuple[int, float]]:
     return [(int(end), float(part.mean())) for end, part in zip(ends, parts, strict=True) if len(part)]
 
 
-def write(out: Path, paper: str, text: Iterator[str], picture: str) -> None:
-    """Write the tables and the picture."""
+def write(out: Path, paper: str, text: Iterator[str], picture: str | None) -> None:
+    """Write the tables, and the picture where there is one."""
     (out / f"{paper}.md").write_text("\n".join(text) + "\n", encoding="utf-8")
-    (out / f"{paper}.svg").write_text(picture, encoding="utf-8")
+    if picture is not None:
+        (out / f"{paper}.svg").write_text(picture, encoding="utf-8")

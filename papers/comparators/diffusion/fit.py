@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from core.graphs.columns.node_places import places_of
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema, NodeType
-from core.graphs.schema.node_bins import node_bins, places_of, synthesised
+from core.graphs.schema.node_bins import node_bins, synthesised
 from core.learning.devices import seeded
 from core.methods.base import Progress
 from core.privacy.entropy import noise_generator

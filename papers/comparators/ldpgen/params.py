@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from pydantic import Field
 
 from core.methods._shared.values.share import ValueParameters
@@ -9,6 +12,10 @@ from core.methods._shared.values.share import ValueParameters
 
 class LDPGenParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
+
+    RETIRED: ClassVar[Mapping[str, Any]] = {"initial_groups": 2}
+    initial_groups: ClassVar[int] = RETIRED["initial_groups"]
+    """Random groups towards which the first report counts edges."""
 
     reports: int = Field(
         default=2,
@@ -18,9 +25,6 @@ class LDPGenParams(ValueParameters):
             "Reports of every node; epsilon is shared equally among them. Groups made from the first tell "
             "little but degrees apart, as it counts edges to random groups; a third report finds communities."
         ),
-    )
-    initial_groups: int = Field(
-        default=2, ge=1, le=256, description="Random groups towards which the first report counts edges."
     )
     groups: int = Field(
         default=8,

@@ -23,7 +23,7 @@ from papers.comparators.ldpgen import GENERATOR, LDPGenParams, reports
 from tests.support.auditing import SOUND, caught
 
 EPSILON = 2.0
-PARAMS = LDPGenParams(initial_groups=1, groups=1)
+PARAMS = LDPGenParams.varied(initial_groups=1, groups=1)
 
 
 def graph_of(edges: int) -> Graph:

@@ -40,7 +40,7 @@ def planted() -> np.ndarray:
 
 
 def fit(graph, epsilon=1_000, unit=Unit.EDGE, **params):
-    chosen = LDPGenParams(**params)
+    chosen = LDPGenParams.varied(**params)
     plan = GENERATOR.plan(chosen, PublicFacts(graph.schema, unit, None, int(epsilon * NANO), 0, ("edge",)))
     meter = Meter(plan, MemoryRecorder())
     return GENERATOR.fit(PrivateGraph(graph, meter), plan, chosen, no_progress), meter

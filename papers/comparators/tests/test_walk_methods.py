@@ -49,7 +49,7 @@ def world() -> Graph:
 
 def fitted(method: str, graph: Graph, **given):
     generator = get(method)
-    params = generator.Params(**{"epochs": 40, "dimensions": 16, **given})
+    params = generator.Params.varied(**{"epochs": 40, "dimensions": 16, **given})
     names = tuple(each.name for each in graph.schema.edge_types)
     plan = generator.plan(params, PublicFacts(graph.schema, Unit.EVENT, None, 10**9, 0, names))
     meter = Meter(plan, MemoryRecorder())

@@ -95,7 +95,7 @@ def planned(row: Row, graph: Graph, epsilon: float) -> tuple[Method, Parameters,
     generator = get(row.method)
     claims = "paper" in (row.parameters.get("variant"), row.parameters.get("preset"))
     extra = {"claimed_epsilon": epsilon} if claims else {}
-    params = generator.Params.model_validate(row.parameters | extra)
+    params = generator.Params.varied(**row.parameters, **extra)
     delta = DELTA_ATTO if row.delta else 0
     names = tuple(relation.name for relation in graph.schema.edge_types)
     facts = PublicFacts(graph.schema, Unit.EDGE, None, round((epsilon or 1) * 1e9), delta, names)

@@ -66,7 +66,8 @@ def degree_product(graph: Graph, epsilon: float, seed: int) -> Scorer:
 
 def autoencoder(graph: Graph, epsilon: float, seed: int) -> Scorer:
     """A graph auto-encoder of the relation, with the features of either side; no guarantee."""
-    from core.evaluation.learning.gcn import Autoencoder, Features
+    from core.evaluation.learning.features import Features
+    from core.evaluation.learning.gcn import Autoencoder
     from core.evaluation.learning.pairs import cosine
 
     def score(relation: str, source: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -82,7 +82,7 @@ def fitted(row: Row, graph: Graph, epsilon: float, extra: Mapping[str, Any] | No
     """The row's model of all relations under unit edge."""
     generator = get(row.method)
     claimed = {row.of_epsilon: epsilon} if row.of_epsilon else {}
-    params = generator.Params.model_validate({**row.parameters, **(extra or {}), **claimed})
+    params = generator.Params.varied(**{**row.parameters, **(extra or {}), **claimed})
     names = tuple(kind.name for kind in graph.schema.edge_types)
     delta = DELTA_ATTO if row.delta else 0
     facts = PublicFacts(graph.schema, Unit.EDGE, None, round(epsilon * NANO), delta, names)

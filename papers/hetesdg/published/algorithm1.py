@@ -110,8 +110,8 @@ class FeatureStage:
         near = torch.stack(found)
         distinct = (near.sort(-1).values.diff(dim=-1) != 0).sum(-1).float() + 1
         reach = distinct.mean(1) / WALKS if params.debias else torch.zeros(len(paths), device=place)
-        width = params.way.feature_width // params.heads
-        module = FeatADP(features.shape[1], len(paths), width, params.heads, params.way.dropout).to(place)
+        width = params.way.feature_width // params.way.heads
+        module = FeatADP(features.shape[1], len(paths), width, params.way.heads, params.way.dropout).to(place)
         return cls(module, features, near, reach, params)
 
     def train(self, epsilon: float, whole: float) -> float:
@@ -123,7 +123,7 @@ class FeatureStage:
             weight_decay=self.params.way.weight_decay,
         )
         self.module.train()
-        for _ in range(self.params.feature_epochs):
+        for _ in range(self.params.way.feature_epochs):
             own = torch.tensor(epsilon, requires_grad=True, device=place)
             found = self.module(self.features, self.near, self.reach, self._deviation(own))
             u = torch.randint(nodes, (FEATURE_BATCH,), device=place)
@@ -174,9 +174,9 @@ class HeteGCN(nn.Module):
 
 def steps_of(links: int, params: HeteParams) -> int:
     """Count TopoGDP's steps on a relation: as set, or ``link_epochs`` times its batches."""
-    if params.link_epochs is None:
+    if params.way.link_epochs is None:
         return params.steps
-    return params.link_epochs * max(1, math.ceil(links / params.way.batch))
+    return params.way.link_epochs * max(1, math.ceil(links / params.way.batch))
 
 
 def topology_stage(

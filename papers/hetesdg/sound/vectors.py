@@ -54,12 +54,12 @@ def vectors(
     attended = {}
     for name, (sides, table) in first.items():
         known = inputs[sides.grouped]
-        blocks[sides.counted].append(_block(table, known.centre, params.heads))
-        attended[name] = neighbour_attention(expected(table), known.centre, params.heads)
+        blocks[sides.counted].append(_block(table, known.centre, params.way.heads))
+        attended[name] = neighbour_attention(expected(table), known.centre, params.way.heads)
     for hop in hops:
         between = attended[hop.path[0]]
         centre = np.stack([_mean(between[hop.part == p]) for p in range(hop.table.noisy.shape[1])])
-        blocks[_end(hop, first)].append(_block(hop.table, centre, params.heads))
+        blocks[_end(hop, first)].append(_block(hop.table, centre, params.way.heads))
     return beside(inputs, blocks, params)
 
 

@@ -116,7 +116,7 @@ def row_graph(income: float) -> Graph:
 
 def row_unit(runs: int, confidence: float) -> float:
     """A lower bound on the epsilon of one node's row, for the noisy rows and the tables beside them."""
-    params = GENERATOR.Params(release=("features",), rows=True, row_width=1, clusters=1)
+    params = GENERATOR.Params.varied(release=("features",), rows=True, row_width=1, clusters=1)
 
     def once(graph: Graph) -> np.ndarray:
         facts = PublicFacts(graph.schema, Unit.EDGE, None, 10**9, DELTA_ATTO, ("edge",))

@@ -62,7 +62,7 @@ def fitted(graph: Graph, options: dict):
     names = tuple(each.name for each in graph.schema.edge_types)
     approximate = options.keys() & {"mechanism", "learn", "rows"}
     facts = PublicFacts(graph.schema, Unit.EDGE, None, NANO, DELTA if approximate else 0, names)
-    return fit_of(GENERATOR, GENERATOR.Params(**options), facts)
+    return fit_of(GENERATOR, GENERATOR.Params.varied(**options), facts)
 
 
 @pytest.fixture(autouse=True)

@@ -36,7 +36,7 @@ def test_the_preset_is_what_the_paper_states():
     with pytest.raises(ValueError, match="leave one of them out"):
         HeteParams(preset="paper", variant="sound")
     theirs = HETEDP.Params(preset="paper")
-    assert (theirs.variant, theirs.heads, theirs.split) == ("paper", 8, "equal")
+    assert (theirs.variant, theirs.way.heads, theirs.split) == ("paper", 8, "equal")
 
 
 def test_turns_go_by_eq_24_and_25_within_the_sum_of_eq_5():
@@ -175,5 +175,5 @@ def test_defaults_are_what_they_were():
     fresh = HeteParams()
     assert fresh.variant == "sound"
     way = fresh.way
-    assert (way.feature_width, fresh.heads, way.batch, way.negatives_per_link) == (32, 4, 256, 2)
+    assert (way.feature_width, way.heads, way.batch, way.negatives_per_link) == (32, 4, 256, 2)
     assert HeteParams(preset="paper").way is fresh.WAYS["paper"]

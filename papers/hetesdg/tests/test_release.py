@@ -20,7 +20,7 @@ def test_rows_vectors_and_a_graph_are_published_together(tmp_path):
         nano_epsilon=4 * 10**9,
         delta_atto=10**13,
         formats=(),
-        params={"release": ["graph", "features", "embedding"], "rows": True, "row_width": 8},
+        params={"release": ["graph", "features", "embedding"], "rows": True},
     )
     folder = tmp_path / "job" / "release"
     rows, vectors = (pq.read_table(folder / f"{name}.parquet") for name in ("features", "embedding"))

@@ -19,7 +19,7 @@ from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType, 
 from core.graphs.views.sensitive import SensitiveLinks
 
 if TYPE_CHECKING:
-    from core.evaluation.learning.gcn import Features
+    from core.evaluation.learning.features import Features
 
 FOLDERS = {"cora": "cora", "citeseer": "citeseer", "polblogs": "polblogs", "lastfm": "lastfm_asia"}
 EDGES = {"lastfm": "lastfm_asia_edges.csv"}

@@ -43,7 +43,7 @@ from papers.ppgsl.benchmarks.data import FOLDERS, Case, case, load
 from papers.ppgsl.benchmarks.tables import AS_PUBLISHED, FEATURES, ORIGINAL, Row, auc, released
 
 if TYPE_CHECKING:
-    from core.evaluation.learning.gcn import Features
+    from core.evaluation.learning.features import Features
     from core.graphs.graph import Graph
 
 PUBLISHED, INFORMED = "ppgsl, as published", "ppgsl, informed"

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from core.evaluation.learning.gcn import Features
+from core.evaluation.learning.features import Features
 from core.evaluation.learning.pairs import cosine
 from core.evaluation.view import UndirectedView
 from papers.ppgsl.benchmarks.frontier import INFORMED, PUBLISHED, going_together, picture, regrets, tables

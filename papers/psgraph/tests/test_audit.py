@@ -68,7 +68,7 @@ def fitted(graph: Graph) -> np.ndarray:
 
 def streamed(graph: Graph) -> np.ndarray:
     """What two ticks of a live stream keep, with default options: noisy counts, and degrees as carried on."""
-    params = PSGraphParams(count_share=0.5, count_cap=1)
+    params = PSGraphParams.varied(count_share=0.5, count_cap=1)
     facts = PublicFacts(graph.schema, Unit.W_EVENT, 2, int(EPSILON * 1e9), 0, ("edge",))
     found: list[float] = []
     with tempfile.TemporaryDirectory() as folder:

@@ -48,20 +48,20 @@ def test_all_branches_of_a_step_stay_within_its_total(nano, params):
 
 
 def test_the_count_is_capped():
-    params = PSGraphParams(count_share=0.1, count_cap=0.01)
+    params = PSGraphParams(preset="paper")
     assert divide(params, NANO).count == 10_000_000
     assert divide(params, NANO // 100).count == 1_000_000
 
 
 def test_a_preset_fills_what_is_not_set():
-    paper = PSGraphParams(preset="paper", combine=False, threshold_factor=3)
+    paper = PSGraphParams(preset="paper", combine=False)
     assert (paper.way.partition, paper.way.degrees, paper.way.totals) == (
         "super_graph",
         "norm_sub",
         "as_published",
     )
-    assert (paper.combine, paper.threshold_factor) == (False, 3)
-    assert (paper.super_node_size, PSGraphParams().super_node_size) == (20, 15)
+    assert (paper.combine, paper.post_process) == (False, True)
+    assert (paper.way.super_node_size, PSGraphParams().way.super_node_size) == (20, 15)
     assert PSGraphParams(**paper.model_dump()) == paper
     assert paper.way.partition_shares == (1 / 3, 1 / 3) != PSGraphParams().way.partition_shares
 

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from papers.thepuff.benchmarks.reproduce import METRICS, PUBLISHED, SYSTEMS, main, markdown
+from papers.thepuff.benchmarks.reproduce import (
+    METRICS,
+    PUBLISHED,
+    SYSTEMS,
+    WITHOUT_TYPES,
+    main,
+    markdown,
+    printed_at,
+)
 
 FLIGHTS = Path("examples/us-flights")
 ASKED = [
@@ -51,8 +59,14 @@ def test_the_experiment_makes_tables_once(small, tmp_path, capsys):
     assert {line["system"] for line in lines} == set(SYSTEMS)
     assert all(set(line["figures"]) == set(METRICS) for line in lines)
     guarantees = {line["system"]: line["guarantee"] for line in lines}
-    assert {system for system, kind in guarantees.items() if kind != "none"} == {"THEPUFF, ours"}
+    assert {system for system, kind in guarantees.items() if kind != "none"} == {
+        "THEPUFF, ours",
+        "DPGGAN, ours",
+    }
+    assert all(len(line["without_relation"]) == 2 for line in lines if line["system"] in WITHOUT_TYPES)
     table = (out / "thepuff.md").read_text()
+    assert "| the original |  | " in table
+    assert f"| an unrelated graph |  | {100 / 52:.4f} |  | {100 / 30:.4f} |" in table
     assert all(f"| {system} | {guarantees[system]} | 1 |" in table for system in SYSTEMS)
     with (out / "thepuff.csv").open() as file:
         assert [row["system"] for row in csv.DictReader(file)] == [line["system"] for line in lines]
@@ -72,6 +86,26 @@ def test_what_the_paper_prints_stands_beside_its_own_graphs():
     assert "| without D_util, as printed | | | .468 |" in told
     assert "undefined" in told
     assert f"collapsed in a run or more: {PUBLISHED}" in told
+
+
+def test_attacks_stand_printed_beside_found():
+    """Tables 3, 9 and 10: DPGGAN's too, and what the attacks reach on the original."""
+    figures = dict.fromkeys(METRICS, 0.5)
+    line = {"data": "ml-100k", "system": "DPGGAN, variant paper", "epsilon": 8.0, "quick": False}
+    line |= {"figures": figures, "original": {"attack": 4.1919, "attack on sources": 11.7255}}
+    line |= {"unrelated": {"attack": 0.0375, "attack on sources": 0.106}}
+    line |= {"guarantee": "none", "cpu_seconds": 1.0, "collapsed": None, "without_relation": [25, 100]}
+    told = "\n".join(markdown([line], "ml-100k", False))
+    assert "| the original | 4.192 | 4.1919 | 11.73 | 11.7255 |" in told
+    assert "| an unrelated graph |  | 0.0375 |  | 0.1060 |" in told
+    assert "| DPGGAN, variant paper | .037 | 0.5000 | .095 | 0.5000 |" in told
+    assert "DPGGAN, variant paper: 25 % of its pairs" in told
+
+
+def test_every_eps_minus_of_table_4_has_its_printed_row():
+    assert [list(printed_at("ml-100k", each)) for each in (1.0, 7.0)] == [["THEPUFF, Table 4"]] * 2
+    assert {"THEPUFF, Table 4", "THEPUFF", "DPGGAN"} <= set(printed_at("ml-100k", 8.0))
+    assert not printed_at("mine", 8.0)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from tests.support.s3_server import Bucket, bucket_of_settings
 from tests.support.serving import serving
 from worker.process import open_process
 
+pytestmark = pytest.mark.extras
+
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:

@@ -17,6 +17,8 @@ from core.outbox.models import Topic
 from tests.integration.api.conftest import EDGES, Tenant
 from tests.support.patience import PATIENCE_SECONDS
 
+pytestmark = pytest.mark.extras
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "integrate.md"
 HERE = "http://localhost:8080"

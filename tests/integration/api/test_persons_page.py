@@ -16,6 +16,8 @@ from examples.hospital import make_example
 from tests.integration.api.conftest import Tenant
 from tests.support.shell import Command
 
+pytestmark = pytest.mark.extras
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "persons.md"
 

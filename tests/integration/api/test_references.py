@@ -24,6 +24,8 @@ from tests.support.faults import endings
 from tests.support.sail import Sail
 from worker.process import open_process
 
+pytestmark = pytest.mark.extras
+
 NODES = 60
 SCHEMA = {
     "node_types": [

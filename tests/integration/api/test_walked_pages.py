@@ -27,6 +27,8 @@ from tests.integration.api.test_compare import working
 from tests.support.shell import Command
 from tests.unit.local import table_shop
 
+pytestmark = pytest.mark.extras
+
 ROOT = Path(__file__).resolve().parents[3]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PLACE = re.compile(r"\b(ds|job|st|wh|key|prop)_\.\.\.")

@@ -31,6 +31,8 @@ from core.workflows.operations.archive import archive_dataset
 from tests.integration.datasets.conftest import EDGES, Curator
 from tests.support.s3_server import Bucket, bucket_of_settings
 
+pytestmark = pytest.mark.extras
+
 PART_BYTES = 20
 
 

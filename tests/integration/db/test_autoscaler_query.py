@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import psycopg
+import pytest
 import yaml
 from psycopg.types.json import Jsonb
 from sqlalchemy import make_url
@@ -16,6 +17,8 @@ from core.outbox.models import Topic
 from core.workflows.common.context import Services
 from tests.support.inline import taken
 from tests.support.releases import job_row, parted_dataset, queued_job, ready_dataset
+
+pytestmark = pytest.mark.extras
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 

@@ -29,6 +29,8 @@ from tests.support.releases import SCHEMA, job_row, queued_job, ready_dataset, v
 from worker.process import open_process
 from worker.work import take
 
+pytestmark = pytest.mark.extras
+
 ROLES = Path(__file__).resolve().parents[3] / "deploy" / "postgres" / "roles.sql"
 
 

@@ -12,6 +12,8 @@ from core.identity.oidc import Issuer
 from core.settings import Settings
 from tests.integration.identity.conftest import Clock
 
+pytestmark = pytest.mark.extras
+
 ISSUER = "https://sign-in.example.org"
 
 

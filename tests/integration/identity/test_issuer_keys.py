@@ -21,6 +21,8 @@ from tests.support import issuer
 from tests.support.issuer import DISCOVERY, KEYS
 from tests.support.patience import PATIENCE_SECONDS
 
+pytestmark = pytest.mark.extras
+
 Trusting = Callable[..., Settings]
 
 

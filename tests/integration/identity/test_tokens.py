@@ -26,6 +26,8 @@ from core.identity.service import REFUSED
 from core.settings import Settings
 from tests.support import issuer
 
+pytestmark = pytest.mark.extras
+
 Trusting = Callable[..., Settings]
 
 DEEP = "[" * 9_000

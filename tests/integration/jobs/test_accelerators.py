@@ -27,6 +27,8 @@ from tests.support.streams import with_settings
 from worker.app import GPU_TASK, task_name
 from worker.relay import relay_once
 
+pytestmark = pytest.mark.extras
+
 UUID = "GPU-00000000-0000-0000-0000-000000000001"
 METHOD = "psgraph"
 

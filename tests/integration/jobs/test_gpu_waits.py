@@ -21,6 +21,8 @@ from core.workflows.jobs import turns
 from core.workflows.releases import publish
 from tests.support.releases import queued_job, ready_dataset
 
+pytestmark = pytest.mark.extras
+
 CPU_JOBS, GPU_JOBS, CPU_WORKERS = 1_000, 10, 1
 CPU_SECONDS, GPU_SECONDS = 600.0, 300.0
 COPY = """

@@ -30,6 +30,8 @@ from worker.process import WorkerProcess, open_process
 from worker.supervisor import Ending
 from worker.work import take_turn
 
+pytestmark = pytest.mark.extras
+
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> PlayedDriver:

@@ -23,9 +23,9 @@ from worker.work import take
 @pytest.mark.parametrize(
     ("suite", "ending", "state", "ran"),
     [
-        ("full", Ending.TIME, "done", ["full", "quick"]),
+        pytest.param("full", Ending.TIME, "done", ["full", "quick"], marks=pytest.mark.audits),
         ("standard", Ending.MEMORY, "done", ["standard", "quick"]),
-        ("full", Ending.FAILED, "done", ["full", "quick"]),
+        pytest.param("full", Ending.FAILED, "done", ["full", "quick"], marks=pytest.mark.audits),
         ("quick", Ending.TIME, "failed", ["quick"]),
         ("full", Ending.VIOLATION, "failed", ["full"]),
         ("full", Ending.CANCELLED, "failed", ["full"]),

@@ -401,7 +401,7 @@ def test_relations_and_snapshots_are_published_from_files_of_both(
     assert {part.name for part in public.provenance.artifacts} >= {
         f"edges-{number:05d}-of-{job.shards:05d}.parquet" for number in range(job.shards or 0)
     }
-    with pytest.raises(InvalidInput, match="one relation without time; upload the edges"):
+    with pytest.raises(InvalidInput, match="one undirected relation without time; upload the edges"):
         receive_part(
             with_places(services), principal, dataset.id, part="edges", format="reference", options={},
             chunks=[b"{}"], length=None,
@@ -458,14 +458,14 @@ def findings(services: Services, version_id: str) -> list[str]:
     return [each["message"] for each in found or []]
 
 
+ONE_TARGET = {"directed": True, "functional": True}
+
+
 @pytest.mark.parametrize(
     ("declared", "field"),
     [
         ({"graph_schema": None}, "graph_schema"),
-        (
-            {"graph_schema": {**SCHEMA.model_dump(), "edge_types": [{"name": "edge", "directed": True}]}},
-            "in_parts",
-        ),
+        ({"graph_schema": {**SCHEMA.model_dump(), "edge_types": [ONE_TARGET]}}, "in_parts"),
     ],
 )
 def test_only_what_can_be_counted_in_parts_is_declared_so(

@@ -23,6 +23,8 @@ from tests.support.streams import open_stream, send, stream_dataset
 from tests.support.traces import recording
 from worker.relay import relay_once
 
+pytestmark = pytest.mark.extras
+
 
 def told(services: Services) -> list[tuple[str, str]]:
     """What the relay sends."""

@@ -172,6 +172,7 @@ def test_a_job_that_another_worker_took_meanwhile_is_passed_over(
     assert job_row(services, second).state == "published"
 
 
+@pytest.mark.audits
 def test_among_a_hundred_thousand_jobs_a_turn_reads_a_few_pages(
     services: Services, principal: Principal, dataset: Dataset
 ) -> None:

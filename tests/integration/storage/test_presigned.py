@@ -16,6 +16,8 @@ from deploy.local.storage import BUCKET
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.seaweed import Seen
 
+pytestmark = pytest.mark.extras
+
 PART = bytes(5 * 2**20)
 """As small as S3 takes a part that is not the last."""
 

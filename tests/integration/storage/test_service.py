@@ -22,6 +22,8 @@ from tests.support.seaweed import Seen
 from tests.support.serving import serving
 from worker.process import open_process
 
+pytestmark = pytest.mark.extras
+
 PART_BYTES = 5 * 2**20
 
 

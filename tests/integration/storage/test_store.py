@@ -14,6 +14,8 @@ from core.storage.store import CHUNK_BYTES, ObjectStore, open_store
 from deploy.local.storage import BUCKET
 from tests.support.seaweed import Seen
 
+pytestmark = pytest.mark.extras
+
 MANY = 1_050
 """More objects than one answer of S3 lists."""
 

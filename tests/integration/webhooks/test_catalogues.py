@@ -22,6 +22,8 @@ from tests.support.inline import taken
 from tests.support.receiver import Received, Receiver
 from tests.support.releases import queued_job, ready_dataset
 
+pytestmark = pytest.mark.extras
+
 TOKEN = "eyJhbGciOi.secret-of-the-catalogue"
 
 

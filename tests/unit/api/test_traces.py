@@ -20,6 +20,8 @@ from api.serve.metrics import HttpMetrics
 from core.settings import Settings
 from tests.support.traces import recording
 
+pytestmark = pytest.mark.extras
+
 THEIRS = "00-" + "ab" * 16 + "-" + "cd" * 8 + "-01"
 SECRET = "hunter2"
 

@@ -13,6 +13,7 @@ from core.evaluation.utility import motifs
 from core.evaluation.utility.motifs import five, four, graphlets, sampled
 from core.evaluation.utility.relative import plain
 from core.evaluation.view import UndirectedView
+from tests.support.groups import in_part
 
 
 def view(graph: nx.Graph) -> UndirectedView:
@@ -167,7 +168,7 @@ def test_sampled_counts_are_repeatable_and_know_what_cannot_be():
     assert both["motif_5_k23"].value == pytest.approx(15 * 84 + 20 * 36, rel=0.05)
 
 
-@pytest.mark.parametrize("module", [four, five])
+@in_part("module", [four, five], 1)
 def test_above_its_bound_a_size_is_sampled(monkeypatch, module):
     monkeypatch.setattr(module, "MOST_COST", 10)
     exact, found = (motifs.scalars(view(clustered(5)), suite) for suite in (Suite.STANDARD, Suite.FULL))

@@ -12,9 +12,10 @@ from core.evaluation import node_vectors
 from core.evaluation.metric import Suite
 from core.evaluation.node_vectors import compare_vectors, described
 from core.evaluation.suite import compare
+from core.graphs.columns import node_places
+from core.graphs.columns.node_places import counts_of_places
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, node_bins
-from core.graphs.schema.node_bins import counts_of_places
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
 
 TOWN = Attribute(name="town", protection="protected", categories=("x", "y"))
 PLACE = Attribute(name="place", kind="vector", protection="protected", bounds=(-2, 2), length=5)
@@ -68,7 +69,7 @@ def by_hand(graph: Graph) -> dict[str, Any]:
 
 @pytest.mark.parametrize("at_once", [7, node_vectors.AT_ONCE], ids=["in parts", "at once"])
 def test_figures_are_those_of_their_definitions(at_once: int, monkeypatch: pytest.MonkeyPatch):
-    for room in (node_vectors, node_bins):
+    for room in (node_vectors, node_places):
         monkeypatch.setattr(room, "AT_ONCE", at_once)
     ours, theirs = graph_of(1), graph_of(2, apart=0.3)
     row = row_of(ours, theirs)

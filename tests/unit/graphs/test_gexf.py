@@ -138,6 +138,7 @@ def test_what_is_damaged_is_named(tmp_path: Path, content: str, says: str, line:
     assert found["line"] == line
 
 
+@pytest.mark.audits
 def test_spells_that_make_too_many_edges_are_refused(tmp_path: Path) -> None:
     edges = "".join(f'<edge id="{i}" source="a" target="b" start="0" end="99999"/>' for i in range(21))
     schema = {"node_types": [{}], "edge_types": [{"temporal": True}], "time": {"count": 100_000}}

@@ -22,6 +22,8 @@ from core.graphs.ingest.assembled_objects import graph_of
 from core.graphs.ingest.objects import tables_of
 from core.graphs.schema import GraphSchema
 
+pytestmark = pytest.mark.extras
+
 ENDS = [(0, 1), (1, 2), (3, 1)]
 TIMED = {"edge_types": [{"temporal": True}], "time": {"start": 0, "width": 10, "count": 3}}
 

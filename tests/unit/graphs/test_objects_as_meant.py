@@ -29,6 +29,8 @@ from core.graphs.views.convert import to_networkx
 from core.ledger.amounts import epsilon_cost
 from graphveil.amounts import plain
 
+pytestmark = pytest.mark.extras
+
 
 def made(graph: Any, schema: Any = None, **given: Any) -> Graph:
     declared = None if schema is None else GraphSchema.model_validate(schema)

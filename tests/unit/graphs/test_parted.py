@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema import EdgeAttribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.partable import cells_of, divided
 from core.graphs.stored.parted import check_parted, read_parted, write_parted
 
@@ -72,7 +72,18 @@ def test_an_end_that_is_no_node_is_refused(tmp_path, ends):
 @pytest.mark.parametrize(
     "schema",
     [
-        SCHEMA.model_copy(update={"edge_types": (EdgeType(directed=True),)}),
+        SCHEMA.model_copy(
+            update={
+                "edge_types": (
+                    EdgeType(
+                        attributes=(EdgeAttribute(name="w", kind="number", bounds=(0, 1), aggregate="sum"),)
+                    ),
+                )
+            }
+        ),
+        SCHEMA.model_copy(update={"edge_types": (EdgeType(directed=True, functional=True),)}),
+        SCHEMA.model_copy(update={"node_types": (NodeType(count=40, protected=True),)}),
+        SCHEMA.model_copy(update={"node_types": (NodeType(count=40, degree_bound=3),)}),
         SCHEMA.model_copy(update={"edge_types": (EdgeType(), EdgeType(name="other", public=True))}),
         GraphSchema(
             node_types=(NodeType(count=40),),
@@ -82,7 +93,7 @@ def test_an_end_that_is_no_node_is_refused(tmp_path, ends):
     ],
 )
 def test_graphs_of_another_sort_are_refused(tmp_path, schema):
-    with pytest.raises(ValueError, match="in parts"):
+    with pytest.raises(ValueError, match=r"graph in parts"):
         write_parted(schema, NODES, [], 0, tmp_path / "g")
 
 
@@ -100,17 +111,20 @@ TYPED = GraphSchema(
         EdgeType(name="knows", source="person", target="person"),
         EdgeType(name="calls", source="person", target="person", temporal=True),
         EdgeType(name="owns", source="firm", target="firm"),
+        EdgeType(name="writes", source="person", target="person", directed=True),
+        EdgeType(name="hires", source="firm", target="person"),
+        EdgeType(name="buys", source="person", target="firm"),
     ),
     time=TimeGrid(start=0, width=1, count=3),
 )
 
 
-def typed_rows(count=900, seed=4):
+def typed_rows(count=1500, seed=4):
     """Rows of every cell at random, mixed: cells, then ends."""
     rng = np.random.default_rng(seed)
-    cell = rng.integers(0, 5, count)
-    most = np.where(cell == 4, 9, 40)
-    return cell, rng.integers(0, most), rng.integers(0, most)
+    cell = rng.integers(0, 8, count)
+    firms = [np.isin(cell, owners) for owners in ((4, 6), (4, 7))]
+    return cell, *(rng.integers(0, np.where(firm, 9, 40)) for firm in firms)
 
 
 @pytest.mark.parametrize("part_edges", [1000, 100, 7])
@@ -118,8 +132,11 @@ def test_several_relations_and_snapshots_have_parts_of_their_own(tmp_path, part_
     cell, source, target = typed_rows()
     nodes = {"person": NodeTable(40), "firm": NodeTable(9)}
     cells = [(relation.name, step) for relation, step in cells_of(TYPED)]
-    assert cells == [("knows", None), ("calls", 0), ("calls", 1), ("calls", 2), ("owns", None)]
-    of = {"knows": cell == 0, "calls": (cell > 0) & (cell < 4), "owns": cell == 4}
+    calls = [("calls", step) for step in range(3)]
+    others = ["owns", "writes", "hires", "buys"]
+    assert cells == [("knows", None), *calls, *((name, None) for name in others)]
+    of = {"knows": cell == 0, "calls": (cell > 0) & (cell < 4)}
+    of |= {name: cell == place for place, name in enumerate(others, 4)}
     tables = {
         name: EdgeTable(source[rows], target[rows], cell[rows] - 1 if name == "calls" else None)
         for name, rows in of.items()
@@ -127,7 +144,7 @@ def test_several_relations_and_snapshots_have_parts_of_their_own(tmp_path, part_
     whole = Graph.build(TYPED, nodes, tables)
     some = [(source[i : i + 64], target[i : i + 64], cell[i : i + 64]) for i in range(0, len(cell), 64)]
     parted = write_parted(TYPED, nodes, some, len(cell), tmp_path / "g", part_edges)
-    assert {part.cell for part in parted.parts} == set(range(5))
+    assert {part.cell for part in parted.parts} == set(range(8))
     for name, step in cells:
         expected = whole.cell(name, step)
         groups = list(parted.cell(name, step).groups())

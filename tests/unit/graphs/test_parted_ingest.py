@@ -96,18 +96,20 @@ TYPED = GraphSchema(
         EdgeType(name="knows", source="person", target="person"),
         EdgeType(name="calls", source="person", target="person", temporal=True, edge_bound=400),
         EdgeType(name="owns", source="firm", target="firm"),
+        EdgeType(name="writes", source="person", target="person", directed=True),
+        EdgeType(name="hires", source="firm", target="person"),
     ),
     time=TimeGrid(start=10, width=5, count=3),
 )
 
 
 def typed(count: int = 900) -> bytes:
-    """Rows of three relations, one with times: with loops, and with repeats in both directions."""
+    """Rows of five relations, one with times: with loops, and with repeats in both directions."""
     rng = np.random.default_rng(6)
-    kinds = rng.integers(0, 3, count)
-    most = np.where(kinds == 2, 7, NODES)
-    rows = zip(kinds, rng.integers(0, most), rng.integers(0, most), rng.integers(10, 25, count), strict=True)
-    names = ("knows", "calls", "owns")
+    kinds = rng.integers(0, 5, count)
+    ends = [rng.integers(0, np.where(np.isin(kinds, firms), 7, NODES)) for firms in ((2, 4), (2,))]
+    rows = zip(kinds, *ends, rng.integers(10, 25, count), strict=True)
+    names = ("knows", "calls", "owns", "writes", "hires")
     return (
         b"type,source,target,time\n"
         + "".join(

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.graphs.schema.partable import Slots, inside
 from core.graphs.stored.parts import checked_part, read_part, require_apart, write_part
 
 GROUPS = [
@@ -23,7 +24,7 @@ def test_a_part_gives_back_its_groups(tmp_path):
     assert (part.rows, part.first_source, part.last_source) == (5, 0, 5)
     assert len(list(read_part(tmp_path / "a.parquet"))) == 2  # one for each group that has rows
     assert joined(read_part(tmp_path / "a.parquet")) == joined(GROUPS)
-    assert joined(checked_part(tmp_path, part, 10)) == joined(GROUPS)
+    assert joined(checked_part(tmp_path, part, inside(10))) == joined(GROUPS)
 
 
 def test_a_part_is_there_when_it_is_whole(tmp_path):
@@ -35,7 +36,7 @@ def test_a_part_is_there_when_it_is_whole(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         write_part(dying(), tmp_path / "a.parquet", 10)
-    assert joined(checked_part(tmp_path, whole, 10)) == joined(GROUPS)
+    assert joined(checked_part(tmp_path, whole, inside(10))) == joined(GROUPS)
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
     assert write_part(GROUPS, tmp_path / "a.parquet", 10) == whole
 
@@ -43,7 +44,7 @@ def test_a_part_is_there_when_it_is_whole(tmp_path):
 def test_a_part_may_be_empty(tmp_path):
     part = write_part([], tmp_path / "a.parquet", 10)
     assert (part.rows, part.first_source, part.last_source) == (0, -1, -1)
-    assert not list(checked_part(tmp_path, part, 10))
+    assert not list(checked_part(tmp_path, part, inside(10)))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,32 @@ def test_a_part_may_be_empty(tmp_path):
 def test_pairs_that_are_not_canonical_are_found(tmp_path, source, target):
     part = write_part([(np.array(source), np.array(target))], tmp_path / "a.parquet", 10)
     with pytest.raises(ValueError, match="pairs"):
-        list(checked_part(tmp_path, part, 10))
+        list(checked_part(tmp_path, part, inside(10)))
+
+
+DIRECTED, BETWEEN = Slots(9, 6, mirrored=False), Slots(9, 6, mirrored=False, loops=True)
+
+
+@pytest.mark.parametrize(
+    ("slots", "source", "target", "taken"),
+    [
+        (DIRECTED, [2, 5], [1, 0], True),
+        (BETWEEN, [2, 2], [1, 2], True),
+        (DIRECTED, [2], [2], False),
+        (DIRECTED, [3, 2], [1, 1], False),
+        (BETWEEN, [2, 2], [1, 1], False),
+        (BETWEEN, [9], [1], False),
+        (BETWEEN, [8], [6], False),
+        (BETWEEN, [1], [-1], False),
+    ],
+)
+def test_pairs_with_sides_are_canonical_in_their_own_way(tmp_path, slots, source, target, taken):
+    part = write_part([(np.array(source), np.array(target))], tmp_path / "a.parquet", 10)
+    if taken:
+        assert joined(checked_part(tmp_path, part, slots)) == [source, target]
+        return
+    with pytest.raises(ValueError, match="pairs"):
+        list(checked_part(tmp_path, part, slots))
 
 
 def test_altered_bytes_rows_and_ranges_are_found(tmp_path):
@@ -68,12 +94,12 @@ def test_altered_bytes_rows_and_ranges_are_found(tmp_path):
     part = write_part(GROUPS, path, 10)
     for wrong in (replace(part, rows=4), replace(part, last_source=6), replace(part, first_source=1)):
         with pytest.raises(ValueError, match=r"a\.parquet"):
-            list(checked_part(tmp_path, wrong, 10))
+            list(checked_part(tmp_path, wrong, inside(10)))
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(ValueError, match="bytes"):
-        list(checked_part(tmp_path, part, 10))
+        list(checked_part(tmp_path, part, inside(10)))
 
 
 def test_parts_whose_sources_meet_are_refused(tmp_path):

@@ -16,6 +16,8 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.views import tensors
 from tests.unit.graphs.test_exports import AMOUNT, molecules, nodes_of, plain, rows_of, shop
 
+pytestmark = pytest.mark.extras
+
 
 def test_scipy_has_one_relation_of_one_step_or_of_all() -> None:
     graph = shop()

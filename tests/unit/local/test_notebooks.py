@@ -10,6 +10,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+pytestmark = pytest.mark.extras
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NOTEBOOKS = ("first_release", "choosing_epsilon", "gnn", "live_stream")
 OF_A_MACHINE = re.compile(r"/(home|root|tmp|work|usr|var|Users)/|site-packages|gv_[0-9a-z]{8}")

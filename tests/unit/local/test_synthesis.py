@@ -15,8 +15,6 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.stats
-import torch
-from torch_geometric.data import HeteroData, TemporalData
 
 import graphveil as gv
 from core.graphs.ingest.assembled_objects import store
@@ -193,8 +191,12 @@ def test_what_the_service_refuses_is_refused_with_its_own_errors_and_costs_nothi
     assert [entry["kind"] for entry in budget.entries()] == ["grant"]
 
 
+@pytest.mark.extras
 def test_relations_have_methods_of_their_own(budget: gv.Budget) -> None:
     """A map is taken as the service takes it: two relations of one type, and `*` for what is not named."""
+    import torch
+    from torch_geometric.data import HeteroData
+
     graph = HeteroData()
     graph["person"].num_nodes = 12
     ring = torch.stack([torch.arange(12), (torch.arange(12) + 1) % 12])
@@ -237,7 +239,11 @@ def test_a_budget_of_another_unit_is_refused(tmp_path: Path, karate: nx.Graph) -
     assert events.remaining == "4"
 
 
+@pytest.mark.extras
 def test_times_types_and_graphs_of_tensors(tmp_path: Path) -> None:
+    import torch
+    from torch_geometric.data import HeteroData, TemporalData
+
     rng = torch.Generator().manual_seed(1)
     ends = torch.randint(0, 30, (2, 90), generator=rng)
     temporal = TemporalData(src=ends[0], dst=ends[1], t=torch.randint(0, 30, (90,), generator=rng))

@@ -20,7 +20,7 @@ from core.reports.model import GuaranteePart
 from graphveil.problems import InvalidInput
 from tests.unit.local import table_shop
 
-pytestmark = pytest.mark.default
+pytestmark = pytest.mark.extras
 UNLIMITED = gv.Budget.unlimited()
 KEY = {"type": "int64", "is": "key"}
 

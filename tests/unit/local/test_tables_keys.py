@@ -12,7 +12,7 @@ import graphveil as gv
 from graphveil.problems import InvalidInput
 from tests.unit.local.test_tables import ITEMS, KEY, UNLIMITED, USERS, drawn, holds, to, visits
 
-pytestmark = pytest.mark.default
+pytestmark = pytest.mark.extras
 
 TOWNS = pl.DataFrame(
     {"id": range(6_000), "land": [("north", "south", None)[row % 3] for row in range(6_000)]},

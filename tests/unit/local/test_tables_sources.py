@@ -22,7 +22,7 @@ from graphveil.tables.mapping import mapping_of
 from graphveil.tables.reading import engine_of
 from tests.unit.local import table_shop
 
-pytestmark = pytest.mark.default
+pytestmark = pytest.mark.extras
 TORN = "postgresql+psycopg://me:hidden@rest:s3cret@db/shop"
 """An address whose password holds @ and :, unescaped, so that a part of it stands where a port does."""
 DDL = (

@@ -24,6 +24,7 @@ from core.privacy.entropy import public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.settle import Settled, settle
+from tests.support.groups import in_part
 from tests.support.neighbours import compared, fit_of, toggled
 from tests.support.schema_grid import EMBEDDING, LIVES, WINDOW, Shape, counts_of, graph_of, shapes
 
@@ -350,7 +351,7 @@ TOGETHER = [
 ]
 
 
-@pytest.mark.parametrize("shape", [each for each in TOGETHER if each.bounded or each.values == "none"])
+@in_part("shape", [each for each in TOGETHER if each.bounded or each.values == "none"], 4)
 def test_persons_and_things_are_released_under_one_plan(shape: Shape, tmp_path: Path):
     found = settled(shape)[1]
     assert structures(found) == {"r0": "projection", "r1": "profiles"}

@@ -17,6 +17,7 @@ from core.privacy.entropy import public_generator
 from core.privacy.mechanisms.clustering import damped_clustering, damping_of
 from core.privacy.units import Unit
 from tests.support.generating import NANO, drawn, fit, graph_of, random_pairs, rows_of
+from tests.support.groups import examples
 
 NODES = 120
 PLENTY = 1_000  # epsilon at which next to no noise is left
@@ -232,7 +233,7 @@ def test_the_number_of_labels_follows_the_noisy_mean_degree():
     assert groups_for(np.full(50, 10**6), NANO) == 16
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_whole_blocks_use_up_every_label_s_ends(data):
     groups = data.draw(st.integers(1, 6))

@@ -9,6 +9,7 @@ from core.methods._shared.degrees.fitted import degree_law, fitted_degrees
 from core.methods._shared.degrees.tails import Ends, Tails, law_with_tails, thresholds
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import public_generator
+from tests.support.groups import examples
 
 NODES = 4_000
 
@@ -42,7 +43,7 @@ def told(degrees, scale: float, tail_scale: float, seed: int):
     return noisy, Tails(at, count, 2 * tail_scale**2), Ends(float(degrees.sum()), 100.0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.integers(-50, 5_000), min_size=1, max_size=60))
 def test_thresholds_increase_from_one(noisy):
     at = thresholds(np.array(noisy))

@@ -25,6 +25,7 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.groups import in_part
 
 NANO = 10**9
 DCSBM, ANCHORED, KEYFRAME = (registry.get(name) for name in ("dcsbm", "anchored", "keyframe"))
@@ -208,7 +209,7 @@ def test_a_share_for_edges_that_carry_nothing_is_refused_with_the_field_to_mend(
     assert refused.value.members["field"] == "attribute_share"
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 1])
+@in_part("epsilon", [0.01, 1], 1)
 @pytest.mark.parametrize("attribute", KINDS, ids=lambda each: each.name)
 def test_every_value_lies_where_its_attribute_declares(attribute: EdgeAttribute, epsilon: float):
     of = graph(attribute)

@@ -17,9 +17,10 @@ from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
 from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.schema.together import EVERY
 from core.graphs.stored.whole import read_graph, write_graph
 from core.graphs.uploads.files import UploadedFile
-from core.graphs.views.joined import EVERY, joined, parted
+from core.graphs.views.joined import joined, parted
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.events import Pure

@@ -28,6 +28,7 @@ from core.privacy.entropy import public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.fit_losses import Losses, loss
+from tests.support.groups import in_part
 
 NANO = 10**9
 NODES, WINDOW = 60, 2
@@ -76,7 +77,7 @@ def run(
         yield model, meter, state
 
 
-@pytest.mark.parametrize("method", STREAMED)
+@in_part("method", STREAMED, 2)
 def test_every_step_pays_its_share_and_hands_on_what_it_paid_for(method: str, tmp_path: Path):
     snapshots = {step: snapshot(step) for step in (0, 1, 3)}
     generator, charged = registry.get(method), []

@@ -10,6 +10,7 @@ from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.degrees.counts import integers, to_total
 from core.methods._shared.matching import keyset
 from core.methods._shared.matching.exact import completed, matched, one_block
+from tests.support.groups import examples
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_graphical_degrees_are_met_exactly(graph, rng):
     np.testing.assert_array_equal(degrees_of(keys, len(degrees)), degrees)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.integers(0, 14), min_size=15, max_size=40), st.integers(0, 2**32 - 1))
 def test_any_degrees_give_a_simple_graph_within_them(degrees, seed):
     """Graphical or not: no loop, no repeat, no node above its degree."""
@@ -116,7 +117,7 @@ def test_nodes_above_their_degree_keep_what_they_have(rng):
     np.testing.assert_array_equal(completed(keys, np.array([1, 0, 2]), rng), keys)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 40)), max_size=120), st.integers(1, 2**55))
 def test_a_key_set_is_a_set(steps, factor):
     """Against Python's set; few keys, so that probes collide and gaps are closed."""
@@ -133,7 +134,7 @@ def test_a_key_set_is_a_set(steps, factor):
     assert sorted(key for key in table if key != keyset.EMPTY) == sorted(model)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.integers(-30, 60), min_size=1, max_size=40), st.integers(0, 800), st.integers(0, 99))
 def test_degrees_of_a_total(values, total, seed):
     count = len(values)

@@ -34,6 +34,7 @@ from core.privacy.reads import node_values as reading
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.fit_losses import Losses, loss
+from tests.support.groups import in_part
 
 NANO = 10**9
 DCSBM = registry.get("dcsbm")
@@ -143,7 +144,7 @@ def test_a_further_attribute_goes_with_the_first_and_numbers_lie_inside_their_bo
 
 
 @pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.parametrize("epsilon", [0.001, 1])
+@in_part("epsilon", [0.001, 1], 1)
 def test_every_node_gets_a_declared_value_whatever_the_noise(epsilon: float, missing: bool):
     of = graph(PARTY, AGE, missing=missing)
     drawn = fit(of, epsilon)[0].sample(public_generator(1), no_progress).nodes["node"].attributes

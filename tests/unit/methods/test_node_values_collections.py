@@ -14,8 +14,9 @@ import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, Collection, CollectionGraph, GraphSchema
+from core.graphs.schema.together import EVERY
 from core.graphs.stored.whole import write_graph
-from core.graphs.views.joined import EVERY, joined
+from core.graphs.views.joined import joined
 from core.methods import registry
 from core.methods._shared.node_values.blocks import shares_of_part
 from core.methods._shared.node_values.ends import Ends

@@ -25,6 +25,7 @@ from core.privacy.reads import node_values as reading
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.fit_losses import Losses, loss
+from tests.support.groups import in_part
 
 NANO = 10**9
 NODES, STEPS = 150, 3
@@ -160,7 +161,7 @@ def test_rows_pay_all_of_epsilon_where_an_edge_lies_in_one_cell_and_else_a_part_
         assert sum(each.nano_epsilon for each in own.cells[rows_of("node"), None]) == row
 
 
-@pytest.mark.parametrize("epsilon", [0.001, 1])
+@in_part("epsilon", [0.001, 1], 1)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_node_has_a_declared_value_whatever_the_noise(method: str, epsilon: float):
     drawn = fit(method, graph(), Unit.EVENT, None, epsilon)[0].sample(public_generator(1), no_progress)

@@ -291,6 +291,7 @@ def test_thetas_for_one_class_alone_are_caught(asked, monkeypatch):
     assert worst_replacement(asked, None) > 1.2 * NANO
 
 
+@pytest.mark.audits
 def test_a_person_whose_edges_count_once_is_caught(asked, monkeypatch):
     """The planted mistake: noise for a person's edges before, and not for those after."""
     from core.privacy.reads.bounded_values import BoundedValues

@@ -39,6 +39,7 @@ from core.privacy.mechanisms.projection import items_of, kept_items, mutual_pair
 from core.privacy.mechanisms.siphash import fresh_key
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.groups import in_part
 
 NANO = 10**9
 
@@ -162,7 +163,7 @@ def arcs(nodes: int = 600, steps: int = 1, *, directed: bool = True, **facts) ->
     return Graph.build(schema, {}, {"edge": EdgeTable(source, target, step if steps > 1 else None)})
 
 
-@pytest.mark.parametrize(("steps", "directed"), [(1, True), (4, True), (4, False)])
+@in_part(("steps", "directed"), [(1, True), (4, True), (4, False)], 1)
 def test_much_epsilon_gives_both_sides_steps_and_mutual_pairs_back(steps, directed, tmp_path):
     graph = arcs(600, steps, directed=directed)
     model, meter = fitted(graph, 200.0)

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.graphs.stored.parts import read_part
+from core.graphs.schema.partable import Slots
+from core.graphs.stored.parts import checked_part, read_part
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.shards import kernels, law
 from core.methods._shared.shards.draw import strips, write_shard
-from core.methods._shared.shards.law import load_law, strip_law
+from core.methods._shared.shards.law import load_law, sided_law, strip_law
 
 KEY = bytes(range(32))
 WEIGHTS = np.array([3, 1, 0, 2, 5, 1, 4, 2])
@@ -72,6 +73,62 @@ def test_pairs_are_independent_and_have_the_chance_that_the_law_says():
     assert (off**2).sum() < some.sum() + 5 * np.sqrt(2 * some.sum())
     together = np.corrcoef(seen[:, some].T)[np.triu_indices(some.sum(), 1)]
     assert np.abs(together).max() * np.sqrt(len(seen)) < 5
+
+
+OUT, INTO = np.array([3, 1, 0, 2, 5]), np.array([2, 0, 4, 1, 1, 3])
+
+
+@pytest.mark.parametrize("loops", [True, False], ids=["between", "directed"])
+def test_pairs_of_two_sides_are_independent_and_have_the_chance_that_the_law_says(loops):
+    into = INTO if loops else INTO[:5]
+    mean = np.outer(OUT, into).astype(float)
+    if not loops:
+        np.fill_diagonal(mean, 0)
+    wanted = 1 - np.exp(-9 * mean / mean.sum()).ravel()
+    seen, counts = [], []
+    for trial in range(1500):
+        rng, key = np.random.default_rng(trial), trial.to_bytes(32, "little")
+        made = sided_law(OUT, into, 9, key, rng, 1 + 2 * (trial % 5), loops=loops)
+        pairs, graph = drawn(made), np.zeros(mean.shape)
+        assert len(np.unique(pairs, axis=0)) == len(pairs)
+        assert (np.diff(pairs[:, 0] * len(into) + pairs[:, 1]) > 0).all()
+        graph[tuple(pairs.T)] = 1
+        seen.append(graph.ravel())
+        counts.append(made.strips)
+    chance, some = np.mean(seen, axis=0), wanted > 0
+    assert (min(counts), max(counts)) == (1, 4)
+    assert not chance[~some].any()
+    off = (chance - wanted)[some] / np.sqrt(wanted * (1 - wanted) / len(seen))[some]
+    assert np.abs(off).max() < 4
+    assert (off**2).sum() < some.sum() + 5 * np.sqrt(2 * some.sum())
+    together = np.corrcoef(np.array(seen)[:, some].T)[np.triu_indices(some.sum(), 1)]
+    assert np.abs(together).max() * np.sqrt(len(seen)) < 5
+
+
+@pytest.mark.parametrize("loops", [True, False])
+def test_a_law_of_two_sides_is_stored_cut_and_drawn_again_as_it_is(tmp_path, loops):
+    rng = np.random.default_rng(1)
+    weights = rng.integers(0, 9, 300), rng.integers(0, 9, 300 if not loops else 70)
+    made = sided_law(*weights, 4000, KEY, rng, 500, loops=loops)
+    made.save(tmp_path)
+    again = load_law(tmp_path)
+    assert (again.targets, again.loops, again.strips, made.strips) == (len(weights[1]), loops, 8, 8)
+    whole = drawn(made)
+    assert np.array_equal(np.concatenate([drawn(again, made.shard(k, 3)) for k in range(3)]), whole)
+    assert abs(made.edges - 4000) < 400
+    of_strips = [len(drawn(made, [number])) for number in range(made.strips)]
+    assert max(of_strips) < 2 * min(of_strips)
+    parts = [write_shard(again, k, 3, tmp_path) for k in range(3)]
+    slots = Slots(300, len(weights[1]), mirrored=False, loops=loops)
+    assert sum(len(s) for part in parts for s, _ in checked_part(tmp_path, part, slots)) == len(whole)
+
+
+@pytest.mark.parametrize(("out", "into"), [([0, 0], [1, 2]), ([1, 2], [0]), ([], []), ([5], [5])])
+def test_a_law_of_two_sides_may_have_no_pairs(out, into):
+    rng = np.random.default_rng(1)
+    apart = len(out) != len(into)
+    made = sided_law(np.array(out, int), np.array(into, int), 4, KEY, rng, loops=apart)
+    assert len(drawn(made)) == 0
 
 
 def test_one_strip_and_many_have_one_law():

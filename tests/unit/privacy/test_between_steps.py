@@ -23,6 +23,7 @@ from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.reads.between_steps import EDGES, NODES, kept_edges, kept_nodes
 from core.privacy.session.private_graph import Before, PrivateGraph
 from core.privacy.units import Unit
+from tests.support.groups import in_part
 
 READS = {"kept_edges": EDGES, "kept_nodes": NODES}
 HUGE = 1000 * NANO
@@ -230,7 +231,7 @@ def test_two_node_types_have_no_such_reads():
 
 
 @pytest.mark.parametrize("read", READS)
-@pytest.mark.parametrize(("unit", "directed", "times"), [(Unit.W_EVENT, False, 1), (Unit.PAIR, True, 2)])
+@in_part(("unit", "directed", "times"), [(Unit.W_EVENT, False, 1), (Unit.PAIR, True, 2)], 1)
 def test_the_noise_has_the_scale_of_what_is_charged(read, unit, directed, times):
     """A pair that may be linked both ways has two edges in a step, and twice the noise."""
     runs, half = 3_000, NANO // 5

@@ -9,6 +9,7 @@ from scipy.stats import chisquare
 from core.errors import InvalidInput
 from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms.communities import exponential_pass
+from tests.support.groups import in_part
 
 
 def adjacency(n, pairs):
@@ -49,7 +50,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@in_part("case", CASES, 2, ids=str)
 def test_the_exact_law(case):
     n, pairs, labels, order, epsilon = CASES[case]
     graph = adjacency(n, pairs)

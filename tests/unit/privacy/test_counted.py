@@ -21,7 +21,7 @@ from core.privacy.units import Unit
 
 NANO = 10**9
 COUNTS = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1}
-SIDED = ("degree_histogram",)  # asked of directed relations alone
+OF_SIDES = ("degree_histogram",)  # asked of directed relations alone
 
 
 def graphs(folder, pairs, nodes, part_edges=7):
@@ -65,7 +65,7 @@ def test_every_query_has_the_same_answer(tmp_path, part_edges):
     whole, parted = graphs(tmp_path / "g", random_pairs(60, 0.2), 60, part_edges)
     shape = Shape(EdgeType(), 60, 60)
     asked = questions(60)
-    assert set(asked) == set(QUERIES) - set(SIDED)
+    assert set(asked) == set(QUERIES) - set(OF_SIDES)
     for name, arguments in asked.items():
         question = ask(name, shape, arguments)
         found = question.measure(parted.cell("edge", None))

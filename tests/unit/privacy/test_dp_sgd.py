@@ -12,13 +12,15 @@ from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded, Pr
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy import rounding
-from core.privacy.accounting import accountant, events
+from core.privacy.accounting import accountant
 from core.privacy.accounting.accountant import Accountant
+from core.privacy.accounting.divergences import rdp
 from core.privacy.accounting.dp_sgd import GRAIN, DpSgd, noise_multiplier
-from core.privacy.accounting.events import NANO, GaussianEvent, PoissonSampled, Pure, Repeated, rdp
+from core.privacy.accounting.events import NANO, GaussianEvent, PoissonSampled, Pure, Repeated
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
+from core.privacy.accounting.reference import to_dp_event
 from core.privacy.mechanisms import gradients, samplers
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
@@ -56,7 +58,7 @@ def test_sampled_gaussian_bounds_are_dp_accountings_and_never_below_them():
     event = PoissonSampled(Fraction(1, 100), GaussianEvent(Fraction(3, 2)))
     orders = [o for o in accountant.ORDERS if o <= 64]
     theirs = RdpAccountant(orders, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
-    theirs.compose(events.to_dp_event(event))
+    theirs.compose(to_dp_event(event))
     ours = rdp(event, orders)
     whole = np.array([order == int(order) for order in orders])
     assert ours[whole] == pytest.approx(theirs._rdp[whole], rel=1e-12)

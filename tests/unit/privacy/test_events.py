@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInput
+from core.privacy.accounting.divergences import rdp
 from core.privacy.accounting.events import (
     MAX_NANO_EPSILON,
     NANO,
@@ -19,11 +20,10 @@ from core.privacy.accounting.events import (
     Unprotected,
     from_json,
     pure_nano_epsilon,
-    rdp,
-    to_dp_event,
     to_json,
     unprotected_reasons,
 )
+from core.privacy.accounting.reference import to_dp_event
 
 ORDERS = (1.5, 2, 8, 64)
 HALF = Pure(NANO // 2, "laplace")

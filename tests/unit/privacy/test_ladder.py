@@ -12,6 +12,7 @@ from core.graphs.schema import EdgeType
 from core.privacy.accounting.events import NANO, pure_nano_epsilon
 from core.privacy.mechanisms.ladder import cap_of, climbed, ladder, reach, reached
 from core.privacy.mechanisms.product_sum import unit_of
+from tests.support.groups import in_part
 from tests.unit.privacy.test_private_graph import HUGE, PAIRS, N, static
 
 DRAWS = 15_000
@@ -24,7 +25,7 @@ def weight(offset, first, cap, epsilon):
     return math.exp(-epsilon / 2 * rung)
 
 
-@pytest.mark.parametrize(
+@in_part(
     ("most_common", "nodes", "epsilon"),
     [
         (0, 2, 1.0),  # nothing to grow: a cap of 1
@@ -36,6 +37,7 @@ def weight(offset, first, cap, epsilon):
         (0, 500, 0.9),  # blocks of three rungs
         (0, 400, 12.0),
     ],
+    3,
 )
 def test_the_draws_follow_the_law(most_common, nodes, epsilon):
     rng = np.random.default_rng(20260101)
@@ -58,7 +60,7 @@ def test_the_draws_follow_the_law(most_common, nodes, epsilon):
         assert chisquare(seen, expected * DRAWS / expected.sum()).pvalue > 1e-5
 
 
-@pytest.mark.parametrize(
+@in_part(
     ("first", "step", "growth", "epsilon"),
     [
         (1, 3, None, 2.0),
@@ -69,6 +71,7 @@ def test_the_draws_follow_the_law(most_common, nodes, epsilon):
         (4, 3, 40, 0.8),
         (2, 5, 0, 1.0),  # no growth
     ],
+    2,
 )
 def test_wider_steps_follow_their_law(first, step, growth, epsilon):
     rng, nano = np.random.default_rng(20260101), int(epsilon * NANO)

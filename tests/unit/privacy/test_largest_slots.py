@@ -20,6 +20,7 @@ from core.privacy.queries import Shape
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import graph_of, random_pairs, rows_of
+from tests.support.groups import in_part
 
 NODES, KEEP = 40, 20  # 780 slots for 160 candidates: only those above a threshold are drawn
 UNDIRECTED = Shape(EdgeType(), NODES, NODES)
@@ -55,7 +56,7 @@ def kept(source, target, shape, keep, epsilon, rng) -> int:
     return sum(pair in true for pair in zip(found[0].tolist(), found[1].tolist(), strict=True))
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+@in_part("epsilon", [0.5, 2.0, 6.0], 1)
 @pytest.mark.parametrize("edges", [3, pytest.param(25, marks=pytest.mark.audits)])
 def test_as_many_true_edges_are_kept_as_with_the_whole_matrix(edges, epsilon):
     """Both above a present edge's value (small epsilon) and below it (large), where order matters."""

@@ -29,6 +29,7 @@ from core.privacy.mechanisms.randomised_response import (
 from core.privacy.queries import Shape, slot_count
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.groups import examples, in_part
 
 SHAPES = [
     Shape(EdgeType(), 7, 7),
@@ -100,7 +101,7 @@ def test_every_slot_has_one_place_and_no_loop(shape):
 
 
 @given(st.integers(2, 200_000_000), st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_places_are_exact_in_the_largest_universe(n, data):
     shape = Shape(EdgeType(), n, n)
     rank = data.draw(st.integers(0, slot_count(shape) - 1))
@@ -155,7 +156,7 @@ def test_hits_are_distinct_and_uniform(threshold):
     assert counts.sum() == pytest.approx(slots * rounds * p, abs=6 * np.sqrt(slots * rounds * p * (1 - p)))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@in_part("shape", SHAPES, 1)
 def test_every_slot_flips_by_its_own_coin(shape):
     """Against the definition: present slots stay with 1 - p_drop, absent ones appear with p_add."""
     count, rounds = slot_count(shape), 6_000

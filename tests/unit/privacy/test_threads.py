@@ -10,6 +10,7 @@ from core.privacy import entropy
 from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.mechanisms import threads, triangle_kernels
+from tests.support.groups import in_part
 
 COUNT = 200_000
 
@@ -51,7 +52,7 @@ def test_an_error_of_a_piece_is_the_works(on):
         threads.each(fails, [(0, 1), (1, 2)])
 
 
-@pytest.mark.parametrize("kind", ["laplace", "gaussian", "wide"])
+@in_part("kind", ["laplace", "gaussian", "wide"], 2)
 def test_every_piece_has_a_generator_of_its_own_and_the_law_is_the_same(on, kind, monkeypatch):
     made, true = [], entropy.noise_generator
 

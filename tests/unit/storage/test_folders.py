@@ -40,14 +40,33 @@ def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
     assert b"".join(pack(tmp_path / "in")) == first
 
 
-def test_only_flat_folders_of_files_are_packed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["link", "sub/link", "sub/sub/file"])
+def test_only_files_and_folders_of_them_are_packed(tmp_path: Path, name: str) -> None:
     filled(tmp_path / "in")
-    (tmp_path / "in" / "link").symlink_to("/etc/passwd")
-    with pytest.raises(ValueError, match="flat folder"):
+    path = tmp_path / "in" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.name == "link":
+        path.symlink_to("/etc/passwd" if name == "link" else "/etc")
+    else:
+        path.write_bytes(b"x")
+    with pytest.raises(ValueError, match="only regular files"):
         list(pack(tmp_path / "in"))
 
 
-@pytest.mark.parametrize("name", ["../out", "/abs", "a/b"])
+def test_folders_of_files_go_there_and_back(tmp_path: Path) -> None:
+    for name in ("in", "in/sub", "out"):
+        (tmp_path / name).mkdir()
+    for name in ("last", "sub/b", "sub/a"):
+        (tmp_path / "in" / name).write_text(name)
+    stream = b"".join(pack(tmp_path / "in"))
+    unpack([stream], tmp_path / "out")
+    found = [path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*")]
+    assert sorted(found) == ["last", "sub", "sub/a", "sub/b"]
+    assert (tmp_path / "out" / "sub" / "a").read_text() == "sub/a"
+    assert b"".join(pack(tmp_path / "out")) == stream
+
+
+@pytest.mark.parametrize("name", ["../out", "/abs", "a/../b", "a/b/c", "./a", "a//b"])
 def test_members_that_leave_the_folder_are_refused(tmp_path: Path, name: str) -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:

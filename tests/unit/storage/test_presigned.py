@@ -12,6 +12,8 @@ from core.storage.presigned import Presigner
 from core.storage.store import open_store
 from tests.support.s3_server import Bucket, bucket_of_settings
 
+pytestmark = pytest.mark.extras
+
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:

@@ -14,6 +14,8 @@ from core.storage.sealed import seal, unseal
 from core.storage.store import CHUNK_BYTES, ObjectStore, open_store
 from tests.support.s3_server import Bucket, reached_by, server
 
+pytestmark = pytest.mark.extras
+
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[tuple[str, Bucket]]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from core.errors import StorageError
 from core.storage.sealed import FRAME_BYTES, MAGIC, SALT_BYTES, TAG_BYTES, seal, unseal
+from tests.support.groups import examples
 
 KEY = os.urandom(32)
 HEADER = len(MAGIC) + SALT_BYTES
@@ -43,7 +44,7 @@ def test_no_chunks_at_all_is_an_empty_stream() -> None:
     assert opened(b"".join(seal([], KEY))) == b""
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(
     cuts=st.lists(st.integers(0, 2 * FRAME_BYTES), max_size=8),
     pieces=st.integers(1_000, 400_000),
@@ -94,7 +95,7 @@ def test_reordering_repeating_and_dropping_frames_are_detected() -> None:
             opened(head + b"".join(frames[index] for index in order))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_every_bit_flip_is_detected(position: float, bit: int) -> None:
     box = bytearray(sealed(os.urandom(3000)))

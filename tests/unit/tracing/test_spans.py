@@ -28,6 +28,8 @@ from tests.support.patience import PATIENCE_SECONDS
 from tests.support.receiver import receiver
 from tests.support.traces import recording, sent
 
+pytestmark = pytest.mark.extras
+
 OURS = "00-" + "1f" * 16 + "-" + "2e" * 8 + "-01"
 NOBODY = "http://127.0.0.1:1/v1/traces"
 

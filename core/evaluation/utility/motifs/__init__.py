@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from core.evaluation.metric import Metric, Suite, Value, of_suite
-from core.evaluation.utility import clustering
 from core.evaluation.utility.degrees import total_variation
 from core.evaluation.utility.motifs.graphlets import GRAPHLETS, Graphlet, of_size
 from core.evaluation.utility.relative import plain
 from core.evaluation.view import UndirectedView
+from core.late import late
 
 SUITES = {3: Suite.STANDARD, 4: Suite.STANDARD, 5: Suite.FULL}
 
@@ -60,31 +60,11 @@ DISTANCES = (
 )
 
 
-def on_three(view: UndirectedView) -> dict[str, Value]:
-    """Count the induced path and triangle on 3 nodes. The counts are always exact."""
-    from core.evaluation.utility.motifs.four import stars
-
-    triangles = 0 if view.bipartite else int(view.once(clustering.triangles).sum()) // 3
-    return {"motif_3_path": stars(view.degrees, 2) - 3 * triangles, "motif_3_triangle": triangles}
-
-
-def on_four(view: UndirectedView) -> dict[str, Value]:
-    """Count the induced motifs on 4 nodes, exact or estimated."""
-    from core.evaluation.utility.motifs import four, sampled
-
-    exact = four.induced_four(view)
-    return sampled.induced(view, 4) if exact is None else dict(exact)
-
-
-def on_five(view: UndirectedView) -> dict[str, Value]:
-    """Count the induced motifs on 5 nodes, exact or estimated."""
-    from core.evaluation.utility.motifs import five, sampled
-
-    exact = five.induced_five(view)
-    return sampled.induced(view, 5) if exact is None else dict(exact)
-
-
-COUNTS = {3: on_three, 4: on_four, 5: on_five}
+COUNTS = {
+    3: late("core.evaluation.utility.motifs.by_size:on_three"),
+    4: late("core.evaluation.utility.motifs.by_size:on_four"),
+    5: late("core.evaluation.utility.motifs.by_size:on_five"),
+}
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:

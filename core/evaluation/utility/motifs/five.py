@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.evaluation.utility.motifs import cliques, kernels
 from core.evaluation.utility.motifs.four import Four, four, stars, total
 from core.evaluation.utility.motifs.graphlets import copies_from_maps, induced_from_copies
 from core.evaluation.view import UndirectedView
@@ -43,8 +44,6 @@ def induced_five(view: UndirectedView) -> dict[str, int] | None:
     steps from a node within 2^24 (Cauchy-Schwarz), and no figure of a node or an edge above degree^2 times
     such walks, 2^56. Totals are Python integers.
     """
-    from core.evaluation.utility.motifs import kernels
-
     local = view.once(four)
     if local is None or 3 * local.copies["motif_3_triangle"] > MOST_LISTED:
         return None
@@ -60,8 +59,6 @@ def _maps(found: Four, start: np.ndarray, third: np.ndarray) -> dict[str, int]:
 
     A is the adjacency matrix, d = A 1, w = A d, c = A^2; T_i = 2 t_i are the closed walks of length 3.
     """
-    from core.evaluation.utility.motifs import kernels
-
     graph, t = found.graph, found.triangles
     arrays = (graph.indptr, graph.indices, graph.out_ptr, graph.out)
     degree, closed = graph.degrees, 2 * found.node_triangles
@@ -87,8 +84,6 @@ def _maps(found: Four, start: np.ndarray, third: np.ndarray) -> dict[str, int]:
 
 def _copies(found: Four, start: np.ndarray, third: np.ndarray) -> dict[str, int]:
     """Count subgraphs, where they are counted as such."""
-    from core.evaluation.utility.motifs import cliques, kernels
-
     graph, t, degree, at = found.graph, found.triangles, found.graph.degrees, found.node_triangles
     # A closed walk that passes its start once, and elsewhere only lower nodes, is a 5-cycle, a triangle, or a
     # triangle with an edge to and fro at a node that is not the highest of the four.

@@ -12,6 +12,7 @@ from math import comb
 
 import numpy as np
 
+from core.evaluation.utility.motifs import cliques, kernels
 from core.evaluation.utility.motifs.graphlets import induced_from_copies
 from core.evaluation.utility.motifs.ordered import Ordered
 from core.evaluation.view import UndirectedView
@@ -58,8 +59,6 @@ def four(view: UndirectedView) -> Four | None:
 
     None where more than ``MOST_COST`` would be spent. O(m * arboricity) and a bit row per edge, O(m) memory.
     """
-    from core.evaluation.utility.motifs import cliques, kernels
-
     graph = view.once(Ordered.of)
     degree, out_degrees, m = graph.degrees, graph.out_degrees, len(graph.out)
     low, high = degree[graph.low], degree[graph.out]

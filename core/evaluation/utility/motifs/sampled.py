@@ -11,6 +11,7 @@ from math import sqrt
 import numpy as np
 
 from core.evaluation.metric import Estimate, Value
+from core.evaluation.utility.motifs import draws as lookups
 from core.evaluation.utility.motifs.graphlets import copies, kinds, of_size
 from core.evaluation.utility.motifs.ordered import Ordered
 from core.evaluation.utility.motifs.trees import TREES, Walker
@@ -32,8 +33,6 @@ def induced(view: UndirectedView, size: int, seed: int = SEED, draws: int = DRAW
     (1 + sum of h_F (1 - h_F/n_F)) / E_H^2. The 1 keeps a motif that was never met from being called certain.
     Exact 0 where no copy can exist. O(n + m + draws log d).
     """
-    from core.evaluation.utility.motifs import draws as lookups
-
     graph = view.once(Ordered.of)
     walker = Walker(graph, public_generator(seed))
     wanted = of_size(size)

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from core.evaluation.utility.motifs.draws import reverses
 from core.evaluation.utility.motifs.ordered import Ordered
 from core.privacy.entropy import Generator
 
@@ -35,9 +36,7 @@ class Walker:
     @cached_property
     def reverse(self) -> np.ndarray:
         """Entry (v, u) of every entry (u, v)."""
-        from core.evaluation.utility.motifs import draws
-
-        return draws.reverses(self.graph.indptr, self.graph.indices)
+        return reverses(self.graph.indptr, self.graph.indices)
 
     @cached_property
     def beyond(self) -> np.ndarray:

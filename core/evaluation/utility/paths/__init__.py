@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.evaluation.metric import Estimate, Metric, Suite, Value
 from core.evaluation.utility import degrees
-from core.evaluation.utility.paths.diameter import diameter
-from core.evaluation.utility.paths.layout import Layout, Search
 from core.evaluation.view import UndirectedView
+from core.late import late
 from core.privacy.entropy import public_generator
+
+if TYPE_CHECKING:
+    from core.evaluation.utility.paths.layout import Layout
+
+_laid_out = late("core.evaluation.utility.paths.layout:laid_out")
+_search = late("core.evaluation.utility.paths.layout:Search")
+_diameter = late("core.evaluation.utility.paths.diameter:diameter")
 
 # All pairs up to nodes x edges of this size: half a second in a small world, a minute on one long path.
 EXACT_WORK = 2_000_000_000
@@ -90,10 +97,10 @@ def path_lengths(view: UndirectedView) -> PathLengths:
     n = view.node_count
     if n == 0:
         return PathLengths(np.zeros(0, dtype=np.int64), None, None, None)
-    layout = Layout.of(view)
+    layout = _laid_out(view)
     if n * view.edge_count > EXACT_WORK and n > sum(SAMPLE):
         return _sampled(layout)
-    search = Search(layout)
+    search = _search(layout)
     longest = max(search.run(*batch)[0] for batch in search.batches(np.arange(n)))
     counts = search.counts[: longest + 1]
     pairs = int(counts[1:].sum())
@@ -105,7 +112,7 @@ def _sampled(layout: Layout) -> PathLengths:
     """Estimate the mean by the ratio of both sums over sources; its error (without replacement)."""
     n = layout.node_count
     drawn = layout.place[public_generator(SEED).choice(n, sum(SAMPLE), replace=False)]
-    search = Search(layout)
+    search = _search(layout)
     sums, reached = np.zeros(0), np.zeros(0)
     for size in SAMPLE:
         done = len(sums)
@@ -115,7 +122,7 @@ def _sampled(layout: Layout) -> PathLengths:
         sums, reached = (np.append(a, b[:size]) for a, b in zip((sums, reached), found, strict=True))
     counts = np.trim_zeros(search.counts, "b")
     del search  # its scratch, before the diameter takes its own
-    settled = diameter(layout, DIAMETER_WORK)
+    settled = _diameter(layout, DIAMETER_WORK)
     if not reached.any():
         return PathLengths(counts, None, None, settled)
     mean = float(sums.sum() / reached.sum())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.evaluation.utility.paths import _kernels
 from core.evaluation.utility.paths.layout import Layout, Search
 
 # Rounds of looking for a central root; two searches each.
@@ -37,8 +38,6 @@ def _central(layout: Layout) -> tuple[np.ndarray, int]:
 
     The hub first; then, as in a double sweep, whoever is nearest to the far ends met so far.
     """
-    from core.evaluation.utility.paths import _kernels
-
     starts, sizes = layout.bounds[:-1], layout.sizes
     numbers = np.arange(layout.node_count)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.evaluation.utility import components
+from core.evaluation.utility.paths import _kernels
 from core.evaluation.view import UndirectedView
 
 
@@ -23,24 +24,6 @@ class Layout:
     start: np.ndarray
     columns: np.ndarray
 
-    @classmethod
-    def of(cls, view: UndirectedView) -> Layout:
-        """Lay out a view; O(m + n log n)."""
-        from core.evaluation.utility.paths import _kernels
-
-        n = view.node_count
-        labels = view.once(components.labels)
-        sizes = np.bincount(labels)
-        rank = np.empty(len(sizes), dtype=np.int64)
-        largest_first = np.argsort(-sizes, kind="stable")
-        rank[largest_first] = np.arange(len(sizes))
-        order = np.lexsort((-view.degrees, rank[labels]))
-        place = np.empty(n, dtype=np.int32)
-        place[order] = np.arange(n, dtype=np.int32)
-        bounds = np.concatenate([[0], np.cumsum(sizes[largest_first])]).astype(np.int64)
-        start, columns = _kernels.csr(n, view.u, view.v, place)
-        return cls(place, bounds, start, columns)
-
     @property
     def node_count(self) -> int:
         return len(self.place)
@@ -51,12 +34,26 @@ class Layout:
         return np.diff(self.bounds)
 
 
+def laid_out(view: UndirectedView) -> Layout:
+    """Lay out a view; O(m + n log n)."""
+    n = view.node_count
+    labels = view.once(components.labels)
+    sizes = np.bincount(labels)
+    rank = np.empty(len(sizes), dtype=np.int64)
+    largest_first = np.argsort(-sizes, kind="stable")
+    rank[largest_first] = np.arange(len(sizes))
+    order = np.lexsort((-view.degrees, rank[labels]))
+    place = np.empty(n, dtype=np.int32)
+    place[order] = np.arange(n, dtype=np.int32)
+    bounds = np.concatenate([[0], np.cumsum(sizes[largest_first])]).astype(np.int64)
+    start, columns = _kernels.csr(n, view.u, view.v, place)
+    return Layout(place, bounds, start, columns)
+
+
 class Search:
     """Batches of breadth-first searches on one layout. It holds 204 bytes of scratch a node."""
 
     def __init__(self, layout: Layout) -> None:
-        from core.evaluation.utility.paths import _kernels
-
         self._layout = layout
         self._spread = _kernels.spread
         self.batch = _kernels.SOURCES

@@ -30,7 +30,7 @@ from core.methods._shared.node_values.fit import Rows, dealt_alone
 from core.methods._shared.node_values.model import LabelledModel
 from core.methods._shared.node_values.share import granted_of
 from core.methods._shared.node_values.vectors import paid_vectors
-from core.methods._shared.values.stage import ValuedModel
+from core.methods._shared.values.model import ValuedModel
 from core.methods.base import FittedModel, Progress
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import noise_generator

@@ -9,7 +9,7 @@ last.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.late import late
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods.base import Accelerator, FittedModel, Method, Progress, PublicFacts, StreamState
 from core.privacy.accounting.events import pure_nano_epsilon
@@ -25,7 +26,10 @@ from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.model import StoredCells
+    from core.privacy.session.counted import PrivateParts
     from core.privacy.session.private_graph import PrivateGraph
+
+_load_stored = late("core.methods._shared.frame.model:load_stored")
 
 
 class Share(Protocol):
@@ -214,6 +218,9 @@ def staged(edges: Method, *stages: Stage) -> Method:
         cautions=whole.cautions,
         accelerator=accelerator,
         step=None if edges.step is None else whole.step,
+        sharding=None
+        if edges.sharding is None
+        else replace(edges.sharding, fit_parts=whole.fit_parts, shards=whole.shards),
     )
     for stage in stages:
         made = stage.described(made)
@@ -311,8 +318,24 @@ class Staged:
                     field="checkpoint",
                 )
             return self.edges.fit(graph, self._of_edges(plan), params, progress, checkpoint=checkpoint)
-        model = self.edges.fit(graph, self._of_edges(plan), params, progress)
-        for stage in asked:
+        return self._paid(self.edges.fit, graph, plan, params, progress)
+
+    def fit_parts(self, graph: PrivateParts, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
+        """Fit edges in parts, then pay for each requested stage. It costs what the plan does at most."""
+        assert self.edges.sharding is not None
+        self.edges.sharding.require(params)
+        return self._paid(self.edges.sharding.fit_parts, graph, plan, params, progress)
+
+    def shards(self, model: Any, *args: Any) -> Any:
+        """Make the law of the shards. What stages read of it is in the model of edges already."""
+        assert self.edges.sharding is not None
+        return self.edges.sharding.shards(getattr(model, "structure", model), *args)
+
+    def _paid(
+        self, fit: Callable[..., Any], graph: Any, plan: PrivacyPlan, params: Any, progress: Progress
+    ) -> Any:
+        model = fit(graph, self._of_edges(plan), params, progress)
+        for stage in self.asked(params):
             model = stage.paid(self.edges.name, model, graph, stage.plan_of(plan), params, progress)
         return model
 
@@ -338,9 +361,7 @@ class Staged:
         model = self.edges.load(folder)
         for stage in reversed(self.stages):
             if (folder / stage.folder).exists():
-                from core.methods._shared.frame.model import load_stored
-
-                stored = load_stored(folder / stage.folder, self.edges.name, self.edges.Params)
+                stored = _load_stored(folder / stage.folder, self.edges.name, self.edges.Params)
                 model = stage.restored(model, stored)
         return model
 

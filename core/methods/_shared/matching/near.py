@@ -11,12 +11,13 @@ are offered to the nearest that have ends left too. Reads noisy values only.
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from core.kernels.decorator import kernel
+from core.late import late
 from core.methods._shared.matching.keyset import Int
 from core.privacy.entropy import Generator as Rng
 
+_tree = late("scipy.spatial:cKDTree")  # loading it takes a tenth of a second, for roads and grids alone
 NEAREST = 40  # a node may be linked to so many; chosen on road-mn and power, where more changed little
 ROUNDS = 4  # of offers among the nodes that have ends left
 BRIDGING, CLOSING, APART, ANY = range(4)
@@ -56,7 +57,7 @@ def near_keys(degrees: np.ndarray, triangles: int, rng: Rng) -> np.ndarray:
 def _near_pairs(places: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Pairs of nodes of ``chosen`` that are among the nearest of one of both, the nearest first; (p, 2)."""
     most = min(NEAREST + 1, len(chosen))
-    apart, found = cKDTree(places[chosen]).query(places[chosen], most)
+    apart, found = _tree(places[chosen]).query(places[chosen], most)
     source = np.repeat(np.arange(len(chosen)), most)
     low, high = np.minimum(source, found.ravel()), np.maximum(source, found.ravel())
     kept = np.flatnonzero(low < high)

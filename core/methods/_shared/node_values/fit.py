@@ -28,6 +28,7 @@ from core.methods._shared.node_values.between import Marked, read_between
 from core.methods._shared.node_values.blocks import MOST_LABELS
 from core.methods._shared.node_values.ends import Ends, OneSide, Told, by_level
 from core.methods._shared.node_values.meeting import shares_met
+from core.methods._shared.node_values.share import TABLES, TABLES_OF_SEVERAL
 from core.methods._shared.values.bins import merged
 from core.methods._shared.values.fit import shares_of
 from core.privacy.accounting.events import NANO
@@ -35,8 +36,6 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.mixing_between import MixingBetween
 from core.privacy.reads.node_values import EDGE_MOVES, MOST_CAP, ROW_MOVES, NodeValueReads, mixing_noise
 
-TABLES, TABLES_OF_SEVERAL = 0.3, 0.5
-"""Shares of the rows' epsilon for nodes by value, of one attribute and of several; mixing has the rest."""
 CLASSES, NODES_A_CELL = 4, 5.0
 """Degree classes at most; each of their cells has so many noise scales of nodes on average."""
 MOST_GROUPS, MOST_ORDERED = 64, 8

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from core.errors import NotAccepted
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.schema.node_bins import node_bins, synthesised, vectors
-from core.graphs.views.joined import EVERY, node_type_of
+from core.graphs.schema.together import EVERY, node_type_of
 from core.methods._shared.frame.model import StoredCells, same_columns
 from core.methods._shared.node_values import share as value_share
 from core.methods._shared.node_values.blocks import shares_of_part
@@ -27,6 +28,7 @@ from core.methods.base import FittedModel, Mixing, Progress, Training
 from core.privacy import entropy
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import Generator as Rng
+from core.privacy.session.counted import CountedSession
 from core.privacy.session.private_graph import PrivateGraph
 
 
@@ -44,6 +46,10 @@ class LabelledModel(FittedModel):
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """Sample a graph whose nodes carry values. Those of numbers are sampled inside their bins."""
+        return self.valued(self.structure.sample(rng, progress), rng)
+
+    def valued(self, graph: Graph, rng: Rng) -> Graph:
+        """Give a graph's nodes their values."""
         bins: dict[str, dict[str, Any]] = {}
         laws: dict[str, dict[str, Any]] = {}
         for kind in self.values.schema.node_types:
@@ -54,7 +60,7 @@ class LabelledModel(FittedModel):
                     bins.setdefault(kind.name, {})[attribute.name] = found["bins"]
                 elif found is not None:
                     laws.setdefault(kind.name, {})[attribute.name] = found
-        return with_values(self.structure.sample(rng, progress), bins, rng, laws)
+        return with_values(graph, bins, rng, laws)
 
     def training(self) -> Training:
         """Report how the structure was learned, if it was."""
@@ -106,7 +112,7 @@ def paid_model(
     method: str,
     model: Any,
     mixing: Mixing,
-    graph: PrivateGraph,
+    graph: CountedSession,
     plan: PrivacyPlan,
     params: Any,
     progress: Progress,
@@ -117,12 +123,12 @@ def paid_model(
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     values: dict[tuple[str, int | None], Any] = {}
     if graph.schema.collection is not None:
-        values, groups, shares = _of_graphs(known, graph, rows, edges, rng)
+        values, groups, shares = _of_graphs(known, _whole(graph), rows, edges, rng)
         stored = StoredCells(method, graph.schema, counts, params, same_columns(values))
         return LabelledModel(mixing.mixed(model, groups, shares) if groups else model, stored)
     kinds, meetings = {}, {}
     for relation in value_share.mixed_along(graph.schema, tuple(edges)):
-        between = None if relation.homogeneous else graph.mixing_between(relation.name)
+        between = None if relation.homogeneous else _whole(graph).mixing_between(relation.name)
         asked = known[relation.name], edges[relation.name], between
         meetings[relation.name] = Meeting(relation.source, relation.target, *asked)
     for name, granted in rows.items():
@@ -155,6 +161,16 @@ def paid_model(
     progress("node attributes", len(rows), len(rows))
     stored = StoredCells(method, graph.schema, counts, params, same_columns(values))
     return LabelledModel(mixing.mixed(model, found.groups, found.blocks) if kinds else model, stored)
+
+
+def _whole(graph: CountedSession) -> PrivateGraph:
+    """Return the session for reads that need edges together. NotAccepted where they are in parts."""
+    if not isinstance(graph, PrivateGraph):
+        raise NotAccepted(
+            "edges in parts are mixed inside one node type alone; leave node_attribute_share out",
+            field="node_attribute_share",
+        )
+    return graph
 
 
 def _of_graphs(

@@ -30,6 +30,8 @@ LEAST_VARIANCE, MOST_VARIANCE = 2.0**-18, 2.0**46
 """Gaussian noise between these has a grid: :func:`core.privacy.mechanisms.aggregation.scale_of`."""
 ROWS_SHARE = 0.6
 """Of the share, where a unit pays for rows and edges together: what rows have."""
+TABLES, TABLES_OF_SEVERAL = 0.3, 0.5
+"""Shares of the rows' epsilon for nodes by value, of one attribute and of several; mixing has the rest."""
 SUMMED = (Unit.W_EVENT, Unit.PAIR)
 """Units that pay for rows and edges together, each in cells of its own."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from core.graphs.schema import GraphSchema, NodeType
 from core.graphs.schema.node_bins import moved_by, synthesised, vectors
-from core.graphs.views.joined import EVERY, node_type_of
+from core.graphs.schema.together import EVERY, node_type_of
 from core.late import late
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.frame.stages import Share, Stage
@@ -93,8 +93,6 @@ class NodeValueStage(Stage):
 
 def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
     """List what a row of each node type pays for the tables of its attributes, at least."""
-    from core.methods._shared.node_values.fit import TABLES, TABLES_OF_SEVERAL
-
     rows, _ = value_share.granted(plan, schema)
     reads: list[PlannedRead] = []
     if schema.collection is not None and rows:  # which are read together
@@ -105,7 +103,7 @@ def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
         count = len(synthesised(kind))
         if not count:
             continue
-        tables = TABLES if count == 1 else TABLES_OF_SEVERAL
+        tables = value_share.TABLES if count == 1 else value_share.TABLES_OF_SEVERAL
         costs = divide(own.nano_epsilon, *[tables / count] * count)[:-1]
         reads.append(PlannedRead(rows_of(name), "node_values", (min(costs),)))
     return reads

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from core.late import late
 from core.methods._shared.rewiring.groups import by_degree
 
 DENSITY = 0.9  # of a group
@@ -72,12 +73,13 @@ def fitted_law(
     return law_of(degrees, scale(slope), slope)
 
 
+_brentq = late("scipy.optimize:brentq")
+
+
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """Where a rising function is 0; the nearer end where it is nowhere."""
-    from scipy.optimize import brentq
-
     if function(low) >= 0:
         return low
     if function(high) <= 0:
         return high
-    return float(brentq(function, low, high, xtol=PRECISION))
+    return float(_brentq(function, low, high, xtol=PRECISION))

@@ -20,8 +20,8 @@ GUIDE_BITS = 26  # the guide has so many places at most, four bytes each
 def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Sample the strips of these numbers.
 
-    They are (source, target) of each, source < target, sorted, each pair once. A strip is a function of only
-    the law and its number. O(p) once and O(copies) each, in integers.
+    They are (source, target) of each, sorted, each pair once; source < target but for a law of two sides. A
+    strip is a function of only the law and its number. O(p) once and O(copies) each, in integers.
     """
     if not len(law.order):
         return
@@ -37,7 +37,13 @@ def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, 
         tally = np.zeros((high - low, copies.shape[0]), dtype=np.int32)
         pairs = np.empty((2, drawn), dtype=law.order.dtype)
         count = strip(table, first, low, copies, tally, pairs, words)
-        yield pairs[0, :count], pairs[1, :count]
+        source, target = pairs[0, :count], pairs[1, :count]
+        if law.targets:
+            target -= law.nodes
+            if not law.loops:
+                kept = source != target
+                source, target = source[kept], target[kept]
+        yield source, target
 
 
 def write_strips(law: StripLaw, number: int, shards: int, path: Path, **told: Any) -> Part:
@@ -46,7 +52,7 @@ def write_strips(law: StripLaw, number: int, shards: int, path: Path, **told: An
     ``told``: whose part it is, see :func:`~core.graphs.stored.parts.write_part`. It has the same bytes each
     time. ValueError where there is no such shard. One strip is in memory, and the law.
     """
-    return write_part(strips(law, law.shard(number, shards)), path, law.nodes, **told)
+    return write_part(strips(law, law.shard(number, shards)), path, max(law.nodes, law.targets), **told)
 
 
 def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:

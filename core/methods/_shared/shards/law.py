@@ -1,6 +1,6 @@
 """The law of a graph that is sampled in shards.
 
-It is a degree-corrected block model of independent pairs.
+It is a degree-corrected block model of independent pairs, or of pairs of two sides (:func:`sided_law`).
 
 **Law.** Nodes u have weights w(u), whole numbers, and labels. For every two labels there is a rate; the pair
 {u, v} is sampled a Poisson number of times, of mean rate * w(u) * w(v), and is an edge where that is not
@@ -48,7 +48,8 @@ class StripLaw:
     ``order`` (p,): the nodes of positive weight, by label and then number; ``cumulative`` (p + 1,): their
     weights summed up. ``bounds`` (s + 1,): each strip's first node, then the number of nodes; ``first`` (s +
     1, k): the place in ``order`` where each label's nodes from there on begin. ``copies`` (s, k, k): how many
-    pairs a strip draws from one label of its own to another. ``key``: of the random bits.
+    pairs a strip draws from one label of its own to another. ``key``: of the random bits. ``targets``: 0, or
+    how many there are of a law of two sides (:func:`sided_law`), whose pairs have ``loops`` or not.
     """
 
     order: np.ndarray
@@ -57,10 +58,12 @@ class StripLaw:
     first: np.ndarray
     copies: np.ndarray
     key: bytes
+    targets: int = 0
+    loops: bool = False
 
     @property
     def nodes(self) -> int:
-        """The size of the universe."""
+        """The size of the universe, or of the sources'."""
         return int(self.bounds[-1])
 
     @property
@@ -97,7 +100,8 @@ class StripLaw:
         copies = np.zeros((self.strips + 1, self.copies.shape[1] ** 2), dtype=np.int64)
         copies[:-1] = self.copies.reshape(self.strips, -1)
         columns = {"bound": self.bounds, "first": _lists(self.first), "copies": _lists(copies)}
-        strips = pa.table(columns, metadata={"key": self.key.hex()})
+        sided = {"targets": str(self.targets), "loops": str(int(self.loops))} if self.targets else {}
+        strips = pa.table(columns, metadata={"key": self.key.hex(), **sided})
         pq.write_table(strips, folder / f"{prefix}strips.parquet", compression="zstd")
 
 
@@ -113,6 +117,8 @@ def load_law(folder: Path, prefix: str = "") -> StripLaw:
         first,
         copies.reshape(-1, groups, groups),
         bytes.fromhex(strips.schema.metadata[b"key"].decode()),
+        int(strips.schema.metadata.get(b"targets", 0)),
+        bool(int(strips.schema.metadata.get(b"loops", 0))),
     )
 
 
@@ -159,6 +165,41 @@ def strip_law(
     means = own[:, :, None] * onward[:, None, :] * _rates(weights, labels, blocks, groups)
     copies = rng.poisson(means)
     return StripLaw(order, cumulative, bounds, first, copies, key)
+
+
+def sided_law(
+    sources: np.ndarray,
+    targets: np.ndarray,
+    edges: int,
+    key: bytes,
+    rng: Rng,
+    strip_edges: int = STRIP_EDGES,
+    *,
+    loops: bool,
+) -> StripLaw:
+    """Make the law of a directed relation, or of one between two node types, with that many edges expected.
+
+    Targets are nodes behind the sources, of a label of their own, so that pairs are from one label to the
+    other alone; strips are of sources. ``sources`` and ``targets``: weights, whole numbers, not negative.
+    Without ``loops`` a source is not its own target, and what is expected of it goes to the others. O(n).
+    """
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"a key has {KEY_BYTES} bytes")
+    weights, own = np.concatenate([sources, targets]), int((sources > 0).sum())
+    order = np.flatnonzero(weights > 0).astype(np.int32 if len(weights) < 2**31 else np.int64)
+    cumulative = _summed(weights[order])
+    strips, reached = int(np.clip(-(-edges // strip_edges), 1, MOST_STRIPS)), np.cumsum(sources)
+    inner = np.searchsorted(reached, np.arange(1, strips) / strips * reached[-1:].sum()) + 1
+    evenly = np.arange(0, len(sources), MOST_TALLIES // 2)
+    bounds = np.unique(np.concatenate([evenly, inner[inner < len(sources)], [len(sources)]])).astype(np.int64)
+    first = np.full((len(bounds), 2), own, dtype=np.int64)
+    first[:, 0], first[-1, 1] = np.searchsorted(order[:own], bounds), len(order)
+    of_strip = np.diff(cumulative[first[:, 0]]).astype(np.float64)
+    total = float(cumulative[own]), float(cumulative[-1] - cumulative[own])
+    pairs = total[0] * total[1] - (0 if loops else float(sources.astype(np.float64) @ targets))
+    means = np.zeros((len(of_strip), 2, 2))
+    means[:, 0, 1] = of_strip * total[1] * (edges / pairs if pairs > 0.5 else 0)
+    return StripLaw(order, cumulative, bounds, first, rng.poisson(means), key, len(targets), loops)
 
 
 def _rates(weights: np.ndarray, labels: np.ndarray, blocks: Blocks, groups: int) -> np.ndarray:

@@ -16,8 +16,9 @@ import numpy as np
 from core.graphs.columns.tables import EdgeTable, EdgeValues
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
+from core.graphs.schema.together import relation_of
 from core.graphs.schema.value_bins import ValueBins, bins_of
-from core.graphs.views.joined import joined, parted, relation_of
+from core.graphs.views.joined import joined, parted
 from core.graphs.views.records import number_of_records, with_numbers
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.model import StoredCells

@@ -15,6 +15,7 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import charged_together
 
 FIELD = "attribute_share"
+FOLDER = "values"
 PURPOSE = "what edges carry"
 MECHANISM = "discrete_laplace/values"
 NUMBERS_SHARE = 0.2

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from core.evaluation.attacks import heuristics
 from tests.support.attacked_graphs import bipartite_view, clustered, clustered_bipartite, view_of
+from tests.support.groups import examples
 
 WEIGHTS = {"common": lambda d: 1.0, "adamic_adar": lambda d: 1 / math.log(d), "resource": lambda d: 1 / d}
 graphs = st.tuples(st.integers(2, 16), st.sampled_from([0.1, 0.3, 0.7]), st.integers(0, 2**31))
@@ -23,7 +24,7 @@ def all_pairs(n: int):
 
 
 @given(graphs)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_neighbour_scores_are_those_of_networkx(drawn):
     n, share, seed = drawn
     graph = nx.gnp_random_graph(n, share, seed=seed)
@@ -45,7 +46,7 @@ def test_neighbour_scores_are_those_of_networkx(drawn):
 
 
 @given(st.integers(1, 7), st.integers(1, 7), st.sampled_from([0.2, 0.5, 0.9]), st.integers(0, 2**31))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_bipartite_scores_count_every_path_of_three_links(left, right, share, seed):
     present = np.random.default_rng(seed).random((left, right)) < share
     view = bipartite_view(left, right, np.nonzero(present))

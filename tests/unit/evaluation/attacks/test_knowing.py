@@ -9,10 +9,12 @@ from core.evaluation.attacks import scoring
 from core.evaluation.attacks.heuristics import Proximity
 from core.evaluation.attacks.knowing import Informed, Shadow, privacy_figure, shadow_pairs
 from core.evaluation.attacks.targets import LinkTargets, draw_targets
-from core.evaluation.learning.gcn import Features
+from core.evaluation.learning.features import Features
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
 from tests.support.attacked_graphs import clustered, rewired, view_of
+
+pytestmark = pytest.mark.papers
 
 NODES = 400
 COMMON = Proximity("common", "Common", "Counts.", "common", Suite.QUICK)

@@ -12,7 +12,7 @@ from core.evaluation.attacks import scoring
 from core.evaluation.attacks.learned import SCORERS, scorers
 from core.evaluation.attacks.targets import LinkTargets, draw_targets
 from core.evaluation.learning import limits
-from core.evaluation.learning.gcn import Features
+from core.evaluation.learning.features import Features
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
 

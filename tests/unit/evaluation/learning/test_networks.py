@@ -8,7 +8,8 @@ import scipy.sparse as sp
 import torch
 
 from core.evaluation.learning import dgcnn, gin
-from core.evaluation.learning.gcn import Autoencoder, Encoder, Features, trained_classifier
+from core.evaluation.learning.features import Features
+from core.evaluation.learning.gcn import Autoencoder, Encoder, trained_classifier
 from core.evaluation.learning.subgraphs import enclosing
 from core.evaluation.learning.tensors import feature_tensor, propagation
 from core.evaluation.view import UndirectedView

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from core.evaluation.learning import limits
-from core.evaluation.learning.pairs import classified, cosine, training_pairs, without
+from core.evaluation.learning.machines import classified
+from core.evaluation.learning.pairs import cosine, training_pairs, without
 from core.evaluation.view import UndirectedView
 from core.privacy.entropy import public_generator
 

@@ -9,6 +9,7 @@ from core.methods._shared.degrees.deconvolution import deconvolved, filtered, po
 from core.methods._shared.degrees.sides import REACH, fitted_sides, summing_to
 from core.privacy.entropy import public_generator
 from core.privacy.mechanisms.noise import discrete_laplace
+from tests.support.groups import examples
 
 MOST = 400
 
@@ -134,7 +135,7 @@ def test_the_same_state_gives_the_same_degrees():
         np.testing.assert_array_equal(ours, theirs)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     st.lists(st.integers(0, 30), min_size=1, max_size=30),
     st.integers(0, 400),

@@ -16,6 +16,7 @@ from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms import lazy_response
 from core.privacy.mechanisms.randomised_response import Flips, _slots
 from core.privacy.queries import Shape, slot_count
+from tests.support.groups import in_part
 
 BIPARTITE = Shape(EdgeType(source="a", target="b"), 4, 5)
 DIRECTED = Shape(EdgeType(directed=True), 4, 4)
@@ -97,9 +98,7 @@ def fits(seen, law):
 
 
 @pytest.mark.parametrize("with_taken", [False, True], ids=["free", "taken"])
-@pytest.mark.parametrize(
-    "shape", [BIPARTITE, DIRECTED, UNDIRECTED], ids=["bipartite", "directed", "undirected"]
-)
+@in_part("shape", [BIPARTITE, DIRECTED, UNDIRECTED], 1, ids=["bipartite", "directed", "undirected"])
 def test_the_long_run_law_is_the_posterior(shape, with_taken):
     taken = keys_of(shape, TAKEN[shape]) if with_taken else None
     seen, law = seen_and_law(shape, columns_of(shape), taken=taken)

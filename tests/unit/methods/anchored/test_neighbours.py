@@ -18,6 +18,7 @@ from core.privacy.mechanisms import aggregation, lazy_response
 from core.privacy.mechanisms.randomised_response import Flips, _slots
 from core.privacy.queries import Shape, slot_count
 from core.privacy.units import Unit
+from tests.support.groups import in_part
 from tests.support.typed_neighbours import (
     MANY_STEPS,
     Told,
@@ -207,7 +208,7 @@ def drawn(columns: dict, name: str) -> bytes:
     return b"".join(relation.draw({**columns, **degrees, "count": count}, rng).tobytes() for _ in range(5))
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@in_part("name", SHAPES, 1)
 def test_graphs_drawn_by_lazy_evidence_follow_from_its_answers_alone(name):
     """Neighbours, each under a key that makes the answers the same: so must be the graphs."""
     shape = SHAPES[name][0]

@@ -9,6 +9,7 @@ from core.graphs.schema import EdgeType
 from core.methods._shared.relations.stubs import completed, matched
 from core.privacy.entropy import public_generator
 from core.privacy.queries import Shape, slot_count
+from tests.support.groups import examples
 
 BIPARTITE = EdgeType(source="user", target="item")
 DIRECTED = EdgeType(directed=True)
@@ -126,7 +127,7 @@ def test_too_many_edges_are_cut_at_random():
     assert (np.diff(keys) > 0).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.integers(0, 20), min_size=1, max_size=12),
     st.lists(st.integers(0, 20), min_size=1, max_size=12),

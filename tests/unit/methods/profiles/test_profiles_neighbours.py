@@ -24,6 +24,7 @@ from core.privacy.accounting.events import NANO, GaussianEvent
 from core.privacy.reads import people_things
 from core.privacy.reads.people_things import PeopleAndThings
 from core.privacy.units import Unit
+from tests.support.groups import in_part
 from tests.support.replaced_persons import (
     CLASS,
     GENRES,
@@ -86,12 +87,12 @@ def require_hidden(fits: list[Told]) -> float:
     return float(most)
 
 
-@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
+@in_part("schema", SCHEMAS.values(), 3, ids=SCHEMAS.keys())
 def test_neighbours_differ_in_what_the_noise_hides_alone(schema, tmp_path):
     assert require_hidden(neighbours(schema, tmp_path)) > 0.99
 
 
-@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
+@in_part("schema", SCHEMAS.values(), 2, ids=SCHEMAS.keys())
 def test_without_a_delta_they_differ_in_what_laplace_noise_hides(schema, tmp_path):
     every = list(records(schema))
     chosen = every[:: math.ceil(len(every) / 32)]

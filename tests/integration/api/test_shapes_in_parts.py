@@ -1,0 +1,162 @@
+"""Graphs in parts of several shapes, from POST /datasets to the report; and those that are refused there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from core.outbox.models import Topic
+from core.settings import Settings
+from core.workflows.common.context import open_services
+from tests.integration.api.conftest import Tenant
+from tests.support.faults import endings
+from worker.process import open_process
+
+NODES = 80
+PERSON = {
+    "name": "person",
+    "attributes": [{"name": "town", "kind": "category", "protection": "protected", "categories": ["a", "b"]}],
+}
+KNOWS = {"name": "knows", "source": "person", "target": "person"}
+BEFORE = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1}
+WITH_VALUES = BEFORE | {"node_attribute_share": 0.3}
+TOWNS = "id,town\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(NODES))
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lake")
+
+
+@pytest.fixture(scope="module")
+def tenant(api_settings: Settings, lake: Path) -> Iterator[Tenant]:
+    """A tenant of a service that draws small shards, and takes references."""
+    chosen = Settings(**(api_settings.model_dump() | {"shard_edges": 100, "engine_places": (str(lake),)}))
+    services = open_services(chosen)
+    yield Tenant(TestClient(create_app(services)), services, open_process(chosen))
+    services.close()
+
+
+def published(tenant: Tenant, dataset: str, **asked: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The job, and the public part of its report, once its shards are drawn and joined."""
+    job = tenant.submit(dataset, "8", **asked).json()
+    tenant.work(Topic.RUN, job["id"])
+    fitted = tenant.call("GET", f"/jobs/{job['id']}").json()
+    assert fitted["state"] == "running", fitted
+    for number in range(fitted["shards"]["total"]):
+        tenant.work(Topic.SHARD, f"{job['id']}.{number}")
+    tenant.work(Topic.RUN, job["id"])
+    found = tenant.call("GET", f"/jobs/{job['id']}").json()
+    assert found["state"] == "published", found
+    assert endings(tenant.services, job["id"]) == ["reserve", "charge"]
+    return found, tenant.call("GET", f"/jobs/{job['id']}/report").json()["public"]
+
+
+def test_nodes_carry_protected_attributes(tenant):
+    schema = {"node_types": [PERSON], "edge_types": [KNOWS]}
+    dataset = tenant.register(epsilon="9", graph_schema=schema, in_parts=True)["id"]
+    tenant.upload(dataset, TOWNS, "part=nodes&format=csv")
+    pairs = np.random.default_rng(1).integers(0, NODES, (600, 2)).tolist()
+    text = "source,target\n" + "".join(f"{u},{v}\n" for u, v in pairs)
+    tenant.work(Topic.INGEST, tenant.upload(dataset, text).json()["id"])
+    job, public = published(tenant, dataset, method="dcsbm", parameters=WITH_VALUES)
+    nodes = tenant.call("GET", f"/jobs/{job['id']}/artifacts/nodes.parquet").content
+    towns = pq.read_table(pa.BufferReader(nodes))["town"].to_pylist()
+    assert len(towns) == NODES
+    assert set(towns) == {"a", "b"}
+    assert public["transcript"]["operations"] == 7
+
+
+def test_directed_relations_and_those_between_types_are_drawn_by_the_method_that_takes_them(tenant):
+    schema = {
+        "node_types": [{"name": "person", "count": NODES}, {"name": "firm", "count": 20}],
+        "edge_types": [KNOWS, {**KNOWS, "name": "cites", "directed": True}, {**KNOWS, "name": "hires"}],
+    }
+    schema["edge_types"][2]["source"] = "firm"
+    dataset = tenant.register(epsilon="9", graph_schema=schema, in_parts=True)["id"]
+    rng = np.random.default_rng(2)
+    text = "type,source,target\n"
+    for name, most in (("knows", NODES), ("cites", NODES), ("hires", 20)):
+        ends = zip(rng.integers(0, most, 400), rng.integers(0, NODES, 400), strict=True)
+        text += "".join(f"{name},{u},{v}\n" for u, v in ends)
+    tenant.work(Topic.INGEST, tenant.upload(dataset, text).json()["id"])
+    job, public = published(tenant, dataset)
+    assert (job["method"], public["guarantee"]["kind"]) == ("anchored", "pure")
+    told = tenant.call("GET", f"/datasets/{dataset}").json()["version"]["ingest_report"]["edges"]
+    for each in public["statistics"]["edge_types"]:
+        assert abs(each["edges"] - told[each["name"]]["edges"]) < 150
+    assert [len(each["degrees"]) for each in public["statistics"]["edge_types"]] == [1, 2, 2]
+
+
+def test_values_of_nodes_are_not_mixed_where_edges_stay_elsewhere(tenant, lake):
+    """Said when the job is planned, with what to do instead; nothing is reserved."""
+    schema = {"node_types": [PERSON], "edge_types": [KNOWS]}
+    dataset = tenant.register(epsilon="9", graph_schema=schema, in_parts=True)["id"]
+    tenant.upload(dataset, TOWNS, "part=nodes&format=csv")
+    pairs = np.random.default_rng(3).integers(0, NODES, (300, 2))
+    (lake / "rows").mkdir()
+    pq.write_table(pa.table({"a": pairs[:, 0], "b": pairs[:, 1]}), lake / "rows" / "rows.parquet")
+    body = json.dumps({"folder": str(lake / "rows"), "source": "a", "target": "b"})
+    version = tenant.upload(dataset, body, "part=edges&format=reference").json()
+    tenant.work(Topic.INGEST, version["id"])
+    refused = tenant.submit(dataset, "2", method="dcsbm", parameters=WITH_VALUES)
+    assert refused.status_code == 422
+    assert refused.headers["content-type"] == "application/problem+json"
+    problem = refused.json()
+    assert problem["errors"][0]["field"] == "parameters.node_attribute_share"
+    assert "upload them in parts, or leave node_attribute_share out" in problem["detail"]
+    assert tenant.submit(dataset, "2", method="dcsbm", parameters=BEFORE).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("schema", "unit", "why"),
+    [
+        (
+            {
+                "node_types": [{"name": "person", "count": 9}],
+                "edge_types": [
+                    {
+                        **KNOWS,
+                        "attributes": [{"name": "w", "kind": "number", "bounds": [0, 1], "aggregate": "sum"}],
+                    }
+                ],
+            },
+            "edge",
+            "declare a relation for each value",
+        ),
+        (
+            {
+                "node_types": [{"name": "person", "count": 9, "protected": True, "degree_bound": 4}],
+                "edge_types": [KNOWS],
+            },
+            "node",
+            "hides edges, not persons",
+        ),
+        (
+            {
+                "node_types": [{"name": "person", "count": 9}],
+                "edge_types": [KNOWS, {**KNOWS, "name": "kin", "public": True}],
+            },
+            "edge",
+            "'kin' is declared public",
+        ),
+    ],
+    ids=["values", "node", "public"],
+)
+def test_other_shapes_are_refused_when_they_are_declared(tenant, schema, unit, why):
+    body = {"name": "d", "unit": unit, "epsilon": "1", "graph_schema": schema, "in_parts": True}
+    refused = tenant.call("POST", "/datasets", json=body)
+    assert refused.status_code == 422
+    problem = refused.json()
+    assert problem["errors"][0]["field"] == "in_parts"
+    assert why in problem["detail"]
+    assert problem["detail"].endswith("; leave in_parts out, or declare such a schema")
