@@ -247,7 +247,8 @@ class Graphveil(
 
         ``request``: ``target`` (and ``assume``) where no epsilon is given,
         method, delta, parameters, edge_types, formats, seed, suite, label, project, repeat,
-        and ``size`` (``{"nodes": 10_000}``) for another number of nodes than the original's. The
+        ``size`` (``{"nodes": 10_000}``) for another number of nodes than the original's, and ``write_to``
+        for the folder that tables of a release in parts are written to. The
         key is made here and kept nowhere: give your own to make a repeat from another process safe.
         """
         body = {"dataset_id": dataset_id, **given({"epsilon": epsilon}), **request}
@@ -302,11 +303,13 @@ class Graphveil(
 
     def download(self, job_id: str, name: str, path: Path | str) -> Path:
         """Download a file to ``path`` and check its digest. DigestMismatch leaves nothing there."""
-        expected = next((a.sha256 for a in self.artifacts(job_id) if a.name == name), None)
-        if expected is None:
+        listed = next((a for a in self.artifacts(job_id) if a.name == name), None)
+        if listed is None:
             raise ClientError(f"the release of {job_id} lists no file {name}")
+        if listed.written_to is not None:
+            raise ClientError(f"{name} is not in the bundle; read it at {listed.written_to}")
         with self._calls.stream(f"/jobs/{job_id}/artifacts/{name}") as answer:
-            return files.save_released(answer.iter_bytes(), Path(path), expected)
+            return files.save_released(answer.iter_bytes(), Path(path), listed.sha256)
 
     def _report(self, job_id: str, path: str, query: Mapping[str, str]) -> httpx.Response:
         answer = self._calls.request("GET", f"/jobs/{job_id}/{path}", params=dict(query))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import pyarrow.parquet as pq
 from core.errors import InvalidInput
 
 CHUNK = 1 << 24
+UNFINISHED = ".unfinished-"
+"""How names of files begin that are not whole yet. Readers of folders leave names with a dot out."""
 
 
 def opened(address: str) -> tuple[pyarrow.fs.FileSystem, str]:
@@ -30,14 +33,33 @@ def below(place: str, name: str) -> str:
 
 
 def put(path: Path, address: str) -> None:
-    """Copy a file to an address. There it is whole, or as it was: a task that runs twice puts it twice."""
+    """Copy a file to an address, as :func:`put_chunks` does."""
+    with path.open("rb") as file:
+        put_chunks(iter(lambda: file.read(CHUNK), b""), address)
+
+
+def put_chunks(chunks: Iterable[bytes], address: str) -> None:
+    """Write chunks to an address. There they are whole, or what was there before: a task may run twice.
+
+    What a killed process leaves is hidden from readers, and goes with :func:`tidy`. An error of the
+    iterator passes through.
+    """
     files, target = opened(address)
-    files.create_dir(target.rsplit("/", 1)[0], recursive=True)
-    unfinished = f"{target}.{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
-    with path.open("rb") as file, files.open_output_stream(unfinished) as out:
-        for chunk in iter(lambda: file.read(CHUNK), b""):
+    folder, _, name = target.rpartition("/")
+    files.create_dir(folder, recursive=True)
+    unfinished = f"{folder}/{UNFINISHED}{secrets.token_hex(8)}-{name}"
+    with files.open_output_stream(unfinished) as out:
+        for chunk in chunks:
             out.write(chunk)
     files.move(unfinished, target)
+
+
+def tidy(place: str) -> None:
+    """Delete what killed processes left unfinished below a place."""
+    files, root = opened(place)
+    for each in files.get_file_info(pyarrow.fs.FileSelector(root, recursive=True, allow_not_found=True)):
+        if each.is_file and each.base_name.startswith(UNFINISHED):
+            files.delete_file(each.path)
 
 
 def put_table(columns: Mapping[str, Any], address: str) -> None:

@@ -22,6 +22,9 @@ FOLDER = r"^[^{}\[\]\\*?#%\x00-\x1f]{1,1024}$"
 """Without what leaves a place: alternatives and sets of globs, escapes of an address (%2e%2e), and a query,
 which may send credentials to another host."""
 
+WRITABLE = r"^([a-z][a-z0-9+.-]{0,15}:/)?/[^{}\[\]\\*?#%\x00-\x1f]*$"
+"""The same of a folder that is written to: this machine's, or with a scheme."""
+
 
 class Reference(BaseModel):
     """Where rows of edges lie, and which of them.
@@ -52,14 +55,17 @@ class Reference(BaseModel):
         return self.folder or f"table:{self.table}"
 
 
-def places_of(tenant: str, entries: Iterable[str]) -> list[str]:
-    """List the places that a tenant may refer to: its own (``TENANT=PLACE``), and those of every tenant."""
+def places_of(tenant: str | None, entries: Iterable[str]) -> list[str]:
+    """List the places that a tenant may name: its own (``TENANT=PLACE``), and those of every tenant.
+
+    None: all, whosever they are.
+    """
     found = []
     for entry in entries:
         of = OF_TENANT.match(entry)
         if of is None:
             found.append(entry)
-        elif of[1] == tenant:
+        elif tenant in (None, of[1]):
             found.append(entry[of.end() :])
     return found
 
@@ -85,6 +91,12 @@ def read_reference(content: bytes, allowed: Iterable[str]) -> Reference:
     return reference
 
 
+def lies_in(folder: str, place: str) -> bool:
+    """Tell whether a folder is the place or below it."""
+    below = folder.rstrip("/") + "/"
+    return ".." not in below.split("/") and below.startswith(place.rstrip("/") + "/")
+
+
 def _within(reference: Reference, place: str) -> bool:
     """Tell whether it is the place or below it: a name ends at a dot, a folder's at a slash."""
     if place.startswith("table:"):
@@ -92,9 +104,4 @@ def _within(reference: Reference, place: str) -> bool:
         return reference.table is not None and (
             reference.place == place or reference.place.startswith(prefix)
         )
-    below = reference.place.rstrip("/") + "/"
-    return (
-        reference.folder is not None
-        and ".." not in below.split("/")
-        and below.startswith(place.rstrip("/") + "/")
-    )
+    return reference.folder is not None and lies_in(reference.folder, place)
