@@ -1,4 +1,4 @@
-"""A release past what one machine's memory holds: upload, ingest, fit, law, shards and their verification.
+"""A release past what one machine's memory holds: upload, ingest, fit, law, shards, and how they are joined.
 
     python -m benchmarks.sharded --folder FOLDER                   10^7 edges
     python -m benchmarks.sharded --nodes 10000000 --edges 200000000 --repeat 1 5 --shards 16 --folder FOLDER
@@ -6,7 +6,8 @@
 A graph of so many nodes and about so many edges is planted (power-law degrees, groups), and stored as an
 upload in Parquet, its rows in no order. Each stage then runs in a process of its own: ingest sorts and merges
 the rows into parts; the fit is ``dcsbm``'s at epsilon 1 over those parts, without labels; the law of the
-shards is made; shards are drawn one after the other; all parts are read again and verified. ``--repeat``
+shards is made; shards are drawn one after the other, and each is read again and verified by its own task; the
+join adds up the degrees that those left. ``--repeat``
 draws graphs that many times as large from the fitted cell, laid side by side so often: same degrees, more
 nodes. FOLDER must be empty; what is in it is deleted.
 
@@ -17,8 +18,7 @@ threads): rows, canonical edges, degrees, edges between 16 labels, fingerprint. 
 the process that asks and the engine's; *bytes moved* are those that stand with the service at the end.
 
 CPU seconds are user and system time of all threads of the stage's process, imports included; peak memory is
-that of the whole process. Printed too: what 10^10 edges cost on 16 workers, computed from the shards that
-were measured.
+that of the whole process. Printed too: what 10^10 edges cost on 16 workers, computed from what was measured.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.evaluation.suite import degree_statistics
 from core.graphs.counted.here import Here
 from core.graphs.counted.port import Engine
 from core.graphs.counted.reference import Reference
@@ -59,7 +60,7 @@ from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import fresh_key, noise_generator
 from core.privacy.session.counted import PrivateParts
 from core.privacy.units import Unit
-from core.publishing.parts import described
+from core.publishing.parts import degrees_of, placed, write_degrees
 
 NANO_EPSILON = 1_000_000_000
 COUNTS = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1}
@@ -181,20 +182,25 @@ def shard(asked: argparse.Namespace) -> Told:
     loaded = time.process_time() - started
     (asked.folder / "release").mkdir(exist_ok=True)
     part = write_shard(made, asked.number, asked.shards, asked.folder / "release")
+    degrees = asked.folder / "degrees" / part.name
+    write_degrees(asked.folder / "release", part, degrees)
     draws = int(made.copies[made.shard(asked.number, asked.shards)].sum())
-    return {"part": asdict(part), "load": loaded, "draws": draws}
+    return {"part": asdict(part), "load": loaded, "draws": draws, "told": degrees.stat().st_size}
 
 
-def verify(asked: argparse.Namespace) -> Told:
-    """Every part, against what its task told of it; and the statistics of the whole."""
+def join(asked: argparse.Namespace) -> Told:
+    """The statistics of the whole, of the degrees that each part's task left; no part is read."""
     parts = [Part(**json.loads(path.read_text())) for path in sorted(asked.folder.glob("part-*.json"))]
-    told = described(asked.folder / "release", parts, asked.nodes * asked.repeat[0]).to_json()
-    megabytes = sum(part.bytes for part in parts) / 1e6
-    return {"edges": told["edges"], "megabytes": megabytes, "degrees": told["degrees"]}
+    nodes = asked.nodes * asked.repeat[0]
+    (own,) = placed(parts, [(1, len(parts))])
+    found = degrees_of(asked.folder / "degrees", own, nodes)
+    schema = GraphSchema(node_types=(NodeType(count=nodes),), edge_types=(EdgeType(),))
+    degree_statistics(schema, {"node": nodes}, [(("edge", None), found)])
+    return {"edges": int(found.sum()) // 2, "megabytes": sum(part.bytes for part in parts) / 1e6}
 
 
 STAGES: dict[str, Callable[[argparse.Namespace], Told]] = {
-    each.__name__: each for each in (plant, count, ingest, fit, law, shard, verify)
+    each.__name__: each for each in (plant, count, ingest, fit, law, shard, join)
 }
 
 
@@ -256,19 +262,23 @@ def released(asked: argparse.Namespace, repeat: int, fitted: list[Told]) -> None
     for number in range(asked.shards):
         drawn.append(run("shard", asked, repeat, number))
         (asked.folder / f"part-{number:05d}.json").write_text(json.dumps(drawn[-1]["part"]))
-    shards = {name: sum(each[name] for each in drawn) for name in ("cpu", "wall", "load", "draws")}
+    shards = {name: sum(each[name] for each in drawn) for name in ("cpu", "wall", "load", "draws", "told")}
     shards["peak"] = max(each["peak"] for each in drawn)
-    line(f"{asked.shards} shards", shards, f"{shards['draws']:,} pairs drawn")
-    checked = run("verify", asked, repeat)
+    line(f"{asked.shards} shards", shards, f"{shards['draws']:,} pairs drawn; every part verified")
+    checked = run("join", asked, repeat)
     edges, size = checked["edges"], checked["megabytes"]
-    line("verification", checked, f"{edges:,} edges, {size:.0f} MB; all parts verified")
+    line("join", checked, f"{edges:,} edges, {size:.0f} MB; {shards['told'] / 1e6:.0f} MB of degrees read")
     line("release", summed([*whole, shards, checked]))
     if repeat == 1:
         line("ingest to release", summed([*fitted, *whole, shards, checked]))
     same = run("shard", asked, repeat, 0)["part"] == drawn[0]["part"]
     print(f"\nShard 0 drawn once more: {'the same bytes' if same else 'OTHER BYTES'}.")
-    largest(asked, shards, edges, size, whole[0]["nodes"])
+    stages = {"law": whole[0], "shards": shards, "join": checked}
+    if repeat == 1:
+        stages |= {"ingest": fitted[0], "fit": fitted[1]}
+    largest(asked, stages, edges, size, whole[0]["nodes"])
     shutil.rmtree(asked.folder / "release")
+    shutil.rmtree(asked.folder / "degrees")
 
 
 def summed(stages: list[Told]) -> Told:
@@ -277,17 +287,29 @@ def summed(stages: list[Told]) -> Told:
     return total | {"peak": max(each["peak"] for each in stages)}
 
 
-def largest(asked: argparse.Namespace, shards: Told, edges: int, size: float, nodes: int) -> None:
-    """What drawing LARGEST edges on MOST_NODES nodes costs: edges in proportion, and loading by nodes."""
-    load = shards["load"] / asked.shards * MOST_NODES / nodes
-    each = (shards["cpu"] - shards["load"]) / edges * LARGEST
-    tasks = WORKERS * 8
-    cpu = each + tasks * load
-    gigabytes = size * LARGEST / edges / 1000
+def largest(asked: argparse.Namespace, stages: dict[str, Told], edges: int, size: float, nodes: int) -> None:
+    """What LARGEST edges on MOST_NODES nodes cost, by what was measured.
+
+    Ingest, fit and drawing grow with edges, the law with nodes, its loading and the join with nodes times
+    shards.
+    """
+    tasks, by_edges, by_nodes = WORKERS * 8, LARGEST / edges, MOST_NODES / nodes
+    by_files = by_nodes * tasks / asked.shards
+    shards = stages["shards"]
+    costs = {name: stages[name]["cpu"] * by_edges for name in ("ingest", "fit") if name in stages}
+    costs["law"] = stages["law"]["cpu"] * by_nodes
+    costs[f"{tasks} shards load the law"] = shards["load"] * by_files
+    costs[f"{tasks} shards are drawn and verified"] = (shards["cpu"] - shards["load"]) * by_edges
+    costs["join"] = stages["join"]["cpu"] * by_files
+    print(f"\n| {LARGEST:,} edges of {MOST_NODES:,} nodes | CPU s |\n|---|---:|")
+    for name, cpu in costs.items():
+        print(f"| {name} | {cpu:,.0f} |")
+    spread = sum(cpu for name, cpu in costs.items() if "shards" in name)
+    print(f"| all | {sum(costs.values()):,.0f} |")
     print(
-        f"{LARGEST:,} edges of {MOST_NODES:,} nodes in {tasks} shards: {cpu:.0f} CPU s, of which "
-        f"{tasks * load:.0f} load the law; {cpu / WORKERS / 60:.1f} minutes on {WORKERS} workers; "
-        f"{gigabytes:.0f} GB."
+        f"\nShards take {spread / WORKERS / 60:.1f} minutes on {WORKERS} workers; "
+        f"{size * by_edges / 1000:.0f} GB of Parquet, "
+        f"{shards['told'] * by_files / 1e9:.0f} GB of degrees at most."
     )
 
 

@@ -1,55 +1,45 @@
-"""What is known of a release in parts. It has every part verified, and its statistics merged from theirs."""
+"""What is known of a release in parts. Every part is verified by the task that drew it, which leaves the
+degrees of its nodes; those of the whole are their sums. No part is read again to join it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import islice
+from math import isqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from core.evaluation.utility import degrees
 from core.graphs.schema.partable import Part, divided
 from core.graphs.stored.parts import checked_part, require_apart, require_whole
 from core.privacy.queries import tally
 
-
-@dataclass(frozen=True)
-class Described:
-    """What all parts say of a release. ``degrees`` (n,) int64 are of the whole graph; ``parts`` stand in the
-    order of their sources."""
-
-    edges: int
-    degrees: np.ndarray
-    parts: tuple[Part, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what is published of them: only numbers of the synthetic graph."""
-        return {
-            "nodes": len(self.degrees),
-            "edges": self.edges,
-            "degrees": {
-                **degrees.summary(self.degrees),
-                "bins": degrees.doubling_bins(np.bincount(self.degrees).astype(np.float64)),
-            },
-            "parts": [vars(part) for part in self.parts],
-        }
+GROUP_NODES = 1 << 20
+MOST_NODES = isqrt(2**63 - 1)
+"""So many may be nodes of a part, whose pairs are compared as one number each."""
+_WRITING = {
+    "use_dictionary": False,
+    "column_encoding": {"degree": "BYTE_STREAM_SPLIT"},  # nearly all degrees are small
+    "compression": "zstd",
+}
 
 
-def described(folder: Path, parts: Sequence[Part], nodes: int) -> Described:
-    """Verify all parts, and add up their facts. It adds up what each says of edges and degrees, with one row
-    group in memory.
+def write_degrees(folder: Path, part: Part, path: Path) -> None:
+    """Verify a part, and write the degrees of its nodes, up to the last that has an edge there.
 
-    A degree has edges in several parts, those of its smaller neighbours: so degrees are added up, and the
-    histogram is made of the sums. ValueError where a part is not what was written or is missing, or where two
-    may share a pair.
-    O(m + n) time, O(n) memory.
+    The same part gives the same bytes. ValueError where it is not what was told of it. O(rows) time; memory
+    of the nodes and one row group.
     """
-    require_whole(parts)
-    found = degrees_of(folder, parts, nodes)
-    return Described(int(found.sum()) // 2, found, tuple(sorted(parts, key=_place)))
+    found = np.zeros(0, dtype=np.int64)
+    for source, target in checked_part(folder, part, MOST_NODES):
+        found = np.pad(found, (0, max(0, int(target.max()) + 1 - len(found))))
+        tally(found, source)
+        tally(found, target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"degree": found}), path, row_group_size=GROUP_NODES, **_WRITING)
 
 
 def placed(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[list[Part]]:
@@ -62,18 +52,29 @@ def placed(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[list
 
 
 def degrees_of(folder: Path, parts: Sequence[Part], nodes: int) -> np.ndarray:
-    """Verify the parts of one cell, and add up the degrees of its nodes.
+    """Add up the degrees that the parts of one cell have in ``folder``.
 
-    ValueError where a part is not what was written, or where two may share a pair. O(m + n) time, O(n)
-    memory.
+    A node has edges in several parts, those of its smaller neighbours. ValueError where two parts may share
+    a pair, or where degrees are not those of so many rows and nodes. O(n parts) time, O(n) memory.
     """
-    ordered, found = sorted(parts, key=_place), np.zeros(nodes, dtype=np.int64)
-    require_apart(ordered)
-    for part in ordered:
-        for source, target in checked_part(folder, part, nodes):
-            tally(found, source)
-            tally(found, target)
+    require_apart(sorted(parts, key=_place))
+    found = np.zeros(nodes, dtype=np.int64)
+    for part in parts:
+        before, first = int(found.sum()), 0
+        for degrees in _read(folder / part.name):
+            if first + len(degrees) > nodes or degrees.min(initial=0) < 0:
+                raise ValueError(f"{part.name}: not the degrees of nodes that there are")
+            found[first : first + len(degrees)] += degrees
+            first += len(degrees)
+        if int(found.sum()) - before != 2 * part.rows:
+            raise ValueError(f"{part.name}: not the degrees of the rows that were written")
     return found
+
+
+def _read(path: Path) -> Iterable[np.ndarray]:
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            yield file.read_row_group(group, use_threads=False)["degree"].to_numpy()
 
 
 def _place(part: Part) -> tuple[int, str]:

@@ -225,7 +225,7 @@ def _links_there(services: Services, work: JobWork, graph: Path) -> bool:
 def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
     work = held.work
     guarantee, transcript = _supported(held.services, work)
-    parts = None if work.fitted_attempt is None else in_parts.names(held)
+    parts = None if work.fitted_attempt is None else in_parts.told(held)
     required = bundles.DECLARED if isinstance(work.spec.release, Declared) else bundles.REQUIRED
     files = bundles.checked_files(held.folder / "out", held.services.settings, parts, required)
     bundles.check_report(
