@@ -17,6 +17,10 @@ compares the engines that count a folder of Parquet where it lies, the parts cod
 threads): rows, canonical edges, degrees, edges between 16 labels, fingerprint. Memory is then the larger of
 the process that asks and the engine's; *bytes moved* are those that stand with the service at the end.
 
+    python -m benchmarks.sharded --threads 1 2 1 2 --nodes 1000000 --edges 20000000 --folder FOLDER
+
+compares numbers of threads at what they could share: sorting and writing of parts, counting of degrees.
+
 CPU seconds are user and system time of all threads of the stage's process, imports included; peak memory is
 that of the whole process. Printed too: what 10^10 edges cost on 16 workers, computed from what was measured.
 """
@@ -32,6 +36,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -42,14 +47,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.evaluation.suite import degree_statistics
+from core.graphs.columns.key_sort import sorted_keys
 from core.graphs.counted.here import Here
 from core.graphs.counted.port import Engine
 from core.graphs.counted.reference import Reference
 from core.graphs.graph import NodeTable
 from core.graphs.ingest.referenced import count_reference
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.stored.parted import read_parted, write_parted
-from core.graphs.stored.parts import ENDS, Ends, Part
+from core.graphs.stored.parted import groups, read_parted, write_parted
+from core.graphs.stored.parts import ENDS, Ends, Part, canonical_part, write_part
 from core.graphs.uploads.files import IngestLimits
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.shards.draw import strips, write_shard
@@ -58,6 +64,7 @@ from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import fresh_key, noise_generator
+from core.privacy.queries import tally
 from core.privacy.session.counted import PrivateParts
 from core.privacy.units import Unit
 from core.publishing.parts import degrees_of, placed, write_degrees
@@ -199,8 +206,45 @@ def join(asked: argparse.Namespace) -> Told:
     return {"edges": int(found.sum()) // 2, "megabytes": sum(part.bytes for part in parts) / 1e6}
 
 
+def threads(asked: argparse.Namespace) -> Told:
+    """The two halves of ingest and fit that could be shared among threads, by so many: a group of rows is
+    sorted and written as a part, and the degrees of a part are counted."""
+    nodes, keys = asked.nodes, asked.folder / "keys"
+    if not keys.exists():
+        keys.mkdir()
+        files = sorted((asked.folder / "upload").iterdir())
+        for number, path in enumerate(files):
+            table = pq.read_table(path, use_threads=False)
+            ends = np.sort(np.stack([table[end].to_numpy() for end in ENDS]).astype(np.uint64), axis=0)
+            (ends[0] * np.uint64(nodes) + ends[1]).tofile(keys / f"{number:05d}")
+    written, paths = asked.folder / f"by-{asked.number}", sorted(keys.iterdir())
+    written.mkdir(exist_ok=True)
+
+    def sort(path: Path) -> Part:
+        return write_part(
+            groups(np.unique(sorted_keys(np.fromfile(path, np.uint64))), nodes), written / path.name, nodes
+        )
+
+    def count_degrees(part: Part) -> np.ndarray:
+        found = np.zeros(nodes, dtype=np.int64)
+        for ends in canonical_part(written, part, nodes):
+            for each in ends:
+                tally(found, each)
+        return found
+
+    told: Told = {}
+    with ThreadPoolExecutor(asked.number) as pool:
+        list(pool.map(sort, paths[:1]))  # compiled code is loaded
+        for name, task, items in (("sort", sort, lambda: paths), ("count", count_degrees, lambda: parts)):
+            began = time.process_time(), time.perf_counter()
+            parts = list(pool.map(task, items()))  # type: ignore[arg-type]
+            told[name] = time.process_time() - began[0], time.perf_counter() - began[1]
+    shutil.rmtree(written)
+    return told
+
+
 STAGES: dict[str, Callable[[argparse.Namespace], Told]] = {
-    each.__name__: each for each in (plant, count, ingest, fit, law, shard, join)
+    each.__name__: each for each in (plant, count, threads, ingest, fit, law, shard, join)
 }
 
 
@@ -235,6 +279,15 @@ def report(asked: argparse.Namespace) -> None:
     run("plant", asked)
     if asked.engine:
         engines(asked)
+        return
+    if asked.threads:
+        for count in asked.threads:
+            told = run("threads", asked, number=count)
+            for half in ("sort", "count"):
+                cpu, wall = told[half]
+                print(
+                    f"| {half}, {count} threads | {cpu:.1f} | {wall:.1f} | {told['peak']:.0f} | |", flush=True
+                )
         return
     fitted = [run("ingest", asked)]
     line("ingest", fitted[0], f"{fitted[0]['edges']:,} edges, {fitted[0]['megabytes']:.0f} MB")
@@ -327,6 +380,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--engine", nargs="+", choices=("parts", "spark"), help="engines to compare")
+    parser.add_argument("--threads", type=int, nargs="+", help="numbers of threads to compare")
     parser.add_argument("--count-by", choices=("parts", "spark"), help=argparse.SUPPRESS)
     parser.add_argument("--stage", choices=sorted(STAGES), help=argparse.SUPPRESS)
     parser.add_argument("--number", type=int, default=0, help=argparse.SUPPRESS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -119,7 +120,8 @@ class Graphveil(
 
         ``source``: a file, a folder of Parquet parts, ``s3://bucket/key`` (``s3://bucket/prefix/`` of parts),
         or a :class:`graphveil.sources.Query`. What is no file is made one first, on this machine, and removed
-        after: no address and no password leaves it.
+        after: no address and no password leaves it. Of a dataset in parts a folder, partitioned or not, or a
+        glob (``"ties/year=*/"``) is sent file by file, and nothing is joined.
 
         The file streams in constant memory and is sent again from its start when the connection breaks. A
         large one goes straight into the service's bucket, part by part, where there is a bucket. ``format``
@@ -127,10 +129,31 @@ class Graphveil(
         ``{"columns": "source=caller,target=callee"}``; ``on_progress(sent_bytes, total_bytes)``. Raises
         ClientError for a source that cannot be read.
         """
-        from graphveil.sources import opened
+        from graphveil.sources import of_files, opened
 
+        if part == "edges" and of_files(source) and self.dataset(dataset_id).in_parts:
+            return self._upload_files(dataset_id, source, format, options or {}, on_progress)
         with opened(source) as path:
             return self._upload(dataset_id, path, part, format, options or {}, on_progress)
+
+    def _upload_files(
+        self,
+        dataset_id: str,
+        source: Source,
+        format: str | None,
+        options: Mapping[str, str | list[str]],
+        on_progress: Callable[[int, int], None] | None,
+    ) -> Received:
+        from graphveil.sources import several
+
+        with several(source) as found:
+            total, before = sum(path.stat().st_size for path in found), 0
+            for number, path in enumerate(found, start=1):
+                part = f"edges-{number}-of-{len(found)}"
+                moved = None if on_progress is None else partial(_further, on_progress, before, total)
+                received = self._upload(dataset_id, path, part, format, options, moved)
+                before += path.stat().st_size
+            return received
 
     def _upload(
         self,
@@ -316,3 +339,7 @@ class Graphveil(
         if answer.status_code == 202:
             raise WaitTimeout(f"job {job_id} is {answer.json().get('state')}; there is no report yet")
         return answer
+
+
+def _further(tell: Callable[[int, int], None], before: int, total: int, sent: int, _: int) -> None:
+    tell(before + sent, total)

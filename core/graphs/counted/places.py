@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +98,17 @@ def fetch(address: str, path: Path, most: int) -> int:
 
 
 def listed(place: str) -> list[str]:
-    """List the Parquet files below a place, in the order of their names."""
-    files, root = opened(place)
+    """List the Parquet files below a place, in the order of their names.
+
+    A place with ``*`` is a glob: of files, or of folders that all is taken of; a star matches inside a name.
+    """
+    fixed = [*itertools.takewhile(lambda name: "*" not in name, place.split("/"))]
+    pattern = [name for name in place.split("/")[len(fixed) :] if name]
+    files, root = opened("/".join(fixed))
     info = files.get_file_info(pyarrow.fs.FileSelector(root, recursive=True))
     scheme = place.partition("://")[0] + "://" if "://" in place else ""
-    return sorted(scheme + each.path for each in info if each.is_file and _data(each.path[len(root) :]))
+    found = ((each.path, each.path[len(root) :].strip("/")) for each in info if each.is_file)
+    return sorted(scheme + path for path, name in found if _data(name) and _matches(name, pattern))
 
 
 def remove(place: str) -> None:
@@ -127,3 +135,9 @@ def joint(told: Iterable[Mapping[str, Any]]) -> str:
 def _data(relative: str) -> bool:
     hidden = any(part.startswith((".", "_")) for part in relative.split("/"))
     return relative.endswith(".parquet") and not hidden
+
+
+def _matches(relative: str, pattern: list[str]) -> bool:
+    """Tell whether the first names of a path are as those of the pattern say."""
+    names = relative.split("/")
+    return len(names) >= len(pattern) and all(map(fnmatchcase, names, pattern))

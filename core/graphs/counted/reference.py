@@ -12,16 +12,16 @@ from core.errors import InvalidInput
 
 FORMAT = "reference"
 """The format under which a reference is sent: its bytes are JSON."""
+NO_FILE = "the folder has no Parquet file; name one that has"
 NO_COLUMN = "no column {!r} stands in the files; name the columns of the ends"
 MAX_BYTES = 16 * 2**10
 TABLE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,3}$"
 OF_TENANT = re.compile(r"([A-Za-z0-9_.-]+)=")
 """What begins a place of one tenant alone; no folder begins so, as each has a scheme or a slash before."""
 Column = Annotated[str, Field(pattern=r"^[^`{}\x00-\x1f]{1,128}$")]
-FOLDER = r"^[^{}\[\]\\*?#%\x00-\x1f]{1,1024}$"
+FOLDER = r"^[^{}\[\]\\?#%\x00-\x1f]{1,1024}$"
 """Without what leaves a place: alternatives and sets of globs, escapes of an address (%2e%2e), and a query,
-which may send credentials to another host."""
-
+which may send credentials to another host. A * stands for what one name has."""
 WRITABLE = r"^([a-z][a-z0-9+.-]{0,15}:/)?/[^{}\[\]\\*?#%\x00-\x1f]*$"
 """The same of a folder that is written to: this machine's, or with a scheme."""
 
@@ -29,7 +29,8 @@ WRITABLE = r"^([a-z][a-z0-9+.-]{0,15}:/)?/[^{}\[\]\\*?#%\x00-\x1f]*$"
 class Reference(BaseModel):
     """Where rows of edges lie, and which of them.
 
-    ``folder``: Parquet files, partitioned or not; or ``table``: a table of the engine's catalogue, with the
+    ``folder``: Parquet files, partitioned or not, or a glob of them (``s3://lake/calls/year=202*``); or
+    ``table``: a table of the engine's catalogue, with the
     ``snapshot`` that is read. ``source`` and ``target``: the columns of the ends.
     """
 
@@ -45,6 +46,8 @@ class Reference(BaseModel):
     def _one_of_both(self) -> Reference:
         if (self.folder is None) == (self.table is None):
             raise ValueError("name a folder or a table")
+        if self.folder is not None and "**" in self.folder:
+            raise ValueError("a * stands for names in one folder; write one for each folder below")
         if (self.table is None) != (self.snapshot is None):
             raise ValueError("a table comes with the number of its snapshot, a folder without")
         return self
