@@ -232,15 +232,17 @@ def threads(asked: argparse.Namespace) -> Told:
                 tally(found, each)
         return found
 
-    told: Told = {}
+    def timed(task: Callable[[Any], Any], items: list[Any]) -> tuple[list[Any], tuple[float, float]]:
+        began = time.process_time(), time.perf_counter()
+        made = list(pool.map(task, items))
+        return made, (time.process_time() - began[0], time.perf_counter() - began[1])
+
     with ThreadPoolExecutor(asked.number) as pool:
-        list(pool.map(sort, paths[:1]))  # compiled code is loaded
-        for name, task, items in (("sort", sort, lambda: paths), ("count", count_degrees, lambda: parts)):
-            began = time.process_time(), time.perf_counter()
-            parts = list(pool.map(task, items()))  # type: ignore[arg-type]
-            told[name] = time.process_time() - began[0], time.perf_counter() - began[1]
+        timed(sort, paths[:1])  # compiled code is loaded
+        parts, sorting = timed(sort, paths)
+        _, counting = timed(count_degrees, parts)
     shutil.rmtree(written)
-    return told
+    return {"sort": sorting, "count": counting}
 
 
 STAGES: dict[str, Callable[[argparse.Namespace], Told]] = {
