@@ -221,9 +221,9 @@ def threads(asked: argparse.Namespace) -> Told:
     written.mkdir(exist_ok=True)
 
     def sort(path: Path) -> Part:
-        return write_part(
-            groups(np.unique(sorted_keys(np.fromfile(path, np.uint64))), nodes), written / path.name, nodes
-        )
+        own = sorted_keys(np.fromfile(path, np.uint64))
+        own = own[np.concatenate([[True], own[1:] != own[:-1]])]
+        return write_part(groups(own, nodes), written / path.name, nodes)
 
     def count_degrees(part: Part) -> np.ndarray:
         found = np.zeros(nodes, dtype=np.int64)
