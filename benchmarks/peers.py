@@ -50,12 +50,11 @@ class Row:
 
 def _graph(source: str) -> Any:
     """The graph that ``source`` names: ``collaboration``, ``large``, or a file of edges."""
-    from benchmarks.graphs import collaboration_graph, community_graph
-    from benchmarks.load import load_static
+    from benchmarks import graphs, load  # a checkout of another day may lack what is not asked of it
 
     if source == "collaboration":
-        return collaboration_graph(12_000, 11_000)
-    return community_graph(SMALL[0], SMALL[1]) if source == "large" else load_static(Path(source))
+        return graphs.collaboration_graph(12_000, 11_000)
+    return graphs.community_graph(*SMALL) if source == "large" else load.load_static(Path(source))
 
 
 def _release(method: str) -> Callable[[Path, str], Work]:

@@ -2,11 +2,12 @@
 
     python -m benchmarks.person_totals RESULTS.jsonl --data FOLDER --graphs cora polblogs --runs 3
     python -m benchmarks.person_totals RESULTS.jsonl --table
+    python -m benchmarks.person_totals RESULTS.jsonl --table --before EARLIER.jsonl
 
 Every node is a person and no bound is declared. Printed are, for each graph and each division of epsilon, the
 mean relative error of the number of edges, the total variation of the degree distribution, and how often the
 interval that the release states holds the true number. RESULTS holds one line a run; a call makes those that
-are missing.
+are missing. EARLIER: what the first call wrote in a checkout of another commit.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -109,7 +111,10 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
     parser.add_argument("--divisions", nargs="+", choices=list(DIVISIONS), default=["default"])
     parser.add_argument("--runs", type=int, default=RUNS)
-    run_or_print(parser, parser.parse_args(), made, printed)
+    parser.add_argument("--before", type=Path, help="results of another commit, shown beside")
+    asked = parser.parse_args()
+    earlier = [line | {"division": "before"} for line in read(asked.before)] if asked.before else []
+    run_or_print(parser, asked, made, lambda lines: printed(earlier + lines))
 
 
 if __name__ == "__main__":

@@ -200,7 +200,11 @@ def _write_edges(graph: Graph, path: Path) -> None:
     schema = pa.schema([*fields, ("step", pa.int32())], metadata={_KEY: json.dumps(counts)})
     type_names = pa.array(list(tables), type=pa.string())
     packed = dict.fromkeys(("source", "target", "step"), "DELTA_BINARY_PACKED")
-    options: dict[str, Any] = {"use_dictionary": ["type"], "column_encoding": packed}
+    options: dict[str, Any] = {
+        "use_dictionary": ["type"],
+        "column_encoding": packed,
+        "write_statistics": False,
+    }
     with pq.ParquetWriter(path, schema, compression=COMPRESSION, **options) as writer:
         for code, table in enumerate(tables.values()):
             for rows in _slices(table.count):
