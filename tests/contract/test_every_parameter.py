@@ -40,7 +40,7 @@ NODES, STEPS = 60, 4
 NANO, DELTA = 10**9, 10**13
 LEARNED = {
     *("diffusion", "dpggan", "dpgvae", "ggan", "gvae", "hetedp", "hetesdg", "heterogeneous_walks", "ppgsl"),
-    *("temporal_walks", "thepuff"),
+    *("graphrnn", "temporal_walks", "thepuff"),
 }
 """Methods that train: three CPU minutes, so that they are looked at with the slow tests."""
 LARGE = ("people", "valued people")
@@ -282,6 +282,7 @@ def chance_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
         *("core.privacy.entropy", "papers._shared.defences.altered", "papers.thepuff.fit"),
         "papers._shared.walks.model",
         *("papers.dpggan.raw", "papers.dpggan.fit", "papers.comparators.diffusion.fit"),
+        "papers.comparators.graphrnn.model",
         *("papers.hetesdg.published.fit", "papers.hetesdg.sound.training"),
     ):
         monkeypatch.setattr(f"{module}.noise_generator", lambda: np.random.default_rng(5))

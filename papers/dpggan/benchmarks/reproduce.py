@@ -68,6 +68,7 @@ UNPAID: dict[str, Row | None] = {
     "GVAE, largest scores": FREE["gvae, largest"],
     "GGAN, largest scores": FREE["ggan, largest"],
     "NetGAN's family": FREE["heterogeneous_walks"],
+    "GraphRNN": FREE["graphrnn"],
     "DPGGAN, noise on the decoder alone": FREE["dpggan, noise on the decoder alone"],
     "DPGVAE, noise on the decoder alone": FREE["dpgvae, noise on the decoder alone"],
 }
@@ -79,6 +80,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "dpggan": {"most_steps": 100},
     "dpgvae": {"most_steps": 100},
     "heterogeneous_walks": {"most_batches": 100},
+    "graphrnn": {"steps": 20},
 }
 FIRST = 4
 FEWEST_LINKS = 10

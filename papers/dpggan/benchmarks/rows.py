@@ -85,6 +85,7 @@ FREE: dict[str, Row | None] = {
     "dpggan, noise on the decoder alone": Row("dpggan", {"preset": "decoder"}),
     "dpgvae, noise on the decoder alone": Row("dpgvae", {"preset": "decoder"}),
     "heterogeneous_walks": Row("heterogeneous_walks"),
+    "graphrnn": Row("graphrnn"),
     "diffusion": Row("diffusion", together=True),
 }
 

@@ -34,7 +34,7 @@ def closed(house: Tenant) -> dict[bool, str]:
 
 def test_the_methods_are_those_that_are_known_to_give_none():
     known = {"ppgsl", "dice", "random_rewire", "rwlp", "ppne", "gvae", "ggan", "diffusion"}
-    known |= {"heterogeneous_walks", "temporal_walks"}
+    known |= {"graphrnn", "heterogeneous_walks", "temporal_walks"}
     assert known <= {name for name, params in WITHOUT if not params}
     assert {name for name, params in WITHOUT if params} >= {"dpggan", "dpgvae", "hetesdg", "thepuff"}
 
