@@ -1,4 +1,4 @@
-"""A release past what one machine's memory holds: upload, ingest, fit, law, shards and their verification.
+"""A release past what one machine's memory holds: upload, ingest, fit, law, shards, and how they are joined.
 
     python -m benchmarks.sharded --folder FOLDER                   10^7 edges
     python -m benchmarks.sharded --nodes 10000000 --edges 200000000 --repeat 1 5 --shards 16 --folder FOLDER
@@ -6,7 +6,8 @@
 A graph of so many nodes and about so many edges is planted (power-law degrees, groups), and stored as an
 upload in Parquet, its rows in no order. Each stage then runs in a process of its own: ingest sorts and merges
 the rows into parts; the fit is ``dcsbm``'s at epsilon 1 over those parts, without labels; the law of the
-shards is made; shards are drawn one after the other; all parts are read again and verified. ``--repeat``
+shards is made; shards are drawn one after the other, and each is read again and verified by its own task; the
+join adds up the degrees that those left. ``--repeat``
 draws graphs that many times as large from the fitted cell, laid side by side so often: same degrees, more
 nodes. FOLDER must be empty; what is in it is deleted.
 
@@ -16,9 +17,12 @@ compares the engines that count a folder of Parquet where it lies, the parts cod
 threads): rows, canonical edges, degrees, edges between 16 labels, fingerprint. Memory is then the larger of
 the process that asks and the engine's; *bytes moved* are those that stand with the service at the end.
 
+    python -m benchmarks.sharded --threads 1 2 1 2 --nodes 1000000 --edges 20000000 --folder FOLDER
+
+compares numbers of threads at what they could share: sorting and writing of parts, counting of degrees.
+
 CPU seconds are user and system time of all threads of the stage's process, imports included; peak memory is
-that of the whole process. Printed too: what 10^10 edges cost on 16 workers, computed from the shards that
-were measured.
+that of the whole process. Printed too: what 10^10 edges cost on 16 workers, computed from what was measured.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -41,14 +46,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.evaluation.suite import degree_statistics
+from core.graphs.columns.key_sort import sorted_keys
 from core.graphs.counted.here import Here
 from core.graphs.counted.port import Engine
 from core.graphs.counted.reference import Reference
 from core.graphs.graph import NodeTable
 from core.graphs.ingest.referenced import count_reference
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.stored.parted import read_parted, write_parted
-from core.graphs.stored.parts import ENDS, Ends, Part
+from core.graphs.schema.partable import inside
+from core.graphs.stored.parted import groups, read_parted, write_parted
+from core.graphs.stored.parts import ENDS, Ends, Part, canonical_part, write_part
 from core.graphs.uploads.files import IngestLimits
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.shards.draw import strips, write_shard
@@ -57,9 +65,10 @@ from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.entropy import fresh_key, noise_generator
+from core.privacy.queries import tally
 from core.privacy.session.counted import PrivateParts
 from core.privacy.units import Unit
-from core.publishing.parts import described
+from core.publishing.parts import degrees_of, placed, write_degrees
 
 NANO_EPSILON = 1_000_000_000
 COUNTS = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1}
@@ -181,20 +190,64 @@ def shard(asked: argparse.Namespace) -> Told:
     loaded = time.process_time() - started
     (asked.folder / "release").mkdir(exist_ok=True)
     part = write_shard(made, asked.number, asked.shards, asked.folder / "release")
+    degrees = asked.folder / "degrees" / part.name
+    write_degrees(asked.folder / "release", part, made.slots, degrees)
     draws = int(made.copies[made.shard(asked.number, asked.shards)].sum())
-    return {"part": asdict(part), "load": loaded, "draws": draws}
+    return {"part": asdict(part), "load": loaded, "draws": draws, "told": degrees.stat().st_size}
 
 
-def verify(asked: argparse.Namespace) -> Told:
-    """Every part, against what its task told of it; and the statistics of the whole."""
+def join(asked: argparse.Namespace) -> Told:
+    """The statistics of the whole, of the degrees that each part's task left; no part is read."""
     parts = [Part(**json.loads(path.read_text())) for path in sorted(asked.folder.glob("part-*.json"))]
-    told = described(asked.folder / "release", parts, asked.nodes * asked.repeat[0]).to_json()
-    megabytes = sum(part.bytes for part in parts) / 1e6
-    return {"edges": told["edges"], "megabytes": megabytes, "degrees": told["degrees"]}
+    nodes = asked.nodes * asked.repeat[0]
+    (own,) = placed(parts, [(1, len(parts))])
+    found = degrees_of(asked.folder / "degrees", own, inside(nodes))
+    schema = GraphSchema(node_types=(NodeType(count=nodes),), edge_types=(EdgeType(),))
+    degree_statistics(schema, {"node": nodes}, [(("edge", None), found)])
+    return {"edges": int(found[0].sum()) // 2, "megabytes": sum(part.bytes for part in parts) / 1e6}
+
+
+def threads(asked: argparse.Namespace) -> Told:
+    """The two halves of ingest and fit that could be shared among threads, by so many: a group of rows is
+    sorted and written as a part, and the degrees of a part are counted."""
+    nodes, keys = asked.nodes, asked.folder / "keys"
+    if not keys.exists():
+        keys.mkdir()
+        files = sorted((asked.folder / "upload").iterdir())
+        for number, path in enumerate(files):
+            table = pq.read_table(path, use_threads=False)
+            ends = np.sort(np.stack([table[end].to_numpy() for end in ENDS]).astype(np.uint64), axis=0)
+            (ends[0] * np.uint64(nodes) + ends[1]).tofile(keys / f"{number:05d}")
+    written, paths = asked.folder / f"by-{asked.number}", sorted(keys.iterdir())
+    written.mkdir(exist_ok=True)
+
+    def sort(path: Path) -> Part:
+        own = sorted_keys(np.fromfile(path, np.uint64))
+        own = own[np.concatenate([[True], own[1:] != own[:-1]])]
+        return write_part(groups(own, nodes), written / path.name, nodes)
+
+    def count_degrees(part: Part) -> np.ndarray:
+        found = np.zeros(nodes, dtype=np.int64)
+        for ends in canonical_part(written, part, nodes):
+            for each in ends:
+                tally(found, each)
+        return found
+
+    def timed(task: Callable[[Any], Any], items: list[Any]) -> tuple[list[Any], tuple[float, float]]:
+        began = time.process_time(), time.perf_counter()
+        made = list(pool.map(task, items))
+        return made, (time.process_time() - began[0], time.perf_counter() - began[1])
+
+    with ThreadPoolExecutor(asked.number) as pool:
+        timed(sort, paths[:1])  # compiled code is loaded
+        parts, sorting = timed(sort, paths)
+        _, counting = timed(count_degrees, parts)
+    shutil.rmtree(written)
+    return {"sort": sorting, "count": counting}
 
 
 STAGES: dict[str, Callable[[argparse.Namespace], Told]] = {
-    each.__name__: each for each in (plant, count, ingest, fit, law, shard, verify)
+    each.__name__: each for each in (plant, count, threads, ingest, fit, law, shard, join)
 }
 
 
@@ -211,10 +264,12 @@ def run(stage: str, asked: argparse.Namespace, repeat: int = 1, number: int = 0,
 
 def in_stage(asked: argparse.Namespace) -> None:
     """Run the stage that is asked for, here; one line of JSON."""
+    begun = time.process_time()  # after the imports
     told = STAGES[asked.stage](asked)
+    own = time.process_time() - begun
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu = sum(each.ru_utime + each.ru_stime for each in used)
-    print(json.dumps(told | {"cpu": cpu, "peak": max(each.ru_maxrss for each in used) / 1024}))
+    print(json.dumps(told | {"cpu": cpu, "own": own, "peak": max(each.ru_maxrss for each in used) / 1024}))
 
 
 def line(name: str, told: Told, more: str = "") -> None:
@@ -227,6 +282,15 @@ def report(asked: argparse.Namespace) -> None:
     run("plant", asked)
     if asked.engine:
         engines(asked)
+        return
+    if asked.threads:
+        for count in asked.threads:
+            told = run("threads", asked, number=count)
+            for half in ("sort", "count"):
+                cpu, wall = told[half]
+                print(
+                    f"| {half}, {count} threads | {cpu:.1f} | {wall:.1f} | {told['peak']:.0f} | |", flush=True
+                )
         return
     fitted = [run("ingest", asked)]
     line("ingest", fitted[0], f"{fitted[0]['edges']:,} edges, {fitted[0]['megabytes']:.0f} MB")
@@ -256,19 +320,25 @@ def released(asked: argparse.Namespace, repeat: int, fitted: list[Told]) -> None
     for number in range(asked.shards):
         drawn.append(run("shard", asked, repeat, number))
         (asked.folder / f"part-{number:05d}.json").write_text(json.dumps(drawn[-1]["part"]))
-    shards = {name: sum(each[name] for each in drawn) for name in ("cpu", "wall", "load", "draws")}
+    shards = {
+        name: sum(each[name] for each in drawn) for name in ("cpu", "own", "wall", "load", "draws", "told")
+    }
     shards["peak"] = max(each["peak"] for each in drawn)
-    line(f"{asked.shards} shards", shards, f"{shards['draws']:,} pairs drawn")
-    checked = run("verify", asked, repeat)
+    line(f"{asked.shards} shards", shards, f"{shards['draws']:,} pairs drawn; every part verified")
+    checked = run("join", asked, repeat)
     edges, size = checked["edges"], checked["megabytes"]
-    line("verification", checked, f"{edges:,} edges, {size:.0f} MB; all parts verified")
+    line("join", checked, f"{edges:,} edges, {size:.0f} MB; {shards['told'] / 1e6:.0f} MB of degrees read")
     line("release", summed([*whole, shards, checked]))
     if repeat == 1:
         line("ingest to release", summed([*fitted, *whole, shards, checked]))
     same = run("shard", asked, repeat, 0)["part"] == drawn[0]["part"]
     print(f"\nShard 0 drawn once more: {'the same bytes' if same else 'OTHER BYTES'}.")
-    largest(asked, shards, edges, size, whole[0]["nodes"])
+    stages = {"law": whole[0], "shards": shards, "join": checked}
+    if repeat == 1:
+        stages |= {"ingest": fitted[0], "fit": fitted[1]}
+    largest(asked, stages, edges, size, whole[0]["nodes"])
     shutil.rmtree(asked.folder / "release")
+    shutil.rmtree(asked.folder / "degrees")
 
 
 def summed(stages: list[Told]) -> Told:
@@ -277,17 +347,29 @@ def summed(stages: list[Told]) -> Told:
     return total | {"peak": max(each["peak"] for each in stages)}
 
 
-def largest(asked: argparse.Namespace, shards: Told, edges: int, size: float, nodes: int) -> None:
-    """What drawing LARGEST edges on MOST_NODES nodes costs: edges in proportion, and loading by nodes."""
-    load = shards["load"] / asked.shards * MOST_NODES / nodes
-    each = (shards["cpu"] - shards["load"]) / edges * LARGEST
-    tasks = WORKERS * 8
-    cpu = each + tasks * load
-    gigabytes = size * LARGEST / edges / 1000
+def largest(asked: argparse.Namespace, stages: dict[str, Told], edges: int, size: float, nodes: int) -> None:
+    """What LARGEST edges on MOST_NODES nodes cost, by what was measured.
+
+    Ingest, fit and drawing grow with edges, the law with nodes, its loading and the join with nodes times
+    shards. What a stage's process takes to start is left out.
+    """
+    tasks, by_edges, by_nodes = WORKERS * 8, LARGEST / edges, MOST_NODES / nodes
+    by_files = by_nodes * tasks / asked.shards
+    shards = stages["shards"]
+    costs = {name: stages[name]["own"] * by_edges for name in ("ingest", "fit") if name in stages}
+    costs["law"] = stages["law"]["own"] * by_nodes
+    costs[f"{tasks} shards load the law"] = shards["load"] * by_files
+    costs[f"{tasks} shards are drawn and verified"] = (shards["own"] - shards["load"]) * by_edges
+    costs["join"] = stages["join"]["own"] * by_files
+    print(f"\n| {LARGEST:,} edges of {MOST_NODES:,} nodes | CPU s |\n|---|---:|")
+    for name, cpu in costs.items():
+        print(f"| {name} | {cpu:,.0f} |")
+    spread = sum(cpu for name, cpu in costs.items() if "shards" in name)
+    print(f"| all | {sum(costs.values()):,.0f} |")
     print(
-        f"{LARGEST:,} edges of {MOST_NODES:,} nodes in {tasks} shards: {cpu:.0f} CPU s, of which "
-        f"{tasks * load:.0f} load the law; {cpu / WORKERS / 60:.1f} minutes on {WORKERS} workers; "
-        f"{gigabytes:.0f} GB."
+        f"\nShards take {spread / WORKERS / 60:.1f} minutes on {WORKERS} workers; "
+        f"{size * by_edges / 1000:.0f} GB of Parquet, "
+        f"{shards['told'] * by_files / 1e9:.0f} GB of degrees at most."
     )
 
 
@@ -301,6 +383,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--engine", nargs="+", choices=("parts", "spark"), help="engines to compare")
+    parser.add_argument("--threads", type=int, nargs="+", help="numbers of threads to compare")
     parser.add_argument("--count-by", choices=("parts", "spark"), help=argparse.SUPPRESS)
     parser.add_argument("--stage", choices=sorted(STAGES), help=argparse.SUPPRESS)
     parser.add_argument("--number", type=int, default=0, help=argparse.SUPPRESS)

@@ -64,15 +64,15 @@ class Settings(BaseSettings):
         default=(),
         description='Where edges may be referred to: folders, "table:catalogue."; "TENANT=" before.',
     )
+    release_places: tuple[str, ...] = Field(
+        default=(),
+        description='Folders that releases in parts may be written to, where a job asks; "TENANT=" before.',
+    )
     public_url: str = Field(default="http://localhost:8000", description="What callers reach the api under.")
     host: str = Field(default="127.0.0.1", description="Where the api and its metrics listen.")
     port: int = Field(default=8000, description="The api's port.")
-    metrics_port: int = Field(
-        default=9100, description="The port of /metrics and of probes; keep it internal."
-    )
-    exporter_port: int = Field(
-        default=9101, description="The port of the exporter's /metrics; keep it internal."
-    )
+    metrics_port: int = Field(default=9100, description="The port of /metrics and probes; keep it internal.")
+    exporter_port: int = Field(default=9101, description="The exporter's /metrics; keep it internal.")
 
     # secrets: 32 random bytes as hex
     master_key: SecretStr = Field(default=SecretStr(""), description="Wraps the per-dataset keys.")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from core.graphs.graph import Graph
     from core.graphs.schema.partable import Part as GraphPart
+    from core.graphs.schema.partable import Slots
     from core.graphs.views.sensitive import SensitiveLinks
     from core.methods._shared.node_values.ends import Ends
     from core.privacy.entropy import Generator as Rng
@@ -286,14 +287,14 @@ class Sharding:
     ``shards(model, orders, rng, shard_edges)``: the law of shards of about so many edges each; ``orders``, by
     node type, (n,): which node of the model each node of the law is.
     ``draw_shard(law, number, shards, folder)``: one of so many shards of a stored law, the same bytes each
-    time.
+    time, and which pairs its cell may have.
     """
 
     counted: Mapping[str, Any]
     require: Callable[[Any], None]
     fit_parts: Callable[[PrivateParts, PrivacyPlan, Any, Progress], FittedModel]
     shards: Callable[[Any, Mapping[str, np.ndarray], Rng, int], ShardLaw]
-    draw_shard: Callable[[Path, int, int, Path], GraphPart]
+    draw_shard: Callable[[Path, int, int, Path], tuple[GraphPart, Slots]]
 
 
 def no_claim(params: Any, public: PublicFacts) -> Claimed | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from core.graphs.columns.arrays import numbers_of_rows
 from core.graphs.graph import PRESENT_FROM, EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import GRAPH_ID, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.graphs.schema.edge_attributes import WEIGHT
+from core.graphs.schema.partable import Part
 from core.graphs.uploads.rows import Fault
 from core.graphs.uploads.value_columns import read_values
 from core.graphs.views.value_tables import edges_of, record_count, value_columns, value_fields
@@ -235,28 +236,29 @@ def _without_copied(schema: GraphSchema) -> GraphSchema:
     return schema.model_copy(update={"node_types": kinds})
 
 
-def manifest(out: Path, media_types: Mapping[str, str]) -> list[dict[str, Any]]:
-    """List every file under ``out`` but the manifest. Each has its name, role, media type, size and SHA-256,
-    in name order.
+def manifest(out: Path, media_types: Mapping[str, str], parts: Sequence[Part] = ()) -> list[dict[str, Any]]:
+    """List every file under ``out`` but the manifest, and the released ``parts``, which lie elsewhere.
+
+    Each has its name, role, media type, size and SHA-256, in name order.
     """
-    entries = []
-    for path in sorted(p for p in out.rglob("*") if p.is_file()):
+    found = {f"release/{part.name}": (part.bytes, part.sha256) for part in parts}
+    for path in out.rglob("*"):
         name = path.relative_to(out).as_posix()
-        if name == "manifest.json":
-            continue
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        media_type = media_types.get(name) or MEDIA_TYPES.get(path.suffix, "application/octet-stream")
-        entries.append(
-            {
-                "name": name,
-                "role": _role(name),
-                "media_type": media_type,
-                "size_bytes": path.stat().st_size,
-                "sha256": digest,
-            }
-        )
-    return entries
+        if path.is_file() and name != "manifest.json":
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found[name] = (path.stat().st_size, digest)
+    return [
+        {
+            "name": name,
+            "role": _role(name),
+            "media_type": media_types.get(name)
+            or MEDIA_TYPES.get(Path(name).suffix, "application/octet-stream"),
+            "size_bytes": size,
+            "sha256": digest,
+        }
+        for name, (size, digest) in sorted(found.items())
+    ]
 
 
 def _role(name: str) -> str:

@@ -1,55 +1,46 @@
-"""What is known of a release in parts. It has every part verified, and its statistics merged from theirs."""
+"""What is known of a release in parts. Every part is verified by the task that drew it, which leaves the
+degrees of its nodes; those of the whole are their sums. No part is read again to join it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from core.evaluation.utility import degrees
-from core.graphs.schema.partable import Part, Slots, divided, inside
+from core.graphs.schema.partable import Part, Slots, divided
 from core.graphs.stored.parts import checked_part, require_apart, require_whole
 from core.privacy.queries import tally
 
-
-@dataclass(frozen=True)
-class Described:
-    """What all parts say of a release. ``degrees`` (n,) int64 are of the whole graph; ``parts`` stand in the
-    order of their sources."""
-
-    edges: int
-    degrees: np.ndarray
-    parts: tuple[Part, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what is published of them: only numbers of the synthetic graph."""
-        return {
-            "nodes": len(self.degrees),
-            "edges": self.edges,
-            "degrees": {
-                **degrees.summary(self.degrees),
-                "bins": degrees.doubling_bins(np.bincount(self.degrees).astype(np.float64)),
-            },
-            "parts": [vars(part) for part in self.parts],
-        }
+GROUP_NODES = 1 << 20
+OUT, IN = "degree", "in_degree"
+_WRITING = {
+    "use_dictionary": False,
+    "column_encoding": dict.fromkeys((OUT, IN), "BYTE_STREAM_SPLIT"),  # nearly all degrees are small
+    "compression": "zstd",
+}
 
 
-def described(folder: Path, parts: Sequence[Part], nodes: int) -> Described:
-    """Verify all parts of an undirected relation, and add up their facts. It adds up what each says of edges
-    and degrees, with one row group in memory.
+def write_degrees(folder: Path, part: Part, slots: Slots, path: Path) -> None:
+    """Verify a part, and write the degrees of its nodes, up to the last that has an edge there.
 
-    A degree has edges in several parts, those of its smaller neighbours: so degrees are added up, and the
-    histogram is made of the sums. ValueError where a part is not what was written or is missing, or where two
-    may share a pair.
-    O(m + n) time, O(n) memory.
+    Of a cell that is not mirrored those of sources and of targets have a column each. The same part gives the
+    same bytes. ValueError where it is not what was told of it. O(rows) time; memory of the nodes and one row
+    group.
     """
-    require_whole(parts)
-    found = degrees_of(folder, parts, inside(nodes))[0]
-    return Described(int(found.sum()) // 2, found, tuple(sorted(parts, key=_place)))
+    found = [np.zeros(0, dtype=np.int64) for _ in sides(slots)]
+    for source, target in checked_part(folder, part, slots):
+        last = max(int(source[-1]), int(target.max())) + 1
+        found = [np.pad(each, (0, max(0, last - len(each)))) for each in found]
+        tally(found[0], source)
+        tally(found[-1], target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = pa.table(dict(zip((OUT, IN), found, strict=False)))
+    pq.write_table(table, path, row_group_size=GROUP_NODES, **_WRITING)
 
 
 def placed(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[list[Part]]:
@@ -61,22 +52,40 @@ def placed(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[list
     return [list(islice(by_number, count)) for count in counts]
 
 
-def degrees_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.ndarray]:
-    """Verify the parts of one cell, and add up the degrees of its nodes: of sources and targets apart, but of
-    a mirrored one together.
+def sides(slots: Slots) -> list[int]:
+    """Return how many nodes have degrees: those of a mirrored cell, or sources and targets apart."""
+    return [slots.sources] if slots.mirrored else [slots.sources, slots.targets]
 
-    ValueError where a part is not what was written, or where two may share a pair. O(m + n) time, O(n)
-    memory.
+
+def degrees_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.ndarray]:
+    """Add up the degrees that the parts of one cell have in ``folder``: of its :func:`sides`.
+
+    A node has edges in several parts, those of its smaller neighbours. ValueError where two parts may share
+    a pair, or where degrees are not those of so many rows and nodes. O(n parts) time, O(n) memory.
     """
-    ordered, found = sorted(parts, key=_place), [np.zeros(slots.sources, dtype=np.int64)]
-    if not slots.mirrored:
-        found.append(np.zeros(slots.targets, dtype=np.int64))
-    require_apart(ordered)
-    for part in ordered:
-        for source, target in checked_part(folder, part, slots):
-            tally(found[0], source)
-            tally(found[-1], target)
+    require_apart(sorted(parts, key=_place))
+    found = [np.zeros(nodes, dtype=np.int64) for nodes in sides(slots)]
+    for part in parts:
+        before, first = [int(each.sum()) for each in found], 0
+        for columns in _read(folder / part.name):
+            if len(columns) != len(found):
+                raise ValueError(f"{part.name}: not the degrees of such a relation")
+            for own, degrees in zip(found, columns, strict=True):
+                known, beyond = np.split(degrees, [max(0, len(own) - first)])
+                if degrees.min(initial=0) < 0 or beyond.any() or first + len(degrees) > slots.most:
+                    raise ValueError(f"{part.name}: not the degrees of nodes that there are")
+                own[first : first + len(known)] += known
+            first += len(columns[0])
+        ends = part.rows * (2 if slots.mirrored else 1)
+        if any(int(own.sum()) - had != ends for own, had in zip(found, before, strict=True)):
+            raise ValueError(f"{part.name}: not the degrees of the rows that were written")
     return found
+
+
+def _read(path: Path) -> Iterable[list[np.ndarray]]:
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            yield [column.to_numpy() for column in file.read_row_group(group, use_threads=False).columns]
 
 
 def _place(part: Part) -> tuple[int, str]:

@@ -2,8 +2,8 @@
 
 Three children do it. :func:`run_fit` reads the graph through the meter, as a release of a graph in memory
 does, and leaves the law of the shards with all of the bundle that needs no edges. :func:`run_shard` draws a
-part from the law; :func:`run_join` reads all parts, and writes the report and the manifest. The last two are
-post-processing: they see no graph and no meter.
+part from the law and verifies it; :func:`run_join` adds up what those tell, and writes the report and the
+manifest. The last two are post-processing: they see no graph and no meter.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from core.privacy.session.counted import PrivateParts
 from core.publishing import bundle
 from core.publishing.checks import sharded
 from core.publishing.measurements import write_measurements
-from core.publishing.parts import degrees_of, placed
+from core.publishing.parts import degrees_of, placed, write_degrees
 from core.publishing.release import agree, dress
 from core.publishing.sample import read_transcript
 from core.publishing.spec import InParts, ReleaseTask
@@ -97,22 +97,25 @@ def run_fit(
     progress("write", 1, 1)
 
 
-def run_shard(*, law: Path, method: str, number: int, shards: int, out: Path) -> Part:
+def run_shard(*, law: Path, method: str, number: int, shards: int, out: Path, degrees: Path) -> Part:
     """Sample one part of the edges. It stands in ``out``, the same bytes each time it is sampled from this
-    law."""
+    law. It is read again and verified; the degrees of its nodes stand in ``degrees``, under its name."""
     out.mkdir(parents=True, exist_ok=True)
-    return sharded(registry.get(method)).draw_shard(law, number, shards, out)
+    part, slots = sharded(registry.get(method)).draw_shard(law, number, shards, out)
+    write_degrees(out, part, slots, degrees / part.name)
+    return part
 
 
 def run_join(
     *, kept: Path, parts: Sequence[Mapping[str, Any]], task: ReleaseTask, out: Path, progress: Progress
 ) -> None:
-    """Join shards to a complete release bundle. It stands in ``out``; its parts are those in ``out/release``
-    already.
+    """Join shards to a complete release bundle. It stands in ``out``, but for its parts, which stay where
+    they are: the manifest names their digests.
 
-    ``kept`` holds the folder ``private`` of the fit with ``transcript.json`` beside it; ``out/release`` its
-    released files, ``out/private/model`` its model. ``parts``: what was told of each. ValueError where a part
-    is not what was told, or two may share a pair. O(n + m) time, O(n) memory.
+    ``kept`` holds the folder ``private`` of the fit with ``transcript.json`` beside it, and ``degrees``;
+    ``out/release`` the fit's released files, ``out/private/model`` its model. ``parts``: what was told of
+    each. ValueError where degrees are not those of a part, or two parts may share a pair. O(n) memory, O(n)
+    time a part.
     """
     spec, generator = task.release, registry.get(task.release.method)
     sharded(generator)
@@ -126,24 +129,25 @@ def run_join(
     nodes = {name: len(each) for name, each in bundle.read_alignment(alignment).items()}
     progress("verify", 0, 1)
     cells, relations = _cells(kept, agreed.released, len(parts)), agreed.released
-    own = placed([Part(**each) for each in parts], [(each[2], each[3]) for each in cells])
+    told = [Part(**each) for each in parts]
+    own = placed(told, [(each[2], each[3]) for each in cells])
 
     def found() -> Iterator[tuple[CellKey, list[np.ndarray]]]:
         for number, ((relation, step, *_), of_cell) in enumerate(zip(cells, own, strict=True)):
             progress("verify", number, len(cells))
             slots = slots_of(relations.edge_type(relation), nodes)
-            yield (relation, step), degrees_of(out / "release", of_cell, slots)
+            yield (relation, step), degrees_of(kept / "degrees", of_cell, slots)
 
     statistics = degree_statistics(relations, nodes, found())
     progress("verify", len(cells), len(cells))
     progress("describe", 0, 1)
     alignment.replace(out / "private" / "alignment.parquet")
-    told = Described(
+    described = Described(
         statistics=statistics,
         nodes=nodes,
         totals=json.loads((kept / "private" / "totals.json").read_bytes()),
     )
-    write_report(told, Paid(generator, spec, agreed, guarantee, transcript), out, {})
+    write_report(described, Paid(generator, spec, agreed, guarantee, transcript), out, {}, told)
     progress("describe", 1, 1)
 
 

@@ -31,6 +31,8 @@ from core.privacy.units import Unit
 
 ATTO = 10**18
 _MAX_INT = 2**63 - 1
+MAX_PLACE = 128
+"""So many characters has the name of a folder that tables are written to."""
 
 Id = Annotated[str, Field(min_length=1, max_length=64)]
 
@@ -161,6 +163,17 @@ class InParts(_Release):
     shard_edges: Annotated[int, Field(ge=1, le=_MAX_INT)] = Field(
         description="About how many edges a shard has: their number follows from this and the paid counts."
     )
+    write_to: Annotated[str, Field(max_length=MAX_PLACE)] | None = Field(
+        default=None, description="The folder that its tables are written to, in place of the bundle."
+    )
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is newer and stands at its default, as every release does."""
+        written = super()._as_before(write)
+        if self.write_to is None:
+            del written["write_to"]
+        return written
 
 
 class Place(_Spec):

@@ -15,6 +15,7 @@ from core.evaluation.suite import public_statistics
 from core.graphs import formats
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
+from core.graphs.schema.partable import Part
 from core.graphs.uploads.batches import ListsNodes
 from core.methods.base import (
     Accelerator,
@@ -118,9 +119,15 @@ class Described:
     totals: Sequence[Mapping[str, Any]] = ()
 
 
-def write_report(described: Described, paid: Paid, out: Path, media_types: Mapping[str, str]) -> None:
+def write_report(
+    described: Described,
+    paid: Paid,
+    out: Path,
+    media_types: Mapping[str, str],
+    parts: Sequence[Part] = (),
+) -> None:
     """Write the public report of the bundle in ``out``. Its manifest is written, too: the bundle is
-    complete."""
+    complete. ``parts``: released files of its edges that lie elsewhere."""
     generator, spec, agreed = paid.generator, paid.spec, paid.agreed
     part = public_part(
         guarantee=paid.guarantee,
@@ -164,12 +171,12 @@ def write_report(described: Described, paid: Paid, out: Path, media_types: Mappi
         totals=described.totals,
         artifacts=[
             entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
-            for entry in bundle.manifest(out, media_types)
+            for entry in bundle.manifest(out, media_types, parts)
             if entry["role"] == "artifact"
         ],
     )
     bundle.write_json(out / "release" / "public.json", part.model_dump(mode="json"))
-    bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types))
+    bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types, parts))
 
 
 def export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:

@@ -33,6 +33,7 @@ def shard(folder: Path, channel: Channel) -> None:
         number=spec["number"],
         shards=spec["shards"],
         out=folder / "out",
+        degrees=folder / "out" / "degrees",
     )
     (folder / "result.json").write_text(json.dumps({"report": vars(part)}), encoding="utf-8")
 

@@ -45,7 +45,7 @@ def lay_out(held: Held[JobWork]) -> bool:
         (sharded.PRIVATE, kept / "private"),
     ):
         sharded.fetch_fitted(services, work, name, place)
-    parts, gone = sharded.fetch_parts(services, work, out / "release")
+    parts, gone = sharded.fetch_degrees(services, work, kept / sharded.DEGREES)
     if gone:
         sharded.draw_again(services, work, gone)
         return False
@@ -55,9 +55,9 @@ def lay_out(held: Held[JobWork]) -> bool:
     return True
 
 
-def names(held: Held[JobWork]) -> list[str]:
-    """Name the files of the bundle that hold its edges."""
-    return [part.name for part in _parts(held)]
+def told(held: Held[JobWork]) -> dict[str, Part]:
+    """Say what is known of the files of the bundle that hold its edges, by name."""
+    return {part.name: part for part in _parts(held)}
 
 
 def stored(held: Held[JobWork]) -> dict[str, str] | None:

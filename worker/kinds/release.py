@@ -33,7 +33,7 @@ from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import fetch_graph
 from core.workflows.datasets.link_checks import fetch_list
 from core.workflows.jobs import declared, samples
-from core.workflows.releases import bundles, publish, sharded
+from core.workflows.releases import bundles, elsewhere, publish, sharded
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.releases.publish import JobWork
 from worker.folders import write_private
@@ -128,7 +128,7 @@ class ReleaseKind(WorkKind[JobWork]):
             publish.cancel_held(services, work)
             return
         reach("after_charge")
-        _copy(held, [file.name for file in files])
+        _copy(held, [publish.charged(work, file) for file in files])
 
     def _finish_fit(self, held: Held[JobWork]) -> None:
         """Let the shards be drawn, if what was read is what was paid for."""
@@ -178,6 +178,7 @@ def _lay_out(held: Held[JobWork]) -> Ending | None:
         case InParts() if work.fitted_attempt is not None:
             return Ending.FINISHED if in_parts.lay_out(held) else None
         case InParts():
+            elsewhere.try_place(work.spec.release, services.settings)
             fetch_graph(services, work.dataset_id, work.version_id, graph)
             return Ending.FINISHED
         case Plain():
@@ -224,7 +225,7 @@ def _links_there(services: Services, work: JobWork, graph: Path) -> bool:
 def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
     work = held.work
     guarantee, transcript = _supported(held.services, work)
-    parts = None if work.fitted_attempt is None else in_parts.names(held)
+    parts = None if work.fitted_attempt is None else in_parts.told(held)
     required = bundles.DECLARED if isinstance(work.spec.release, Declared) else bundles.REQUIRED
     files = bundles.checked_files(held.folder / "out", held.services.settings, parts, required)
     bundles.check_report(
@@ -260,12 +261,12 @@ def _supported(services: Services, work: JobWork) -> tuple[Guarantee, tuple[Tran
     return guarantee, transcript
 
 
-def _copy(held: Held[JobWork], names: Sequence[str]) -> None:
+def _copy(held: Held[JobWork], files: Sequence[elsewhere.Charged]) -> None:
     """Copy what is charged: only success helps, and after a few failures the reaper goes on trying."""
     job_id, attempt = held.work.job_id, held.work.attempt
     for _ in range(COPY_TRIES):
         try:
-            publish.copy_files(held.services, job_id, attempt, names)
+            publish.copy_files(held.services, job_id, attempt, files)
             break
         except StorageError:
             log.warning("copy_failed")

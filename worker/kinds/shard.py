@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 from core.errors import InvalidInput, NotFound
@@ -16,7 +17,7 @@ from core.logging import get_logger
 from core.tracing import spans
 from core.workflows.common.context import Services
 from core.workflows.releases import sharded
-from core.workflows.releases.sharded import ShardWork
+from core.workflows.releases.sharded import DEGREES, ShardWork
 from worker.kinds.base import Held, WorkKind, read_result
 from worker.supervisor import Ending
 
@@ -63,7 +64,7 @@ class ShardKind(WorkKind[ShardWork]):
             log.error("part_refused", error=type(error).__name__)
             sharded.fail_shard(services, work, JobReason.INVALID_RELEASE)
             return
-        sharded.keep_part(services, work, part, held.folder / "out" / part.name)
+        sharded.keep_part(services, work, part, *_files(held))
         reach("after_part")
         sharded.finish_shard(services, work)
         reach("after_shard")
@@ -75,13 +76,21 @@ class ShardKind(WorkKind[ShardWork]):
         sharded.hand_back_shard(services, work)
 
 
+def _files(held: Held[ShardWork]) -> tuple[Path, Path]:
+    """Say where the child leaves its part, and the degrees of its nodes."""
+    out, name = held.folder / "out", part_name(held.work.number, held.work.shards)
+    return out / name, out / DEGREES / name
+
+
 def _checked(held: Held[ShardWork]) -> Part:
-    """Check what the child tells of its part: name, size and digest here, its rows when parts are joined."""
+    """Check what the child tells of its part: name, size and digest; its rows when parts are joined."""
     try:
         part = Part(**read_result(held.folder)["report"])
     except (KeyError, TypeError) as error:
         raise InvalidInput("the child tells of no part") from error
-    path = held.folder / "out" / part_name(held.work.number, held.work.shards)
+    path, degrees = _files(held)
+    if degrees.is_symlink() or degrees.parent.is_symlink() or not degrees.is_file():
+        raise InvalidInput("the child left no degrees")
     if path.is_symlink() or part.name != path.name or part.bytes != path.stat().st_size:
         raise InvalidInput("the child left no part of the name and size that it tells")
     numbers = (part.bytes, part.rows, part.first_source, part.last_source)

@@ -79,7 +79,8 @@ def upload(
     path: Annotated[
         str | None,
         typer.Argument(
-            help="A file, a folder of Parquet parts, s3://bucket/key, or s3://bucket/prefix/ of parts.",
+            help="A file, a folder of Parquet parts, s3://bucket/key, or s3://bucket/prefix/ of parts; of a "
+            "dataset in parts a glob too, in quotes.",
             show_default=False,
         ),
     ] = None,

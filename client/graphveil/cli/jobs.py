@@ -122,13 +122,17 @@ def submit(
     target: Target = None,
     assume: Assume = None,
     nodes: Nodes = None,
+    write_to: Annotated[
+        str | None, typer.Option(help="A folder that tables of a release in parts are written to.")
+    ] = None,
     key: Key = None,
     wait: Wait = False,
     timeout: Timeout = None,
 ) -> None:
     """Submit a job: its cost is reserved at once, and charged when the release is published."""
     request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
-    request |= given({"suite": suite, "label": label, "size": size(nodes)}) | _aims(target, assume)
+    request |= given({"suite": suite, "label": label, "size": size(nodes), "write_to": write_to})
+    request |= _aims(target, assume)
     with service(context) as graphveil:
         job = graphveil.submit(dataset_id, epsilon=epsilon, idempotency_key=key, **request)
         followed(context, graphveil, job, wait, timeout)
@@ -195,7 +199,8 @@ def download(
     """Download a release's files and check their digests."""
     saved = []
     with service(context) as graphveil:
-        listed = {artifact.name: artifact.role for artifact in graphveil.artifacts(job_id)}
+        found = graphveil.artifacts(job_id)
+        listed = {each.name: each.role for each in found if each.written_to is None}
         for secret in [each for each in name or [] if listed.get(each) == CURATOR and not curator]:
             raise typer.BadParameter(f"{secret} is for curators only; add --curator")
         for wanted in name or [each for each in listed if curator or listed[each] != CURATOR]:

@@ -79,6 +79,10 @@ class Job(Answer):
     size: Size | None = Field(
         default=None, description="Where the fitted law is drawn at another number of nodes; else null."
     )
+    write_to: str | None = Field(
+        default=None,
+        description="The folder that the job's tables are written to, in place of the bundle; null for none.",
+    )
     epsilon: str = Field(description="What was asked for, exact.", examples=["0.5"])
     delta: str = Field(examples=["0"])
     unit: str
@@ -173,6 +177,11 @@ class Artifact(Answer):
     media_type: str
     size_bytes: int
     sha256: str
+    written_to: str | None = Field(
+        default=None,
+        description="Where the file lies, where the job named a folder for its tables; the service does not "
+        "hand it out then. Else null.",
+    )
 
 
 class Artifacts(Answer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -119,7 +120,8 @@ class Graphveil(
 
         ``source``: a file, a folder of Parquet parts, ``s3://bucket/key`` (``s3://bucket/prefix/`` of parts),
         or a :class:`graphveil.sources.Query`. What is no file is made one first, on this machine, and removed
-        after: no address and no password leaves it.
+        after: no address and no password leaves it. Of a dataset in parts a folder, partitioned or not, or a
+        glob (``"ties/year=*/"``) is sent file by file, and nothing is joined.
 
         The file streams in constant memory and is sent again from its start when the connection breaks. A
         large one goes straight into the service's bucket, part by part, where there is a bucket. ``format``
@@ -127,10 +129,31 @@ class Graphveil(
         ``{"columns": "source=caller,target=callee"}``; ``on_progress(sent_bytes, total_bytes)``. Raises
         ClientError for a source that cannot be read.
         """
-        from graphveil.sources import opened
+        from graphveil.sources import of_files, opened
 
+        if part == "edges" and of_files(source) and self.dataset(dataset_id).in_parts:
+            return self._upload_files(dataset_id, source, format, options or {}, on_progress)
         with opened(source) as path:
             return self._upload(dataset_id, path, part, format, options or {}, on_progress)
+
+    def _upload_files(
+        self,
+        dataset_id: str,
+        source: Source,
+        format: str | None,
+        options: Mapping[str, str | list[str]],
+        on_progress: Callable[[int, int], None] | None,
+    ) -> Received:
+        from graphveil.sources import several
+
+        with several(source) as found:
+            total, before = sum(path.stat().st_size for path in found), 0
+            for number, path in enumerate(found, start=1):
+                part = f"edges-{number}-of-{len(found)}"
+                moved = None if on_progress is None else partial(_further, on_progress, before, total)
+                received = self._upload(dataset_id, path, part, format, options, moved)
+                before += path.stat().st_size
+            return received
 
     def _upload(
         self,
@@ -247,7 +270,8 @@ class Graphveil(
 
         ``request``: ``target`` (and ``assume``) where no epsilon is given,
         method, delta, parameters, edge_types, formats, seed, suite, label, project, repeat,
-        and ``size`` (``{"nodes": 10_000}``) for another number of nodes than the original's. The
+        ``size`` (``{"nodes": 10_000}``) for another number of nodes than the original's, and ``write_to``
+        for the folder that tables of a release in parts are written to. The
         key is made here and kept nowhere: give your own to make a repeat from another process safe.
         """
         body = {"dataset_id": dataset_id, **given({"epsilon": epsilon}), **request}
@@ -302,14 +326,20 @@ class Graphveil(
 
     def download(self, job_id: str, name: str, path: Path | str) -> Path:
         """Download a file to ``path`` and check its digest. DigestMismatch leaves nothing there."""
-        expected = next((a.sha256 for a in self.artifacts(job_id) if a.name == name), None)
-        if expected is None:
+        listed = next((a for a in self.artifacts(job_id) if a.name == name), None)
+        if listed is None:
             raise ClientError(f"the release of {job_id} lists no file {name}")
+        if listed.written_to is not None:
+            raise ClientError(f"{name} is not in the bundle; read it at {listed.written_to}")
         with self._calls.stream(f"/jobs/{job_id}/artifacts/{name}") as answer:
-            return files.save_released(answer.iter_bytes(), Path(path), expected)
+            return files.save_released(answer.iter_bytes(), Path(path), listed.sha256)
 
     def _report(self, job_id: str, path: str, query: Mapping[str, str]) -> httpx.Response:
         answer = self._calls.request("GET", f"/jobs/{job_id}/{path}", params=dict(query))
         if answer.status_code == 202:
             raise WaitTimeout(f"job {job_id} is {answer.json().get('state')}; there is no report yet")
         return answer
+
+
+def _further(tell: Callable[[int, int], None], before: int, total: int, sent: int, _: int) -> None:
+    tell(before + sent, total)

@@ -5,7 +5,7 @@ its owner can read and that is removed after the upload. Addresses, names and pa
 is sent the rows and nothing else.
 """
 
-from graphveil.sources.opening import Source, opened
+from graphveil.sources.opening import Source, of_files, opened, several
 from graphveil.sources.query import Query
 
-__all__ = ["Query", "Source", "opened"]
+__all__ = ["Query", "Source", "of_files", "opened", "several"]

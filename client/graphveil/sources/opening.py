@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from graphveil.errors import ClientError
@@ -31,6 +31,35 @@ def opened(source: Source) -> Iterator[Path]:
             raise ClientError(f"there is no file or folder {path}")
     with tempfile.TemporaryDirectory(prefix="graphveil-") as folder:
         yield _made(source, Path(folder))
+
+
+def of_files(source: Source) -> bool:
+    """Tell whether the source is a folder, a glob, or a prefix in a bucket, and no file."""
+    if isinstance(source, Query):
+        return False
+    if bucket.named(source):
+        return str(source).endswith("/")
+    return Path(source).is_dir() or ("*" in str(source) and not Path(source).exists())
+
+
+@contextmanager
+def several(source: Source) -> Iterator[list[Path]]:
+    """Yield the Parquet files of what is :func:`of_files`, each as it is; nothing is joined.
+
+    Raises ClientError for a place without one, and for more than an upload may have.
+    """
+    assert not isinstance(source, Query)  # it is of files
+    with ExitStack() as stack:
+        place = source
+        if bucket.named(source):
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="graphveil-"))
+            bucket.download_parts(str(source), Path(place))
+        found = parts.listed(place)
+        if not 1 <= len(found) <= parts.MOST_PARTS:
+            raise ClientError(
+                f"{source} has {len(found)} parts *{parts.SUFFIX}; 1 to {parts.MOST_PARTS} can be sent"
+            )
+        yield found
 
 
 def _made(source: Source, folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIX = ".parquet"
+MOST_PARTS = 999
+"""So many files may an upload of a dataset in parts have."""
+
+
+def listed(source: Path | str) -> list[Path]:
+    """List the Parquet files of a folder, those of folders inside too, or of a glob such as ``"ties/a*/*"``.
+
+    They come in name order. Names that begin with a dot or an underscore are left out, as engines do. Nothing
+    for what is neither. What a folder's name says of its rows (``year=2026``) is no column of theirs.
+    """
+    path = Path(source)
+    if path.is_dir():
+        root, found = path, list(path.rglob(f"*{SUFFIX}"))
+    elif "*" in str(source) and not path.exists():
+        fixed = [*itertools.takewhile(lambda name: "*" not in name, path.parts)]
+        root = Path(*fixed)
+        matched = list(root.glob("/".join(path.parts[len(fixed) :])))
+        found = [file for each in matched for file in (each.rglob(f"*{SUFFIX}") if each.is_dir() else [each])]
+    else:
+        return []
+    return sorted({each for each in found if each.suffix == SUFFIX and _shown(each.relative_to(root))})
+
+
+def _shown(path: Path) -> bool:
+    return not any(name.startswith((".", "_")) for name in path.parts)
 
 
 def joined(folder: Path, path: Path, *, called: str | None = None) -> Path:

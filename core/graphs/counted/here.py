@@ -15,7 +15,7 @@ from core.errors import InvalidInput
 from core.graphs.columns.tables import NodeTable
 from core.graphs.counted import places
 from core.graphs.counted.port import BLOCK_NODES, Found, Task
-from core.graphs.counted.reference import NO_COLUMN, Reference
+from core.graphs.counted.reference import NO_COLUMN, NO_FILE, Reference
 from core.graphs.ingest.universe import NodeIndex
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.schema.partable import Part
@@ -106,7 +106,7 @@ def _files(source: Reference) -> list[str]:
         raise InvalidInput("a table is read by an engine with a catalogue; name a folder of Parquet files")
     files = places.listed(source.folder)
     if not files:
-        raise InvalidInput("the folder has no Parquet file; name one that has")
+        raise InvalidInput(NO_FILE)
     return files
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,8 @@ import pyarrow.parquet as pq
 from core.errors import InvalidInput
 
 CHUNK = 1 << 24
+UNFINISHED = ".unfinished-"
+"""How names of files begin that are not whole yet. Readers of folders leave names with a dot out."""
 
 
 def opened(address: str) -> tuple[pyarrow.fs.FileSystem, str]:
@@ -30,14 +35,33 @@ def below(place: str, name: str) -> str:
 
 
 def put(path: Path, address: str) -> None:
-    """Copy a file to an address. There it is whole, or as it was: a task that runs twice puts it twice."""
+    """Copy a file to an address, as :func:`put_chunks` does."""
+    with path.open("rb") as file:
+        put_chunks(iter(lambda: file.read(CHUNK), b""), address)
+
+
+def put_chunks(chunks: Iterable[bytes], address: str) -> None:
+    """Write chunks to an address. There they are whole, or what was there before: a task may run twice.
+
+    What a killed process leaves is hidden from readers, and goes with :func:`tidy`. An error of the
+    iterator passes through.
+    """
     files, target = opened(address)
-    files.create_dir(target.rsplit("/", 1)[0], recursive=True)
-    unfinished = f"{target}.{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
-    with path.open("rb") as file, files.open_output_stream(unfinished) as out:
-        for chunk in iter(lambda: file.read(CHUNK), b""):
+    folder, _, name = target.rpartition("/")
+    files.create_dir(folder, recursive=True)
+    unfinished = f"{folder}/{UNFINISHED}{secrets.token_hex(8)}-{name}"
+    with files.open_output_stream(unfinished) as out:
+        for chunk in chunks:
             out.write(chunk)
     files.move(unfinished, target)
+
+
+def tidy(place: str) -> None:
+    """Delete what killed processes left unfinished below a place."""
+    files, root = opened(place)
+    for each in files.get_file_info(pyarrow.fs.FileSelector(root, recursive=True, allow_not_found=True)):
+        if each.is_file and each.base_name.startswith(UNFINISHED):
+            files.delete_file(each.path)
 
 
 def put_table(columns: Mapping[str, Any], address: str) -> None:
@@ -74,11 +98,17 @@ def fetch(address: str, path: Path, most: int) -> int:
 
 
 def listed(place: str) -> list[str]:
-    """List the Parquet files below a place, in the order of their names."""
-    files, root = opened(place)
+    """List the Parquet files below a place, in the order of their names.
+
+    A place with ``*`` is a glob: of files, or of folders that all is taken of; a star matches inside a name.
+    """
+    fixed = [*itertools.takewhile(lambda name: "*" not in name, place.split("/"))]
+    pattern = [name for name in place.split("/")[len(fixed) :] if name]
+    files, root = opened("/".join(fixed))
     info = files.get_file_info(pyarrow.fs.FileSelector(root, recursive=True))
     scheme = place.partition("://")[0] + "://" if "://" in place else ""
-    return sorted(scheme + each.path for each in info if each.is_file and _data(each.path[len(root) :]))
+    found = ((each.path, each.path[len(root) :].strip("/")) for each in info if each.is_file)
+    return sorted(scheme + path for path, name in found if _data(name) and _matches(name, pattern))
 
 
 def remove(place: str) -> None:
@@ -105,3 +135,9 @@ def joint(told: Iterable[Mapping[str, Any]]) -> str:
 def _data(relative: str) -> bool:
     hidden = any(part.startswith((".", "_")) for part in relative.split("/"))
     return relative.endswith(".parquet") and not hidden
+
+
+def _matches(relative: str, pattern: list[str]) -> bool:
+    """Tell whether the first names of a path are as those of the pattern say."""
+    names = relative.split("/")
+    return len(names) >= len(pattern) and all(map(fnmatchcase, names, pattern))

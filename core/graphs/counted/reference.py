@@ -12,21 +12,25 @@ from core.errors import InvalidInput
 
 FORMAT = "reference"
 """The format under which a reference is sent: its bytes are JSON."""
+NO_FILE = "the folder has no Parquet file; name one that has"
 NO_COLUMN = "no column {!r} stands in the files; name the columns of the ends"
 MAX_BYTES = 16 * 2**10
 TABLE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,3}$"
 OF_TENANT = re.compile(r"([A-Za-z0-9_.-]+)=")
 """What begins a place of one tenant alone; no folder begins so, as each has a scheme or a slash before."""
 Column = Annotated[str, Field(pattern=r"^[^`{}\x00-\x1f]{1,128}$")]
-FOLDER = r"^[^{}\[\]\\*?#%\x00-\x1f]{1,1024}$"
+FOLDER = r"^[^{}\[\]\\?#%\x00-\x1f]{1,1024}$"
 """Without what leaves a place: alternatives and sets of globs, escapes of an address (%2e%2e), and a query,
-which may send credentials to another host."""
+which may send credentials to another host. A * stands for what one name has."""
+WRITABLE = r"^([a-z][a-z0-9+.-]{0,15}:/)?/[^{}\[\]\\*?#%\x00-\x1f]*$"
+"""The same of a folder that is written to: this machine's, or with a scheme."""
 
 
 class Reference(BaseModel):
     """Where rows of edges lie, and which of them.
 
-    ``folder``: Parquet files, partitioned or not; or ``table``: a table of the engine's catalogue, with the
+    ``folder``: Parquet files, partitioned or not, or a glob of them (``s3://lake/calls/year=202*``); or
+    ``table``: a table of the engine's catalogue, with the
     ``snapshot`` that is read. ``source`` and ``target``: the columns of the ends.
     """
 
@@ -42,6 +46,8 @@ class Reference(BaseModel):
     def _one_of_both(self) -> Reference:
         if (self.folder is None) == (self.table is None):
             raise ValueError("name a folder or a table")
+        if self.folder is not None and "**" in self.folder:
+            raise ValueError("a * stands for names in one folder; write one for each folder below")
         if (self.table is None) != (self.snapshot is None):
             raise ValueError("a table comes with the number of its snapshot, a folder without")
         return self
@@ -52,14 +58,17 @@ class Reference(BaseModel):
         return self.folder or f"table:{self.table}"
 
 
-def places_of(tenant: str, entries: Iterable[str]) -> list[str]:
-    """List the places that a tenant may refer to: its own (``TENANT=PLACE``), and those of every tenant."""
+def places_of(tenant: str | None, entries: Iterable[str]) -> list[str]:
+    """List the places that a tenant may name: its own (``TENANT=PLACE``), and those of every tenant.
+
+    None: all, whosever they are.
+    """
     found = []
     for entry in entries:
         of = OF_TENANT.match(entry)
         if of is None:
             found.append(entry)
-        elif of[1] == tenant:
+        elif tenant in (None, of[1]):
             found.append(entry[of.end() :])
     return found
 
@@ -85,6 +94,12 @@ def read_reference(content: bytes, allowed: Iterable[str]) -> Reference:
     return reference
 
 
+def lies_in(folder: str, place: str) -> bool:
+    """Tell whether a folder is the place or below it."""
+    below = folder.rstrip("/") + "/"
+    return ".." not in below.split("/") and below.startswith(place.rstrip("/") + "/")
+
+
 def _within(reference: Reference, place: str) -> bool:
     """Tell whether it is the place or below it: a name ends at a dot, a folder's at a slash."""
     if place.startswith("table:"):
@@ -92,9 +107,4 @@ def _within(reference: Reference, place: str) -> bool:
         return reference.table is not None and (
             reference.place == place or reference.place.startswith(prefix)
         )
-    below = reference.place.rstrip("/") + "/"
-    return (
-        reference.folder is not None
-        and ".." not in below.split("/")
-        and below.startswith(place.rstrip("/") + "/")
-    )
+    return reference.folder is not None and lies_in(reference.folder, place)

@@ -25,7 +25,7 @@ from core.errors import InvalidInput
 from core.graphs.columns.tables import NodeTable
 from core.graphs.counted import places
 from core.graphs.counted.port import BLOCK_NODES, Found, Task
-from core.graphs.counted.reference import NO_COLUMN, Reference
+from core.graphs.counted.reference import NO_COLUMN, NO_FILE, Reference
 from core.graphs.schema.partable import Part, part_name
 from core.graphs.stored.fingerprint import begun, ranked
 from core.graphs.stored.parted import PART_EDGES
@@ -124,7 +124,11 @@ class Spark:
         if source.table is not None:  # its name and its number were checked
             return self.session.sql(f"select * from {source.table} version as of {source.snapshot}")
         assert source.folder is not None  # one of both is named
-        return self.session.read.parquet(source.folder)
+        if "*" not in source.folder:
+            return self.session.read.parquet(source.folder)
+        if not (files := places.listed(source.folder)):
+            raise InvalidInput(NO_FILE)
+        return self.session.read.parquet(*files)
 
     def _indexed(self, source: Reference, nodes: NodeTable) -> DataFrame:
         """Rows of both ends as they were read (``a``, ``b``) and as nodes (``s``, ``t``), null for none."""

@@ -41,6 +41,7 @@ from core.workflows.jobs.ground import Ground, check_policy, check_unit, ground_
 from core.workflows.jobs.request import JobRequest
 from core.workflows.jobs.targets import PLANS, Limit, Search, Target, solve
 from core.workflows.ledger.quotas import drawn_on
+from core.workflows.releases import elsewhere
 from graphveil.models.plans import Solved
 
 
@@ -73,7 +74,7 @@ def prepare(
     KindNotAllowed, PolicyRefused, UnitMismatch, LinksNotNamed and WorkerMissing.
     """
     ground = ground or ground_of(session, principal, request.dataset_id)
-    facts = _resolve(session, request, settings, ground)
+    facts = _resolve(session, principal, request, settings, ground)
     facts, settled, solved = _choose(session, principal, request, settings, ground, facts)
     spec = _price(session, request, settings, ground, facts, settled)
     _permit(session, principal, request, ground, spec, settled.plan)
@@ -81,13 +82,21 @@ def prepare(
     return Prepared(ground, spec, settled, solved, gain)
 
 
-def _resolve(session: Session, request: JobRequest, settings: Settings, ground: Ground) -> PublicFacts:
+def _resolve(
+    session: Session, principal: Principal, request: JobRequest, settings: Settings, ground: Ground
+) -> PublicFacts:
     """Say what of the dataset is asked for, at what epsilon and delta; of a target the most epsilon."""
     dataset, account, schema = ground.dataset, ground.account, ground.schema
     if request.seed is not None and not dataset.public:
         raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
     if dataset.in_parts:
         _check_in_parts(request, ground.version)
+        elsewhere.require_place(request.write_to, principal.tenant, settings)
+    elif request.write_to is not None:
+        raise NotAccepted(
+            "Only releases of a dataset in parts are written to a folder; leave write_to out.",
+            field="write_to",
+        )
     if request.comparison and not dataset.public:
         raise NotAccepted(
             "Methods are compared on public datasets only: choosing by a comparison with a private original "
@@ -158,7 +167,7 @@ def _price(
     dataset, version, account = ground.dataset, ground.version, ground.account
     made: Callable[..., Plain | InParts] = Plain
     if dataset.in_parts:
-        made = partial(InParts, shard_edges=settings.shard_edges)
+        made = partial(InParts, shard_edges=settings.shard_edges, write_to=request.write_to)
     kind = settled.plan.cost().kind
     return JobSpec(
         release=made(

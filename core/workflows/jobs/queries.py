@@ -24,6 +24,7 @@ from core.publishing import declarations
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of
+from core.workflows.releases import elsewhere
 from core.workflows.releases.queries import artifacts, get_report, open_artifact
 from graphveil.amounts import format_delta, format_epsilon
 from graphveil.models import jobs as views
@@ -217,6 +218,7 @@ def _view(
         step=release.step,
         sample_of=release.source_id,
         size=None if release.size is None else views.Size(nodes=release.size.nodes, of=release.size.of),
+        write_to=elsewhere.folder_of(release),
         epsilon=format_epsilon(spec.nano_epsilon),
         delta=format_delta(release.delta_atto),
         unit=release.unit,

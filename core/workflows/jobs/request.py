@@ -10,11 +10,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, 
 
 from core.errors import InvalidInput
 from core.evaluation.metric import Suite
+from core.graphs.counted.reference import WRITABLE
 from core.graphs.schema import MAX_TYPES
 from core.methods._shared.composition.params import StructureChoice
 from core.methods.choice import AUTO
 from core.publishing.checks import ALWAYS_WRITTEN
-from core.publishing.spec import Size
+from core.publishing.spec import MAX_PLACE, Size
 from core.settings import Settings
 from core.workflows.common.policies import Slug
 from core.workflows.jobs.assumed import Assume
@@ -119,6 +120,11 @@ class JobRequest(BaseModel):
         description="One of several releases among which their comparison with the original decides; for "
         "datasets marked public only.",
     )
+    write_to: Annotated[str, Field(pattern=WRITABLE, max_length=MAX_PLACE)] | None = Field(
+        default=None,
+        description="Of a dataset in parts: the folder that the release's tables are written to as Parquet, "
+        "below one that the service's operator allows. The bundle then has their digests and the report.",
+    )
     assume: Assume | None = Field(
         default=None,
         description="Sizes that relative predictions take for granted; declared bounds unless given.",
@@ -126,7 +132,7 @@ class JobRequest(BaseModel):
 
     def content(self) -> dict[str, Any]:
         """Return the request's content. What came in later versions is there where it was given."""
-        later = {name for name in ("assume", "size", "target") if getattr(self, name) is None}
+        later = {name for name in ("assume", "size", "target", "write_to") if getattr(self, name) is None}
         content = self.model_dump(mode="json", exclude=later)
         if self.target is not None:
             del content["target"]["assume"]

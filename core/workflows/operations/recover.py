@@ -25,7 +25,7 @@ from core.workflows.jobs.accelerators import give_up_waiting
 from core.workflows.operations.leased import ACTOR, KINDS, recover_lost, ring_again
 from core.workflows.releases import publish, settle
 from core.workflows.releases.evaluate import recover_evaluation_files
-from core.workflows.releases.sharded import PARTS
+from core.workflows.releases.sharded import DEGREES, PARTS
 from core.workflows.streams.snapshots import recover_snapshots as recover_stored_snapshots
 
 STAGING = "staging"
@@ -136,7 +136,7 @@ def _may_publish(services: Services, job_id: str, attempt: str) -> bool:
         job = repository.by_id(session, job_id)
         if job is None or job.state in TERMINAL:
             return False
-        if job.fitted_attempt is not None and attempt in (str(job.fitted_attempt), PARTS):
+        if job.fitted_attempt is not None and attempt in (str(job.fitted_attempt), PARTS, DEGREES):
             return True  # drawn from, or drawn, whoever holds the job now
         return str(job.attempt) == attempt and job.state in LEASED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from core.errors import InvalidInput, PrivacyViolation
 from core.graphs.schema import Derived
+from core.graphs.schema.partable import Part
 from core.jobs.models import ArtifactRole
 from core.privacy.accounting.guarantee import Guarantee, guarantee_of
 from core.privacy.accounting.meter import TranscriptEntry
@@ -36,7 +37,8 @@ MAX_MANIFEST_BYTES = 2**20
 
 @dataclass(frozen=True)
 class ReleaseFile:
-    """One checked file. ``name`` is the artifact's: released files lose the folder ``release/``."""
+    """One checked file. ``name`` is the artifact's: released files lose the folder ``release/``. Of a part
+    that lies in the storage nothing is at the ``path``."""
 
     name: str
     role: ArtifactRole
@@ -64,15 +66,15 @@ _MANIFEST = TypeAdapter(list[_Line])
 def checked_files(
     out: Path,
     settings: Settings,
-    parts: Collection[str] | None = None,
+    parts: Mapping[str, Part] | None = None,
     required: frozenset[str] = REQUIRED,
 ) -> list[ReleaseFile]:
     """List every file of the bundle. Size and digest are as its manifest says; InvalidInput for anything
     else.
 
-    ``parts``: the files that hold its edges, where those are in parts. ``required``:
-    what must be there. Neither a link, nor a file the
-    manifest does not name, nor a name or role of the child's own invention.
+    ``parts``: what was told of the files that hold its edges, where those are in parts: they lie in the
+    storage already, and the manifest names them so. ``required``: what must be there. Neither a link,
+    nor a file the manifest does not name, nor a name or role of the child's own invention.
     """
     manifest = out / "manifest.json"
     if manifest.is_symlink() or not manifest.is_file() or manifest.stat().st_size > MAX_MANIFEST_BYTES:
@@ -86,7 +88,8 @@ def checked_files(
         or sum(line.size_bytes for line in lines) > settings.max_release_bytes
     ):
         raise InvalidInput("the bundle is larger than a release may be")
-    files = [_checked_file(out, line) for line in lines]
+    stored = {f"release/{name}": part for name, part in (parts or {}).items()}
+    files = [_checked_file(out, line, stored.get(line.name)) for line in lines]
     names = [file.name for file in files]
     required = required if parts is None else required - {EDGES} | set(parts)
     if len(set(names)) != len(names) or not set(names) >= required:
@@ -94,12 +97,12 @@ def checked_files(
     found = {
         path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_symlink() or not path.is_dir()
     }
-    if found != {line.name for line in lines} | {"manifest.json"}:
+    if found != {line.name for line in lines} - set(stored) | {"manifest.json"}:
         raise InvalidInput("the bundle holds other files than its manifest names")
     return files
 
 
-def _checked_file(out: Path, line: _Line) -> ReleaseFile:
+def _checked_file(out: Path, line: _Line, stored: Part | None) -> ReleaseFile:
     if not NAME.fullmatch(line.name):
         raise InvalidInput("a file of the bundle has no plain name")
     folder, _, rest = line.name.partition("/")
@@ -107,6 +110,10 @@ def _checked_file(out: Path, line: _Line) -> ReleaseFile:
     if line.role is not _role(folder, name):
         raise InvalidInput("a file of the bundle has another role than its place")
     path = out / line.name
+    if stored is not None:
+        if (line.size_bytes, line.sha256) != (stored.bytes, stored.sha256):
+            raise InvalidInput("the manifest names other parts than were drawn")
+        return ReleaseFile(name, line.role, line.media_type, line.size_bytes, line.sha256, path)
     if path.is_symlink() or not path.is_file() or path.stat().st_size != line.size_bytes:
         raise InvalidInput("a file of the bundle is missing, or has another size")
     with path.open("rb") as file:

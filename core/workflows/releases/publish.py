@@ -7,7 +7,7 @@ repeated until it succeeds, by whoever comes along, and never charges again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of
 from core.workflows.datasets.derivations import declared_schema
 from core.workflows.jobs import abilities, accelerators
-from core.workflows.releases import settle, ticks
+from core.workflows.releases import elsewhere, settle, ticks
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.webhooks import announcements
 
@@ -285,7 +285,7 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
                 actor=work.worker,
                 reason="unprotected release",
             )
-        session.add_all(_artifact(job.id, file) for file in files)
+        session.add_all(_artifact(work, file) for file in files)
         shards.forget(session, job.id)
         session.flush()
         failpoints.reach("before_charge_commit")
@@ -296,21 +296,33 @@ def copy_release(services: Services, job_id: str) -> None:
     """Every charged byte lies where it can be downloaded. Safe to repeat, and worth it on StorageError."""
     with services.db.transaction() as session:
         job = repository.existing(session, job_id)
-        names = [file.name for file in repository.artifacts(session, job_id)]
+        found = repository.artifacts(session, job_id)
+        files = [elsewhere.Charged(file.name, file.object_key, file.sha256) for file in found]
     if job.state == JobState.PUBLISHING:
-        copy_files(services, job_id, job.attempt, names)
+        copy_files(services, job_id, job.attempt, files)
 
 
-def copy_files(services: Services, job_id: str, attempt: int, names: Iterable[str]) -> None:
+def copy_files(services: Services, job_id: str, attempt: int, files: Sequence[elsewhere.Charged]) -> None:
     """Copy what the attempt has staged and charged. It does as :func:`copy_release`, without a look at the
     job."""
-    for name in names:
-        staged, target = f"{staging_prefix(job_id, attempt)}/{name}", release_key(job_id, name)
-        if services.store.exists(staged):
-            services.store.copy(staged, target)
+    store, settings = services.store, services.settings
+    for file in files:
+        staged = f"{staging_prefix(job_id, attempt)}/{file.name}"
+        if elsewhere.is_address(file.target):
+            elsewhere.put(store, staged, file, settings)
             failpoints.reach("while_copying")
-        elif not services.store.exists(target):
+        elif store.exists(staged):
+            store.copy(staged, file.target)
+            failpoints.reach("while_copying")
+        elif not store.exists(file.target):
             raise StorageError("a charged file is in neither place", job_id=job_id)
+    elsewhere.finish([file for file in files if elsewhere.is_address(file.target)], settings)
+
+
+def charged(work: JobWork, file: ReleaseFile) -> elsewhere.Charged:
+    """Say where a file of the release goes that the charge names."""
+    address = elsewhere.address_of(work.spec.release, file.name)
+    return elsewhere.Charged(file.name, address or release_key(work.job_id, file.name), file.sha256)
 
 
 def finish_release(services: Services, job_id: str) -> None:
@@ -362,15 +374,15 @@ def hand_back(services: Services, work: JobWork, stop: Stop) -> None:
         settle.hand_back(session, services.settings, job, stop, actor=work.worker)
 
 
-def _artifact(job_id: str, file: ReleaseFile) -> Artifact:
+def _artifact(work: JobWork, file: ReleaseFile) -> Artifact:
     return Artifact(
-        job_id=job_id,
+        job_id=work.job_id,
         name=file.name,
         role=file.role,
         media_type=file.media_type,
         size_bytes=file.size_bytes,
         sha256=file.sha256,
-        object_key=release_key(job_id, file.name),
+        object_key=charged(work, file).target,
         encrypted=file.role is ArtifactRole.PRIVATE,
     )
 

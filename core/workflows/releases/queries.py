@@ -34,6 +34,7 @@ from core.workflows.common.polling import pause_seconds
 from core.workflows.common.specs import spec_of
 from core.workflows.datasets.dataset_policies import reads_comparisons
 from core.workflows.releases.bundles import MAX_REPORT_BYTES, REPORT
+from core.workflows.releases.elsewhere import is_address
 from core.workflows.releases.evaluate import CURATOR_REPORT
 from core.workflows.releases.publish import is_compared, seal_context
 from graphveil.amounts import format_epsilon
@@ -88,6 +89,8 @@ def open_artifact(
         if artifact is None or artifact.role not in _allowed(session, principal, job):
             raise NotFound("There is no such file.", id=name)
         _require_charged(session, job, artifact)
+        if is_address(artifact.object_key):
+            raise NotFound(f"The file is not in the bundle; read it at {artifact.object_key}.", id=name)
         key = _key(services, session, job, artifact)
     return artifact, _bytes(services, artifact, key)
 
@@ -186,6 +189,7 @@ def _view(row: Artifact) -> View:
         media_type=row.media_type,
         size_bytes=row.size_bytes,
         sha256=row.sha256,
+        written_to=row.object_key if is_address(row.object_key) else None,
     )
 
 

@@ -8,7 +8,6 @@ same object or another one.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from core import failpoints
 from core.datasets import vault
-from core.errors import InvalidInput, LeaseLost
+from core.errors import InvalidInput, LeaseLost, StorageError
 from core.graphs.schema.partable import Part, part_name
 from core.jobs import events, repository
 from core.jobs import service as jobs
@@ -34,7 +33,7 @@ from core.workflows.common.context import Services
 from core.workflows.releases import settle
 from core.workflows.releases.publish import JobWork, chunks_of, staged_of, staging_prefix
 
-PARTS = "parts"
+PARTS, DEGREES = "parts", "degrees"
 LAW, RELEASE, PRIVATE, MODEL = "law", "release", "private", "model"
 FITTED = (LAW, RELEASE, PRIVATE, MODEL)
 """The folders that a fit leaves: what shards are drawn from, and of the bundle all that needs no edges."""
@@ -66,6 +65,11 @@ def fitted_key(job_id: str, attempt: int, name: str) -> str:
 def part_key(job_id: str, number: int, sha256: str) -> str:
     """Name the object that holds a part of these bytes."""
     return f"{staged_of(job_id)}/{PARTS}/{number:05d}-{sha256}"
+
+
+def degrees_key(job_id: str, number: int, sha256: str) -> str:
+    """Name the object that holds the degrees of the part of these bytes."""
+    return f"{staged_of(job_id)}/{DEGREES}/{number:05d}-{sha256}"
 
 
 def keep_fitted(services: Services, work: JobWork, out: Path) -> None:
@@ -149,8 +153,13 @@ def record_part(services: Services, work: ShardWork, part: Part) -> None:
             setattr(row, name, value)
 
 
-def keep_part(services: Services, work: ShardWork, part: Part, path: Path) -> None:
-    """Store the part's bytes under a key that names them."""
+def keep_part(services: Services, work: ShardWork, part: Part, path: Path, degrees: Path) -> None:
+    """Store the degrees of the part, sealed with the dataset's key, then its bytes, under keys that name
+    them. NotFound if the dataset is erased."""
+    with services.db.transaction() as session:
+        key = vault.content_key(session, work.dataset_id, services.settings.master_key)
+    kept = degrees_key(work.job_id, work.number, part.sha256)
+    services.store.put(kept, seal(chunks_of(degrees), key, context=kept))
     services.store.put(part_key(work.job_id, work.number, part.sha256), _chunks(path))
 
 
@@ -190,19 +199,21 @@ def take_back_shard(session: Session, settings: Settings, row: Shard, *, actor: 
     settle.fail(session, settings, job, JobReason.DRAWING_LOST, actor=actor)
 
 
-def fetch_parts(services: Services, work: JobWork, folder: Path) -> tuple[list[Part], list[int]]:
-    """Fetch the parts that were sampled. ``folder`` holds those whose bytes are the same; what is known of
-    all parts comes too.
+def fetch_degrees(services: Services, work: JobWork, folder: Path) -> tuple[list[Part], list[int]]:
+    """Fetch the degrees of all parts, a file each; no part is fetched. What is known of all parts comes too.
 
-    Returned too: the numbers of those that are gone or altered. StorageError.
+    Returned too: the numbers of those that are gone, or whose degrees or sizes are others. StorageError.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    parts = drawn_parts(services, work)
-    gone = [
-        number
-        for number, part in enumerate(parts)
-        if not _fetched(services, part_key(work.job_id, number, part.sha256), part, folder / part.name)
-    ]
+    parts, store = drawn_parts(services, work), services.store
+    with services.db.transaction() as session:
+        key = vault.content_key(session, work.dataset_id, services.settings.master_key)
+    gone = []
+    for number, part in enumerate(parts):
+        kept, stored = (each(work.job_id, number, part.sha256) for each in (degrees_key, part_key))
+        there = store.exists(kept) and store.exists(stored) and store.size(stored) == part.bytes
+        if not there or not _opened(store.get(kept), key, kept, folder / part.name):
+            gone.append(number)
     return parts, gone
 
 
@@ -262,12 +273,11 @@ def _part(row: Shard, count: int) -> Part:
     return Part(part_name(row.number, count), *told)  # type: ignore[arg-type]  # none of them is None
 
 
-def _fetched(services: Services, key: str, part: Part, path: Path) -> bool:
-    if not services.store.exists(key):
+def _opened(sealed: Iterator[bytes], key: bytes, context: str, path: Path) -> bool:
+    """Open a sealed file; False where it was altered."""
+    try:
+        with path.open("wb") as file:
+            file.writelines(unseal(sealed, key, context=context))
+    except StorageError:
         return False
-    digest = hashlib.sha256()
-    with path.open("wb") as file:
-        for chunk in services.store.get(key):
-            digest.update(chunk)
-            file.write(chunk)
-    return digest.hexdigest() == part.sha256
+    return True

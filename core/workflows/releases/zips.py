@@ -31,12 +31,13 @@ class _Sink:
 
 
 def release_zip(services: Services, principal: Principal, job_id: str) -> Iterator[bytes]:
-    """Stream a published job's files that may be handed on. The members are stored as they are.
+    """Stream a published job's files that may be handed on. The members are stored as they are; tables that
+    were written elsewhere are not among them.
 
     Raises as :func:`queries.listed`, before the first byte; StorageError later ends the archive early.
     """
     items = queries.listed(services, principal, job_id).items
-    names = [each.name for each in items if each.role != ArtifactRole.CURATOR]
+    names = [each.name for each in items if each.role != ArtifactRole.CURATOR and each.written_to is None]
     return _written(services, principal, job_id, names)
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from core.identity.models import Role
@@ -25,6 +28,34 @@ def sdk(address: str, tenant: Tenant) -> Iterator[Graphveil]:
 def house_sdk(address: str, house: Tenant) -> Iterator[Graphveil]:
     with Graphveil(address, house.token(Role.CURATOR, Role.REQUESTER)) as connected:
         yield connected
+
+
+def noted(sent: list[tuple[int, int]], done: int, total: int) -> None:
+    sent.append((done, total))
+
+
+def test_a_partitioned_folder_goes_file_by_file_to_a_dataset_in_parts(
+    sdk: Graphveil, tenant: Tenant, tmp_path: Path
+):
+    for name in ("day=1/a", "day=1/b", "day=2/c"):
+        path = tmp_path / f"{name}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        first = 10 * (ord(path.stem) - ord("a"))
+        pq.write_table(pa.table({"source": range(first, first + 9), "target": [59] * 9}), path)
+    for source, edges in ((str(tmp_path), 27), (f"{tmp_path}/day=1*", 18)):
+        sent: list[tuple[int, int]] = []
+        dataset = sdk.register_dataset(
+            f"sum {edges}", unit="edge", epsilon="2", graph_schema=SCHEMA, in_parts=True
+        )
+        received = sdk.upload(dataset.id, source, on_progress=partial(noted, sent))
+        assert received.state == "queued"
+        days = tmp_path.glob("*/*.parquet" if edges == 27 else "day=1/*.parquet")
+        size = sum(path.stat().st_size for path in days)
+        assert sent[-1] == (size, size)
+        tenant.work(Topic.INGEST, received.id)
+        assert sdk.wait_ready(dataset.id, timeout_seconds=PATIENCE_SECONDS).state == "ready"
+        report = tenant.call("GET", f"/datasets/{dataset.id}").json()["version"]["ingest_report"]
+        assert report["edges"]["mail"]["edges"] == edges
 
 
 def test_from_door_to_door(sdk: Graphveil, tenant: Tenant, tmp_path: Path):

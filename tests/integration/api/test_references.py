@@ -158,6 +158,24 @@ def test_from_registration_to_the_report(serving, lake, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_partitions_and_globs_are_referred_to(serving, lake, engine):
+    tenant, folder = serving(engine), rows(lake)
+    whole = counted(tenant, folder)
+    parted = lake / f"parted-{next(numbers)}"
+    for number, path in enumerate(sorted(folder.iterdir())):
+        (parted / f"year={2020 + number}").mkdir(parents=True)
+        path.rename(parted / f"year={2020 + number}" / path.name)
+    for place in (parted, parted / "year=20*", parted / "*" / "part-*.parquet"):
+        assert counted(tenant, place)["account_id"] == whole["account_id"]
+    found = counted(tenant, parted / "year=2021*")
+    read = found["version"]["ingest_report"]["rows_read"]
+    assert (read, found["account_id"] == whole["account_id"]) == (133, False)
+    for place, said in ((parted / "month*", "no Parquet file"), (parted / "**", "for each folder below")):
+        found = counted(tenant, place)
+        assert (found["state"], said in json.dumps(found["version"])) == ("rejected", True)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_ends_outside_the_universe_are_findings(serving, lake, engine):
     tenant = serving(engine)
     found = counted(tenant, rows(lake, np.array([[0, 1], [2, 77], [3, 4]])))

@@ -15,7 +15,7 @@ import pytest
 
 from graphveil import Graphveil
 from graphveil.errors import ClientError
-from graphveil.sources import Query, opened, query
+from graphveil.sources import Query, of_files, opened, query, several
 from tests.support import s3_server
 
 EDGES = [(k, (7 * k) % 5_000, k / 4, f"2026-01-{1 + k % 28:02d}") for k in range(5_000)]
@@ -133,6 +133,34 @@ def test_a_folder_that_is_no_table_says_why(tmp_path: Path, spoil, said: str):
     spoil(tmp_path)
     with pytest.raises(ClientError, match=said), opened(tmp_path):
         pass
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("", ["a.parquet", "year=1/b.parquet", "year=1/day=2/c.parquet", "year=22/d.parquet"]),
+        ("year=1", ["year=1/b.parquet", "year=1/day=2/c.parquet"]),
+        ("year=2*", ["year=22/d.parquet"]),
+        ("*/*.parquet", ["year=1/b.parquet", "year=22/d.parquet"]),
+        ("*.parquet", ["a.parquet"]),
+        ("nothing*", None),
+    ],
+)
+def test_files_of_folders_and_globs_are_sent_as_they_are(
+    tmp_path: Path, source: str, found: list[str] | None
+):
+    hidden = ["_temporary/e.parquet", ".f.parquet", "year=1/_metadata", "year=1/read.me"]
+    for name in ["a.parquet", "year=1/b.parquet", "year=1/day=2/c.parquet", "year=22/d.parquet", *hidden]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    place = f"{tmp_path}/{source}"
+    assert of_files(place)
+    if found is None:
+        with pytest.raises(ClientError, match="0 parts"), several(place):
+            pass
+        return
+    with several(place) as paths:
+        assert [path.relative_to(tmp_path).as_posix() for path in paths] == found
 
 
 def test_what_is_not_there_is_said(tmp_path: Path):

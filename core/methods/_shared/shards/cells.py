@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.graphs.schema.partable import Part, divided, part_name
+from core.graphs.schema.partable import Part, Slots, divided, part_name
 from core.methods._shared.shards.draw import write_strips
 from core.methods._shared.shards.law import StripLaw, load_law
 from core.privacy.accounting.plan import CellKey
@@ -38,18 +38,21 @@ class CellLaws:
         (folder / CELLS).write_text(json.dumps(told), encoding="utf-8")
 
 
-def draw_shard(folder: Path, number: int, shards: int, out: Path) -> Part:
-    """Sample one of so many shards of the laws in ``folder``. Only its own cell's law is read.
+def draw_shard(folder: Path, number: int, shards: int, out: Path) -> tuple[Part, Slots]:
+    """Sample one of so many shards of the laws in ``folder``; with it the pairs that its cell may have. Only
+    that cell's law is read.
 
     It has the same bytes each time. ValueError where there is no such shard.
     """
     if not (folder / CELLS).exists():
-        return write_strips(load_law(folder), number, shards, out / part_name(number, shards))
+        law = load_law(folder)
+        return write_strips(law, number, shards, out / part_name(number, shards)), law.slots
     told = json.loads((folder / CELLS).read_bytes())
     own = number
     for cell, count in enumerate(divided([each[2] for each in told], [each[3] for each in told], shards)):
         if own < count:
             law, path = load_law(folder, f"{cell}-"), out / part_name(number, shards)
-            return write_strips(law, own, count, path, cell=cell, of=(told[cell][0], told[cell][1]))
+            part = write_strips(law, own, count, path, cell=cell, of=(told[cell][0], told[cell][1]))
+            return part, law.slots
         own -= count
     raise ValueError(f"shards are numbered from 0 to {shards - 1}")

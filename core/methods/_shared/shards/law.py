@@ -32,6 +32,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.graphs.schema.partable import Slots
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.privacy.entropy import Generator as Rng
 
@@ -65,6 +66,11 @@ class StripLaw:
     def nodes(self) -> int:
         """The size of the universe, or of the sources'."""
         return int(self.bounds[-1])
+
+    @property
+    def slots(self) -> Slots:
+        """The pairs that there may be."""
+        return Slots(self.nodes, self.targets or self.nodes, not self.targets, self.loops)
 
     @property
     def strips(self) -> int:
