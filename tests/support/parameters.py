@@ -173,7 +173,7 @@ TRIED: Mapping[str, Table] = {
     "edgerand": everywhere({"form": ("balanced", "symmetric"), "count_share": (0.1, 0.4)}, "plain", "sided")
     | CARRIES,
     "ggan": everywhere(_OF_BACKBONE, "plain"),
-    "graphrnn": everywhere({"steps": (2, 20), "orders": (1, 2)}, "plain", steps=5),
+    "graphrnn": everywhere({"steps": (2, 20)}, "plain", steps=5),
     "gvae": everywhere(_OF_BACKBONE, "plain"),
     "heterogeneous_walks": walks(),
     "hetedp": hete(plain=True),

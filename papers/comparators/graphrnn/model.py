@@ -82,7 +82,7 @@ def fit_rows(
         reach = reach_of(graphs, rng)
         with seeded(int(rng.integers(2**62))) as place:
             network = Network(reach).to(place)
-            curve = trained(graphs, network, params.steps, params.orders, rng, place, tick)
+            curve = trained(graphs, network, params.steps, rng, place, tick)
         cells |= {(name, None): {"network": np.array([number]), "reach": np.array([reach])} for name in group}
         weights |= tensor_files.of_module(str(number), network.cpu())
         curves["rows" if len(groups) == 1 else f"{group[0]}: rows"] = tuple(curve)

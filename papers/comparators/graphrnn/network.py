@@ -14,6 +14,8 @@ from core.privacy.entropy import Generator as Rng
 
 LAYERS, OUTER, OUTER_INPUT, INNER, INNER_INPUT = 4, 128, 64, 16, 8
 LEARNING_RATE = 0.003
+ORDERS = 4
+"""Breadth-first orders of one graph that a step looks at."""
 MEASURED_ORDERS, FURTHEST = 20, 256
 """Orders that the reach is measured on, and the most that it may be."""
 ROWS = 256
@@ -109,7 +111,6 @@ def trained(
     graphs: Sequence[Neighbours],
     network: Network,
     steps: int,
-    orders: int,
     rng: Rng,
     place: torch.device,
     tick: Callable[[int], None],
@@ -129,8 +130,8 @@ def trained(
     chances = np.where(sizes > 1, sizes, 0)
     for done in range(steps):
         graph = graphs[int(rng.choice(len(graphs), p=chances / chances.sum()))]
-        rows = torch.stack([rows_of(graph, network.reach, rng) for _ in range(orders)]).to(place)
-        at = np.flatnonzero(np.arange(orders * len(graph)) % len(graph))  # the first node has no row
+        rows = torch.stack([rows_of(graph, network.reach, rng) for _ in range(ORDERS)]).to(place)
+        at = np.flatnonzero(np.arange(ORDERS * len(graph)) % len(graph))  # the first node has no row
         asked = torch.from_numpy(rng.permutation(at)[:ROWS]).to(place)
         logits = network.logits(rows, asked)
         there = torch.arange(network.reach, device=place)[None] < (asked % len(graph))[:, None]

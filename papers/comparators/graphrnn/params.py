@@ -13,6 +13,3 @@ class GraphRnnParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
     steps: int = Field(default=300, ge=1, le=100_000, description="Steps of the training.")
-    orders: int = Field(
-        default=4, ge=1, le=32, description="Breadth-first orders of one graph that a step looks at."
-    )
