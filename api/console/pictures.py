@@ -17,7 +17,7 @@ from graphveil.pages.svg import Plot, n, shape
 
 NANO = 1_000_000_000
 MOST_DRAWN = 12
-SPENDS, RETURNS = frozenset({"charge", "forfeit", "adjust"}), frozenset({"release", "expire"})
+SPENDS = frozenset({"charge", "forfeit", "adjust"})
 
 
 def type_graph(schema: Mapping[str, Any]) -> Markup | None:

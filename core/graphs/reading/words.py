@@ -173,11 +173,6 @@ def numbered(first: str, second: str) -> bool:
     return differing in ([("1", "2")], [("0", "1")]) or (differing == [("a", "b")] and one[-1] == "a")
 
 
-def may_be_end(name: str) -> bool:
-    """Tell whether a name alone is that of an end."""
-    return plain(name) in _ALONE
-
-
 def is_neo4js_id(name: str) -> bool:
     """Tell whether Neo4j's import reads the column as ids. It takes it for the ids of nodes:
     ``personId:ID(Person)``."""

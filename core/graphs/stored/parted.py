@@ -25,7 +25,6 @@ from core.graphs.schema.partable import Part, Slots, cells_of, part_name, requir
 from core.graphs.stored.parts import (
     Ends,
     canonical_part,
-    checked_part,
     require_apart,
     require_whole,
     write_part,
@@ -182,17 +181,6 @@ def read_parted(folder: Path) -> PartedGraph:
     schema = read_schema(folder)
     require_partable(schema)
     return PartedGraph(schema, MappingProxyType(read_universe(folder)), parts, folder)
-
-
-def check_parted(graph: PartedGraph) -> int:
-    """Read and check every part. Each is checked by :func:`~core.graphs.stored.parts.checked_part`; returned
-    is the number of edges."""
-    return sum(
-        len(source)
-        for cell in graph.cells()
-        for part in cell.parts
-        for source, _ in checked_part(graph.folder, part, cell.slots)
-    )
 
 
 def _scatter(rows: Iterable[Rows], slots: Sequence[Slots], files: list[Path]) -> None:

@@ -6,7 +6,6 @@ Rows that have settled are counted once and kept in memory; only what is newer i
 
 from __future__ import annotations
 
-import bisect
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -80,11 +79,6 @@ class Counts:
 def cumulative(counts: Counter[tuple[str, int]], method: str) -> list[int]:
     """Accumulate the method's counts below each bound, and below none."""
     return list(accumulate(counts[method, bucket] for bucket in range(len(BOUNDS) + 1)))
-
-
-def bucket_of(seconds: float) -> int:
-    """Compute the number of the bucket, as PostgreSQL's ``width_bucket`` gives it."""
-    return bisect.bisect_right(BOUNDS, seconds)
 
 
 class Totals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections import Counter
 from datetime import timedelta
@@ -20,13 +21,18 @@ from core.workflows.common.context import Services
 from core.workflows.jobs import cancel
 from core.workflows.operations import gauges_totals, recover
 from core.workflows.operations.gauges import read_gauges
-from core.workflows.operations.gauges_totals import BOUNDS, Counts, Totals, bucket_of, cumulative
+from core.workflows.operations.gauges_totals import BOUNDS, Counts, Totals, cumulative
 from core.workflows.releases import publish
 from tests.integration.invariants.conftest import World
 from tests.support.ledger import charge, give_back, open_account, reserve
 from tests.support.releases import queued_job, ready_dataset
 from worker.exported import families
 from worker.exporter import GaugeCollector, Readings
+
+
+def bucket_of(seconds: float) -> int:
+    """The number of the bucket, as PostgreSQL's ``width_bucket`` gives it."""
+    return bisect.bisect_right(BOUNDS, seconds)
 
 
 @pytest.fixture(scope="module")

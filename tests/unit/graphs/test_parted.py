@@ -8,7 +8,8 @@ import pytest
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeAttribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.partable import cells_of, divided
-from core.graphs.stored.parted import check_parted, read_parted, write_parted
+from core.graphs.stored.parted import read_parted, write_parted
+from tests.support.checked_parts import check_parted
 
 SCHEMA = GraphSchema(node_types=(NodeType(count=40),), edge_types=(EdgeType(),))
 NODES = {"node": NodeTable(40)}

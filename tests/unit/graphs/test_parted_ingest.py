@@ -15,9 +15,10 @@ from core.graphs.ingest import parted as parted_ingest
 from core.graphs.ingest.parted import canonicalise_parts
 from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
-from core.graphs.stored.parted import check_parted, read_parted
+from core.graphs.stored.parted import read_parted
 from core.graphs.stored.whole import read_graph
 from core.graphs.uploads.files import IngestLimits, UploadedFile, place_of
+from tests.support.checked_parts import check_parted
 
 KEY = b"k" * 32
 NODES = 50
