@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.evaluation.attacks.semantic import CLASSIFIERS, classifiers
+from core.evaluation.attacks._classifiers import classifiers
+from core.evaluation.attacks.semantic import CLASSIFIERS
 
 MAJORITY = "majority"
 SMALLEST_SPREAD = 1e-12
