@@ -310,12 +310,13 @@ def copy_files(services: Services, job_id: str, attempt: int, files: Sequence[el
         staged = f"{staging_prefix(job_id, attempt)}/{file.name}"
         if elsewhere.is_address(file.target):
             elsewhere.put(store, staged, file, settings)
-            failpoints.reach("while_copying")
         elif store.exists(staged):
             store.copy(staged, file.target)
-            failpoints.reach("while_copying")
-        elif not store.exists(file.target):
+        elif store.exists(file.target):
+            continue
+        else:
             raise StorageError("a charged file is in neither place", job_id=job_id)
+        failpoints.reach("while_copying")
     elsewhere.finish([file for file in files if elsewhere.is_address(file.target)], settings)
 
 
