@@ -92,6 +92,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if asked in open_to or any(name in text for name in MARKED_BY[asked]) else True
 
 
+@pytest.hookimpl(trylast=True)  # once properties are marked as such
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests of other groups."""
     if (asked := config.getoption("--group")) is None:
