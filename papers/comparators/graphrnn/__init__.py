@@ -13,6 +13,9 @@ throughout (its program's first); the last layer begins at the share of edges; 3
 the program makes 96,000 of 32. Nobody looks back further than 256 places, and edges between nodes further
 apart are not learned. Cost is linear in nodes times that reach, and a sample asks for each such pair by
 itself: for graphs of some hundred nodes.
+
+What to expect: of co-author networks of some hundred nodes, degrees of nearly the same law and components of
+nearly the same size; one released edge in forty is true, by chance.
 Source: You, Ying, Ren, Hamilton, Leskovec, "GraphRNN: generating realistic graphs with deep auto-regressive
 models", ICML 2018.
 """

@@ -166,7 +166,7 @@ def test_what_differs_is_not_identical(house: Tenant, tenant: Tenant):
         {"seed": 1},
         {"seed": 2},
         {"method": "edgerand"},
-        {"method": "psgraph", "parameters": {"count_share": 0.2}},
+        {"method": "psgraph", "parameters": {"tail_share": 0.2}},
         {"comparison": True},
         {"comparison": True},
     ]

@@ -168,4 +168,4 @@ def test_events_count_up_are_bounded_and_carry_names_only(services: Services, pr
 def test_methods_are_listed_with_their_schema() -> None:
     found = {method.name: method for method in job_queries.methods()}
     assert found["psgraph"].units == ("edge", "event", "w-event")
-    assert "count_share" in found["psgraph"].parameters["properties"]
+    assert "tail_share" in found["psgraph"].parameters["properties"]

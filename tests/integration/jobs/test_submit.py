@@ -82,7 +82,7 @@ def rows(services: Services, dataset: Dataset) -> tuple[int, int]:
 
 REFUSED: list[tuple[dict[str, Any], type[GraphveilError], str | None]] = [
     ({"method": "nothing"}, UnknownMethod, "method"),
-    ({"method": "psgraph", "parameters": {"count_share": 7}}, InvalidInput, "parameters.count_share"),
+    ({"method": "psgraph", "parameters": {"tail_share": 7}}, InvalidInput, "parameters.tail_share"),
     ({"method": "psgraph", "parameters": {"unknown": 1}}, InvalidInput, "parameters.unknown"),
     ({"parameters": {"count_share": 0.2}}, InvalidInput, "parameters.count_share"),
     ({"formats": ["parquet", "nothing"]}, UnknownFormat, None),

@@ -121,7 +121,7 @@ def test_equal_requests_have_equal_keys_and_others_other_ones():
     first = next(iter(comparison().each()))
     assert first.key(1) != first.key(0)
     changes: list[dict[str, Any]] = [{"name": "other"}, {"suite": "quick"}, {"edge_types": ("a",)}]
-    changes += [{"delta": "1e-6"}, {"variants": (Variant("psgraph", {"count_share": 0.2}),)}]
+    changes += [{"delta": "1e-6"}, {"variants": (Variant("psgraph", {"tail_share": 0.2}),)}]
     for changed in changes:
         assert next(iter(comparison(**changed).each())).digest != first.digest
 
