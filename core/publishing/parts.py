@@ -32,7 +32,7 @@ def write_degrees(folder: Path, part: Part, slots: Slots, path: Path) -> None:
     same bytes. ValueError where it is not what was told of it. O(rows) time; memory of the nodes and one row
     group.
     """
-    found = [np.zeros(0, dtype=np.int64) for _ in sides(slots)]
+    found = [np.zeros(0, dtype=np.int64) for _ in _sides(slots)]
     for source, target in checked_part(folder, part, slots):
         last = max(int(source[-1]), int(target.max())) + 1
         found = [np.pad(each, (0, max(0, last - len(each)))) for each in found]
@@ -52,19 +52,14 @@ def placed(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[list
     return [list(islice(by_number, count)) for count in counts]
 
 
-def sides(slots: Slots) -> list[int]:
-    """Return how many nodes have degrees: those of a mirrored cell, or sources and targets apart."""
-    return [slots.sources] if slots.mirrored else [slots.sources, slots.targets]
-
-
 def degrees_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.ndarray]:
-    """Add up the degrees that the parts of one cell have in ``folder``: of its :func:`sides`.
+    """Add up the degrees that the parts of one cell have in ``folder``: of both sides, or once if mirrored.
 
     A node has edges in several parts, those of its smaller neighbours. ValueError where two parts may share
     a pair, or where degrees are not those of so many rows and nodes. O(n parts) time, O(n) memory.
     """
     require_apart(sorted(parts, key=_place))
-    found = [np.zeros(nodes, dtype=np.int64) for nodes in sides(slots)]
+    found = [np.zeros(nodes, dtype=np.int64) for nodes in _sides(slots)]
     for part in parts:
         before, first = [int(each.sum()) for each in found], 0
         for columns in _read(folder / part.name):
@@ -80,6 +75,11 @@ def degrees_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.nda
         if any(int(own.sum()) - had != ends for own, had in zip(found, before, strict=True)):
             raise ValueError(f"{part.name}: not the degrees of the rows that were written")
     return found
+
+
+def _sides(slots: Slots) -> list[int]:
+    """Return how many nodes have degrees: those of a mirrored cell, or sources and targets apart."""
+    return [slots.sources] if slots.mirrored else [slots.sources, slots.targets]
 
 
 def _read(path: Path) -> Iterable[list[np.ndarray]]:

@@ -49,10 +49,10 @@ def joined(folder: Path, path: Path, *, called: str | None = None) -> Path:
     """
     pq = library("pyarrow.parquet", "parquet")
     name = called or str(folder)
-    inner = [each for each in folder.iterdir() if each.is_dir() and not each.name.startswith((".", "_"))]
+    inner = [each for each in folder.iterdir() if each.is_dir() and _shown(each.relative_to(folder))]
     if inner:
         raise ClientError(f"{name} has folders inside ({inner[0].name}); write the parts without partitions")
-    parts = sorted(each for each in folder.glob(f"*{SUFFIX}") if not each.name.startswith((".", "_")))
+    parts = listed(folder)
     if not parts:
         raise ClientError(f"{name} has no part *{SUFFIX}")
     if len(parts) == 1:

@@ -109,12 +109,12 @@ def fetch_evaluation(services: Services, held: EvaluationWork, *, graph: Path, r
 
     NotFound once the dataset is erased.
     """
-    _, key = _stored(held)
+    stored = _stored(held)
     if isinstance(held.spec.release, Tick):
         tick_work.fetch_tick_graph(services, held.dataset_id, held.version_id, held.job_id, graph)
     else:
-        unpack_graph(services, _stored(held), graph)
-    fetch_files(services, held.files, key, release)
+        unpack_graph(services, stored, graph)
+    fetch_files(services, held.files, stored[1], release)
 
 
 def _stored(held: EvaluationWork) -> tuple[str, bytes]:

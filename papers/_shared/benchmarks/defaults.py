@@ -185,9 +185,9 @@ def main() -> None:
         return
     if asked.results is None:
         parser.error("RESULTS is missing")
-    known = []
-    if asked.results.exists():
-        known = [json.loads(line) for line in asked.results.read_text(encoding="utf-8").splitlines()]
+    from benchmarks.results_file import read  # not at the top: children run with another checkout's rooms
+
+    known = read(asked.results)
     if asked.table:
         print("\n".join(table(known)))
     elif asked.before is None:
