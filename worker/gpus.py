@@ -45,7 +45,7 @@ def readings() -> tuple[GpuMemory, ...]:
     asked = driver()
     if asked is None:
         return ()
-    found = (_reading(asked, number) for number in range(_asked(asked, asked.nvmlDeviceGetCount) or 0))
+    found = (_reading(asked, number) for number in range(_query(asked, asked.nvmlDeviceGetCount) or 0))
     return tuple(gpu for gpu in found if gpu is not None)
 
 
@@ -66,8 +66,8 @@ def _record_repeatedly(services: Services, stopped: threading.Event, every_secon
 
 
 def _reading(driver: ModuleType, number: int) -> GpuMemory | None:
-    handle = _asked(driver, driver.nvmlDeviceGetHandleByIndex, number)
-    memory = None if handle is None else _asked(driver, driver.nvmlDeviceGetMemoryInfo, handle)
+    handle = _query(driver, driver.nvmlDeviceGetHandleByIndex, number)
+    memory = None if handle is None else _query(driver, driver.nvmlDeviceGetMemoryInfo, handle)
     if memory is None or not memory.total:
         return None
     return GpuMemory(number, memory.total, _coarse(memory.used, memory.total))
@@ -78,7 +78,7 @@ def _coarse(used: int, capacity: int) -> int:
     return capacity * parts // PARTS
 
 
-def _asked(driver: ModuleType, question: Callable[..., Any], *arguments: object) -> Any:
+def _query(driver: ModuleType, question: Callable[..., Any], *arguments: object) -> Any:
     try:
         return question(*arguments)
     except driver.NVMLError:

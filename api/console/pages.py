@@ -89,7 +89,7 @@ def problem_page(request: Request, answer: JSONResponse) -> HTMLResponse:
     return shown
 
 
-def told(request: Request, error: Exception) -> dict[str, Any]:
+def problem_of(request: Request, error: Exception) -> dict[str, Any]:
     """Return the problem of an error. It is shown with the form that met it. Others are raised again."""
     answer = problems.answer_to(request, error)
     if answer is None or answer.status_code >= 500:

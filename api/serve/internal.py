@@ -71,7 +71,7 @@ def _application(metrics: WSGIApplication, doors: Callable[[], Iterable[Path]]) 
         path = environ["PATH_INFO"]
         if path not in PROBES:
             return metrics(environ, start_response)
-        status, body = _asked(path, list(doors()))
+        status, body = _worst_answer(path, list(doors()))
         phrase = f"{status} {http.client.responses[status]}"
         start_response(phrase, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]
@@ -79,7 +79,7 @@ def _application(metrics: WSGIApplication, doors: Callable[[], Iterable[Path]]) 
     return application
 
 
-def _asked(path: str, doors: list[Path]) -> tuple[int, bytes]:
+def _worst_answer(path: str, doors: list[Path]) -> tuple[int, bytes]:
     """Ask the processes; return the answer of the first that is not well, of any where all are."""
     with ThreadPoolExecutor(len(doors)) as pool:
         answers = list(pool.map(lambda each: _answer(path, each), doors))

@@ -64,8 +64,8 @@ class Description:
     def _once(self, name: str, make: Callable[[dict[str, Any]], dict[str, Any]]) -> tuple[bytes, str]:
         with self._lock:
             if name not in self._made:
-                told = make(examples.filled(self._app.openapi()))
-                body = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+                document = make(examples.filled(self._app.openapi()))
+                body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
                 self._made[name] = body, conditional.tag_of(body)
         return self._made[name]
 

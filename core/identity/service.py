@@ -83,6 +83,7 @@ def create_key(
         team=team,
         roles=sorted(granted),
         key_hash=token_hash(token),
+        # PostgreSQL's clock, as it decides later whether the key lives; hosts' clocks differ.
         expires_at=None if lifetime is None else func.now() + lifetime,
         created_by=created_by,
     )
@@ -112,6 +113,7 @@ def look_up(session: Session, token: str) -> tuple[Principal, float | None]:
 
     The look-up is by the hash of 256 random bits: how long it takes says nothing about any stored token.
     """
+    # What has not the form of a key costs no query: such tokens can be sent by anybody, without end.
     key = repository.usable(session, token_hash(token)) if is_key(token) else None
     if key is None:
         raise Unauthenticated(REFUSED)
@@ -135,15 +137,15 @@ def list_keys(
     session: Session, tenant: str, *, before: tuple[datetime, str] | None = None, limit: int | None = None
 ) -> list[Key]:
     """List the tenant's keys, revoked and expired ones included, newest first."""
-    return [_view(*found) for found in repository.of_tenant(session, tenant, before=before, limit=limit)]
+    return [_view(*key) for key in repository.of_tenant(session, tenant, before=before, limit=limit)]
 
 
 def get_key(session: Session, tenant: str, key_id: str) -> Key:
     """Return the tenant's key of that id; NotFound otherwise."""
-    found = repository.get(session, tenant, key_id)
-    if found is None:
+    key = repository.get(session, tenant, key_id)
+    if key is None:
         raise NotFound("no such API key", id=key_id)
-    return _view(*found)
+    return _view(*key)
 
 
 def require(principal: Principal, *roles: Role) -> None:

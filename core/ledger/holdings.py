@@ -137,7 +137,7 @@ def _fullest() -> Select[Any]:
     return select(*_ROW).where(_MINE, BALANCES.c.step.between(last - window + 1, last))
 
 
-def _told(statement: Select[Any]) -> Select[Any]:
+def _limited(statement: Select[Any]) -> Select[Any]:
     told = statement.limit(bindparam("told", type_=Integer)).subquery()
     return select(*(told.c[column.name] for column in _ROW))
 
@@ -145,8 +145,8 @@ def _told(statement: Select[Any]) -> Select[Any]:
 _PARTS: dict[str, Select[Any]] = {
     "near": _near(),
     "fullest": _fullest(),
-    "latest": _told(_ORDERED.order_by(BALANCES.c.step.desc())),
-    "within": _told(
+    "latest": _limited(_ORDERED.order_by(BALANCES.c.step.desc())),
+    "within": _limited(
         _ORDERED.where(BALANCES.c.step.between(bindparam("first"), bindparam("last"))).order_by(
             BALANCES.c.step
         )

@@ -224,7 +224,7 @@ class FileAccount:
         asked = self._asked
         if asked is None:
             return
-        for (name, wanted), (_, stands) in zip(_told(asked), _told(terms), strict=True):
+        for (name, wanted), (_, stands) in zip(_named_terms(asked), _named_terms(terms), strict=True):
             if wanted != stands:
                 raise InvalidInput(
                     f"the budget file was opened with another {name}: {stands}, not {wanted}; its terms "
@@ -233,7 +233,7 @@ class FileAccount:
                 )
 
 
-def _told(terms: Terms) -> list[tuple[str, Any]]:
+def _named_terms(terms: Terms) -> list[tuple[str, Any]]:
     """List the terms as a caller gave them, each with its name."""
     return [
         ("unit", terms.unit),

@@ -280,15 +280,15 @@ def entries(session: Session, account_id: str, *, after: int, limit: int) -> Ent
         .limit(limit + 1)
         .execution_options(yield_per=min(limit + 1, 20))
     )
-    found: list[LedgerEntry] = []
+    page: list[LedgerEntry] = []
     named = 0
     with session.scalars(statement) as rows:
         for entry in rows:
             named += len(entry.amounts) + len(entry.digests)
-            if found and (len(found) == limit or named > MAX_NAMED):
-                return EntryPage(tuple(found), found[-1].sequence)
-            found.append(entry)
-    return EntryPage(tuple(found), None)
+            if page and (len(page) == limit or named > MAX_NAMED):
+                return EntryPage(tuple(page), page[-1].sequence)
+            page.append(entry)
+    return EntryPage(tuple(page), None)
 
 
 def entries_of_job(session: Session, account_id: str, job_id: str, kind: EntryKind) -> list[LedgerEntry]:

@@ -105,8 +105,13 @@ def statements(session: Session, account_ids: Collection[str]) -> dict[str, Budg
     """Read what each of the accounts holds. It reads as :func:`statement` does: one reading for all that have
     no window, and one for each other. Raises NotFound.
     """
-    found = {name: statement_of(*read) for name, read in holdings.snapshots(session, account_ids).items()}
-    return {name: found[name] if name in found else statement(session, name) for name in account_ids}
+    statements_read = {
+        name: statement_of(*read) for name, read in holdings.snapshots(session, account_ids).items()
+    }
+    return {
+        name: statements_read[name] if name in statements_read else statement(session, name)
+        for name in account_ids
+    }
 
 
 def _note(
@@ -124,6 +129,7 @@ def _note(
     for entry in entries_of_job(session, account_id, job_id, kind):
         if entry.digests == named:
             return entry
+    # An account stays exposed from the first time on: a later note does not move it.
     exposed_at = account.exposed_at or now
     written = append(
         session,

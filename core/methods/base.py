@@ -103,8 +103,8 @@ class Parameters(BaseModel):
 
 def _retired(name: str, value: Any, kept: Any) -> InitErrorDetails:
     text = "Retired parameter {name}: the method goes by {kept} and nothing else; leave it out"
-    told = PydanticCustomError("retired_parameter", text, {"name": name, "kept": repr(kept)})
-    return InitErrorDetails(type=told, loc=(name,), input=value)
+    problem = PydanticCustomError("retired_parameter", text, {"name": name, "kept": repr(kept)})
+    return InitErrorDetails(type=problem, loc=(name,), input=value)
 
 
 @dataclass(frozen=True)
@@ -439,7 +439,7 @@ def checked(
         also(params, public, made)
         return made
 
-    both.__doc__ = "\n\n".join(cleandoc(each.__doc__ or "") for each in (also, plan))
+    both.__doc__ = "\n\n".join(cleandoc(function.__doc__ or "") for function in (also, plan))
     return both
 
 

@@ -183,7 +183,7 @@ def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY
             left = f" {_left_out(refusals[0])}" if refusals else ""
             rows = f" {NO_ROWS}" if request.rows is None and _rows_left(public) else ""
             _require_known(request.aim, found)
-            told = f"{_told(public, shares)}{left}{rows}{_without_bounds(public)}"
+            told = f"{_shares_text(public, shares)}{left}{rows}{_without_bounds(public)}"
             return replace(found, reason=f"{found.reason}{told}")
     raise refusals[-1]
 
@@ -245,7 +245,7 @@ def _without_bounds(public: PublicFacts) -> str:
     return f" {', '.join(left[:MOST_TOLD])} {verb} left out: {ANYTHING}"
 
 
-def _told(public: PublicFacts, shares: Shares) -> str:
+def _shares_text(public: PublicFacts, shares: Shares) -> str:
     """Say what is set aside."""
     subjects = {value_share.FIELD: "what edges carry"}
     if node_share.given_up(public, 1):  # else rows cost edges nothing

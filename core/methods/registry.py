@@ -35,7 +35,7 @@ def refusals(candidate: Any) -> list[str]:
     """List what keeps ``candidate`` from being a method. It is empty when it is complete."""
     if not isinstance(candidate, Method):
         return ["it must be a Method"]
-    found = [
+    faults = [
         f"{name} must be a non-empty text"
         for name, text in (
             ("module", candidate.module),
@@ -45,36 +45,36 @@ def refusals(candidate: Any) -> list[str]:
         )
         if not (isinstance(text, str) and text.strip())
     ]
-    if not found and not _NAME.match(candidate.name):
-        found.append("name must be lower case, of letters, digits, '-' and '_'")
+    if not faults and not _NAME.match(candidate.name):
+        faults.append("name must be lower case, of letters, digits, '-' and '_'")
     if candidate.name == DECLARED:
-        found.append("name is that of what reads nothing")
+        faults.append("name is that of what reads nothing")
     if candidate.assurance not in _ASSURANCES:
-        found.append(f"assurance must be one of {sorted(_ASSURANCES)}")
+        faults.append(f"assurance must be one of {sorted(_ASSURANCES)}")
     params = candidate.Params
     if not (inspect.isclass(params) and issubclass(params, Parameters)):
-        found.append("Params must be Parameters")
+        faults.append("Params must be Parameters")
     else:
         if params.model_config.get("extra") != "forbid":
-            found.append("Params must forbid unknown names")
-        found += [
+            faults.append("Params must forbid unknown names")
+        faults += [
             f"Params.{name} has no description"
             for name, field in params.model_fields.items()
             if not field.description
         ]
     if not isinstance(candidate.accepts, GraphKinds):
-        found.append("accepts must be GraphKinds")
+        faults.append("accepts must be GraphKinds")
     units = candidate.units
     if not (isinstance(units, frozenset) and units and all(isinstance(unit, Unit) for unit in units)):
-        found.append("units must be a non-empty frozenset of Unit")
+        faults.append("units must be a non-empty frozenset of Unit")
     if not (isinstance(candidate.kinds, frozenset) and candidate.kinds):
-        found.append("kinds must be a non-empty frozenset of GuaranteeKind")
+        faults.append("kinds must be a non-empty frozenset of GuaranteeKind")
     for carries, plan_of in (("carries", "values_plan"), ("carries_nodes", "node_values_plan")):
         if getattr(candidate, carries) is not never and getattr(candidate, plan_of) is nothing_of:
-            found.append(f"{carries} needs {plan_of}")
+            faults.append(f"{carries} needs {plan_of}")
     functions = {"plan": candidate.plan, "fit": candidate.fit, "load": candidate.load}
-    found += [f"{name} must be a function" for name, each in functions.items() if not callable(each)]
-    return found
+    faults += [f"{name} must be a function" for name, function in functions.items() if not callable(function)]
+    return faults
 
 
 def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Method]:
@@ -83,16 +83,16 @@ def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Method]:
     ``candidates``: where each comes from, and the object. Raises TypeError for an incomplete generator, or a
     name used twice.
     """
-    found: dict[str, Method] = {}
+    methods: dict[str, Method] = {}
     for origin, candidate in candidates:
         if candidate is None:
             raise TypeError(f"{origin} binds no GENERATOR")
         if problems := refusals(candidate):
             raise TypeError(f"{origin} is not a complete generator: {'; '.join(problems)}")
-        if candidate.name in found:
+        if candidate.name in methods:
             raise TypeError(f"two generators are named {candidate.name!r}; one is of {origin}")
-        found[candidate.name] = candidate
-    return dict(sorted(found.items()))
+        methods[candidate.name] = candidate
+    return dict(sorted(methods.items()))
 
 
 def built_in() -> Iterator[tuple[str, Any]]:
@@ -167,7 +167,7 @@ def missing(libraries: Iterable[str]) -> list[str]:
 
 def runnable() -> frozenset[str]:
     """Name the generators that could run here. Their libraries are installed."""
-    return frozenset(name for name, each in _discovered().items() if not missing(each.needs))
+    return frozenset(name for name, method in _discovered().items() if not missing(method.needs))
 
 
 @cache
@@ -177,7 +177,7 @@ def common() -> frozenset[str]:
     They are the service's own that need no more libraries.
     """
     ours = _ours()
-    return frozenset(name for name, each in _discovered().items() if name in ours and not each.needs)
+    return frozenset(name for name, method in _discovered().items() if name in ours and not method.needs)
 
 
 @cache

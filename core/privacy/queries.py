@@ -67,20 +67,20 @@ class Question:
 def summed(
     count: Callable[[Cell, np.ndarray], None],
     size: int,
-    told: Callable[[CountedEdges], np.ndarray] | None = None,
+    counted: Callable[[CountedEdges], np.ndarray] | None = None,
 ) -> Callable[[Edges], np.ndarray]:
     """Make the measure that sums over each group. It adds up what ``count(cell, totals)`` adds to (size,)
     zeros for each group.
 
-    In whatever groups the edges come, the sum is the same: a sum over edges of what each one adds. ``told``:
-    the same sum of edges that stay elsewhere, where it was counted; no others are answered.
+    In whatever groups the edges come, the sum is the same: a sum over edges of what each one adds.
+    ``counted``: the same sum of edges that stay elsewhere, where it was counted; no others are answered.
     """
 
     def measure(edges: Edges) -> np.ndarray:
         from core.graphs.counted.stored import CountedEdges  # Arrow, which what only plans does without
 
-        if told is not None and isinstance(edges, CountedEdges):
-            return told(edges)
+        if counted is not None and isinstance(edges, CountedEdges):
+            return counted(edges)
         totals = np.zeros(size, dtype=np.int64)
         for cell in edges.groups():
             count(cell, totals)
@@ -122,8 +122,8 @@ def edge_count(shape: Shape) -> Question:
     def count(cell: Cell, totals: np.ndarray) -> None:
         totals += cell.count
 
-    told = summed(count, 1, lambda edges: np.array([edges.count], dtype=np.int64))
-    return Question("edge_count", 1, 1, 1, told)
+    question_sum = summed(count, 1, lambda edges: np.array([edges.count], dtype=np.int64))
+    return Question("edge_count", 1, 1, 1, question_sum)
 
 
 def degrees(shape: Shape, *, side: str = "both") -> Question:
@@ -172,13 +172,13 @@ def sorted_degrees(shape: Shape, *, side: str = "both") -> Question:
     sorting brings two vectors no farther apart in either norm (rearrangement inequality). Source: Hay,
     Rastogi, Miklau, Suciu, VLDB 2010.
     """
-    asked = degrees(shape, side=side)
-    unsorted = asked.measure
+    unsorted_question = degrees(shape, side=side)
+    unsorted = unsorted_question.measure
     return Question(
         "sorted_degrees",
-        asked.size,
-        asked.l1_sensitivity,
-        asked.l2_squared,
+        unsorted_question.size,
+        unsorted_question.l1_sensitivity,
+        unsorted_question.l2_squared,
         lambda edges: np.sort(unsorted(edges)),
     )
 

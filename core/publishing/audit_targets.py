@@ -230,7 +230,7 @@ def _generated(generator: Method, params: Any) -> Once:
 
     def once(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
         if generator.name in _TOLD:
-            return told(generator, params, graph, plan)
+            return noisy_answers(generator, params, graph, plan)
         private = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
         look = read or (_drawn_persons if plan.unit is Unit.NODE else _drawn)
         return look(generator.fit(private, plan, params, no_progress))
@@ -257,7 +257,7 @@ class _Heard(PeopleAndThings):
         return found
 
 
-def told(generator: Method, params: Any, graph: Graph, plan: PrivacyPlan) -> np.ndarray:
+def noisy_answers(generator: Method, params: Any, graph: Graph, plan: PrivacyPlan) -> np.ndarray:
     """Fit once, and return all noisy answers. They are those that the fit was given, in deviations of their
     noise."""
     session = _Listening(graph, Meter(plan, MemoryRecorder()))

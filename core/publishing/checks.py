@@ -49,13 +49,13 @@ def params_of(generator: Method, parameters: Mapping[str, Any]) -> BaseModel:
     Raises InvalidInput as :func:`checked_params`, and with a reason of its own where a method without a
     guarantee is to set epsilon aside for what edges or nodes carry.
     """
-    asked = next((each for each in SHARES if each in parameters), None)
-    if asked and asked not in generator.Params.model_fields and generator.kinds == {GuaranteeKind.NONE}:
+    share = next((each for each in SHARES if each in parameters), None)
+    if share and share not in generator.Params.model_fields and generator.kinds == {GuaranteeKind.NONE}:
         raise InvalidInput(
             f"{generator.name} reads the raw graph and has no guarantee: there is no epsilon of which "
-            f"{asked} could be set aside, and it releases bare graphs. Leave it out, or name a method "
+            f"{share} could be set aside, and it releases bare graphs. Leave it out, or name a method "
             "that has a guarantee.",
-            field=f"parameters.{asked}",
+            field=f"parameters.{share}",
         )
     return checked_params(generator.Params, parameters)
 
@@ -82,10 +82,10 @@ def check_protects(schema: GraphSchema, unit: Unit, window: int | None) -> None:
         raise InvalidInput(
             "every edge type is declared public: there is nothing to protect", field="graph_schema.edge_types"
         )
-    for each in schema.edge_types:
-        if each.records_apart and unit not in RECORD_WISE:
+    for relation in schema.edge_types:
+        if relation.records_apart and unit not in RECORD_WISE:
             raise InvalidInput(
-                f"records of {each.name!r} are apart, which the unit {unit} does not know; leave "
+                f"records of {relation.name!r} are apart, which the unit {unit} does not know; leave "
                 "records_apart out, or use the unit edge or event",
                 field="graph_schema.edge_types",
             )
@@ -177,8 +177,10 @@ def _drawn(
 ) -> dict[str, tuple[Attribute, ...]]:
     """List the protected attributes of each node type that a release has."""
     return {
-        kind: tuple(each for each in found if (vectors if each.length is not None else plain))
-        for kind, found in synthesised_in(schema, edge_types).items()
+        kind: tuple(
+            attribute for attribute in attributes if (vectors if attribute.length is not None else plain)
+        )
+        for kind, attributes in synthesised_in(schema, edge_types).items()
     }
 
 
@@ -193,8 +195,10 @@ def sharded(generator: Method, params: BaseModel | None = None) -> Sharding:
 
     Raises NotAccepted, which names those that can.
     """
-    able = [(each.name, each.sharding) for each in registry.generators().values() if each.sharding]
-    named = "; ".join(f"{name} with the parameters {json.dumps(dict(each.counted))}" for name, each in able)
+    able = [(method.name, method.sharding) for method in registry.generators().values() if method.sharding]
+    named = "; ".join(
+        f"{name} with the parameters {json.dumps(dict(method.counted))}" for name, method in able
+    )
     those = f"the edges of this dataset stay in parts, which are read by: {named or 'no installed method'}."
     if generator.sharding is None:
         raise NotAccepted(f"{generator.name} reads edges together, and {those}", field="method")
@@ -213,27 +217,32 @@ def check_size(method: str, params: Mapping[str, Any], schema: GraphSchema, rele
 
     ``released`` is what it declares: nothing in it may belong to single nodes of the original.
     """
-    relations = tuple(each.name for each in released.edge_types)
+    relations = tuple(declared.name for declared in released.edge_types)
     for name in methods_of(method, params, relations):
         if registry.get(name).resize is None:
-            able = [each.name for each in registry.generators().values() if each.resize is not None]
+            able = [
+                declared.name for declared in registry.generators().values() if declared.resize is not None
+            ]
             raise NotAccepted(
                 f"{name} draws over the nodes that it was fitted to; at another number of them draw "
                 f"{', '.join(able)}.",
                 field="size",
             )
-    carried = any(each.attributes for each in released.node_types) or any(
-        each.attributes for each in released.edge_types
+    carried = any(declared.attributes for declared in released.node_types) or any(
+        declared.attributes for declared in released.edge_types
     )
     refused = (
         (schema.collection is not None, "a collection of graphs"),
         (len(released.node_types) > 1, "graphs of several node types"),
-        (any(each.public for each in released.edge_types), "graphs with public relations, which are copied"),
+        (
+            any(declared.public for declared in released.edge_types),
+            "graphs with public relations, which are copied",
+        ),
         (released.node_ids is NodeIds.PUBLIC, "nodes whose ids are public"),
         (carried, "what nodes or edges carry; leave it out with the parameter carry=false"),
     )
-    for found, what in refused:
-        if found:
+    for present, what in refused:
+        if present:
             raise NotAccepted(f"Another number of nodes is not drawn of {what}.", field="size")
 
 

@@ -90,7 +90,7 @@ def totals(released: Graph, measurements: Iterable[Measurement], first_step: int
             noise = Noise(1 / times, each.scale, each.size)
             known = _Known(int(each.values.sum()) / times, (noise,), (each.query,), each.decides)
             found[each.edge_type, each.step][region].append(known)
-    return list(islice(_told(released, found, first_step), MAX_TOTALS))
+    return list(islice(_entries(released, found, first_step), MAX_TOTALS))
 
 
 def _times(asked: Measurement, relation: EdgeType) -> int | None:
@@ -157,7 +157,7 @@ def _named(parts: Sequence[_Known]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(query for each in parts for query in each.queries))
 
 
-def _told(
+def _entries(
     released: Graph,
     found: Mapping[tuple[str, int | None], Mapping[_Region, Sequence[_Known]]],
     first_step: int,

@@ -56,7 +56,7 @@ def neighbour_sum(multiplier, runs, confidence):
 
     def run(present, count):
         shape, source, target = copies(present, count)
-        question = aggregation.asked(shape, np.ones((1, 1)), "source", multiplier)
+        question = aggregation.question_of(shape, np.ones((1, 1)), "source", multiplier)
         cell = Cell(RELATION, None, count, 1, source, target)
         return aggregation.noisy_sums([cell], question)
 

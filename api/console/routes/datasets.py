@@ -77,7 +77,7 @@ def grant(
             raise mistaken(error) from None
         propose_grant(services, principal, dataset_id, epsilon=asked.epsilon, delta=0, reason=asked.reason)
     except GraphveilError as error:
-        problem = pages.told(request, error)
+        problem = pages.problem_of(request, error)
         return _page(request, services, principal, dataset_id, problem, dict(form))
     return see("/console/approvals?done=proposed")
 
@@ -103,7 +103,7 @@ def change_policy(
             services, principal, dataset_id, policy, reason=reason, standing=standing.version
         )
     except GraphveilError as error:
-        problem = pages.told(request, error)
+        problem = pages.problem_of(request, error)
         return _page(request, services, principal, dataset_id, problem, dict(form))
     if hasattr(changed, "version"):
         return see(f"/console/datasets/{dataset_id}?done=policy")

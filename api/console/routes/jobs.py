@@ -117,7 +117,7 @@ def sample(
             raise mistaken(error) from None
         job, _ = submit_sample(services, principal, job_id, asked, form.get("idempotency_key"))
     except GraphveilError as error:
-        return _page(request, services, principal, job_id, pages.told(request, error))
+        return _page(request, services, principal, job_id, pages.problem_of(request, error))
     return see(f"/console/jobs/{job.id}?done=submitted")
 
 

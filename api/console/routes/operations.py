@@ -51,7 +51,7 @@ def create_key(request: Request, services: ServicesDep, principal: OperatorDep, 
     try:
         made = api_keys.create_key(services, principal, _new_key(form))
     except GraphveilError as error:
-        return _keys(request, services, principal, filled=form, problem=pages.told(request, error))
+        return _keys(request, services, principal, filled=form, problem=pages.problem_of(request, error))
     return _keys(request, services, principal, made=made)
 
 
@@ -84,7 +84,7 @@ def submit(request: Request, services: ServicesDep, principal: ReaderDep, form: 
     try:
         audit, _ = audits.submit_audit(services, principal, _new_audit(form), form.get("idempotency_key"))
     except GraphveilError as error:
-        return _audits(request, services, principal, filled=form, problem=pages.told(request, error))
+        return _audits(request, services, principal, filled=form, problem=pages.problem_of(request, error))
     return see(f"/console/audits/{audit.id}")
 
 

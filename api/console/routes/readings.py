@@ -31,5 +31,5 @@ def correct(
             raise InvalidInput("nothing was read of this file; send it again", field="part")
         read_again(services, principal, dataset_id, part, said_in(form, reading))
     except GraphveilError as error:
-        return confirming(request, services, principal, dataset_id, problem=pages.told(request, error))
+        return confirming(request, services, principal, dataset_id, problem=pages.problem_of(request, error))
     return see(f"/console/datasets/{dataset_id}/upload?done=reading")

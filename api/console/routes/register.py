@@ -52,7 +52,7 @@ def register(request: Request, services: ServicesDep, principal: CuratorDep, for
     try:
         dataset = register_dataset(services, principal, _declared(form))
     except GraphveilError as error:
-        return _declaring(request, dict(form), pages.told(request, error))
+        return _declaring(request, dict(form), pages.problem_of(request, error))
     return see(f"/console/datasets/{dataset.id}/upload")
 
 
@@ -84,7 +84,7 @@ async def upload(request: Request, services: ServicesDep, principal: CuratorDep,
                 length=None,
             )
         except GraphveilError as error:
-            return _uploading(request, services, principal, dataset_id, pages.told(request, error))
+            return _uploading(request, services, principal, dataset_id, pages.problem_of(request, error))
         if received.state == "uploading":
             return see(f"/console/datasets/{dataset_id}/upload?done=nodes")
         return see(f"/console/datasets/{dataset_id}/upload?done=edges")
@@ -116,7 +116,7 @@ def confirm(
             return confirming(request, services, principal, dataset_id, sent, None, known, noted)
         confirm_schema(services, principal, dataset_id, _schema(sent), known, noted)
     except GraphveilError as error:
-        problem = pages.told(request, error)
+        problem = pages.problem_of(request, error)
         return confirming(request, services, principal, dataset_id, sent, problem, known, noted)
     return see(f"/console/datasets/{dataset_id}/upload?done=schema")
 

@@ -120,10 +120,10 @@ def submit(request: Request, services: ServicesDep, principal: PortalDep, form: 
     """The budget is reserved and the job queued, or it waits for a second person."""
     dataset_id = form.get("dataset_id", "")
     try:
-        job, _ = submit_job(services, principal, _asked(form), form.get("idempotency_key"))
+        job, _ = submit_job(services, principal, _job_request(form), form.get("idempotency_key"))
     except GraphveilError as error:
         choice = _choice(form)
-        problem = pages.told(request, error)
+        problem = pages.problem_of(request, error)
         return _page(request, services, principal, dataset_id, choice, problem, form)
     return see(f"/console/jobs/{job.id}?done={'waits' if job.state == 'awaiting_approval' else 'submitted'}")
 
@@ -141,7 +141,7 @@ def _choice(form: Form) -> Choice:
     )
 
 
-def _asked(form: Form) -> JobRequest:
+def _job_request(form: Form) -> JobRequest:
     values: dict[str, Any] = form.given("dataset_id", "epsilon", "delta", "label", "project")
     declared = form.get("method") == DECLARED
     choice = _choice(form)
@@ -196,7 +196,7 @@ def _page(
         menu = plan_menu(services, principal, _menu(dataset, choice))
         plan = plan_job(services, principal, _job(dataset_id, choice, filled))
     except GraphveilError as error:
-        refused = refused or pages.told(request, error)
+        refused = refused or pages.problem_of(request, error)
     content = {
         "dataset": dataset,
         "budget": budget,

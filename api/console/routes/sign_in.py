@@ -60,7 +60,7 @@ def _with_key(request: Request, services: Services, form: forms.Form) -> Respons
             services, form.get("key", ""), replacing=cookies.get(request, cookies.SESSION)
         )
     except Unauthenticated as refused:
-        return _form(request, own_path(form.get("next")), pages.told(request, refused))
+        return _form(request, own_path(form.get("next")), pages.problem_of(request, refused))
     count(request, principal)
     return _opened(request, token, own_path(form.get("next")))
 
@@ -89,7 +89,7 @@ def from_issuer(
         attempt, path = _kept(request, state)
         principal: Principal = flow.principal(attempt, code, _callback(request))
     except Unauthenticated as refused:
-        answer = _form(request, HOME, pages.told(request, refused))
+        answer = _form(request, HOME, pages.problem_of(request, refused))
         cookies.drop(request, answer, cookies.SIGN_IN)
         return answer
     if not principal.roles:

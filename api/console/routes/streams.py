@@ -99,7 +99,7 @@ def open_stream(request: Request, services: ServicesDep, principal: PortalDep, f
         wanted = asked.request(dataset_id, form.get("label") or None, form.get("project") or None)
         stream, _ = streams.create_stream(services, principal, wanted, form.get("idempotency_key"))
     except GraphveilError as error:
-        problem = pages.told(request, error)
+        problem = pages.problem_of(request, error)
         return _opening(request, services, principal, dataset_id, asked, problem, form)
     return see(f"/console/streams/{stream.id}?done=opened")
 
@@ -164,7 +164,7 @@ def _opening(
     try:
         plan = streams.plan_stream(services, principal, asked.request(dataset_id))
     except GraphveilError as error:
-        refused = refused or pages.told(request, error)
+        refused = refused or pages.problem_of(request, error)
     relations = (dataset.graph_schema or {}).get("edge_types", ())
     content = {
         "dataset": dataset,

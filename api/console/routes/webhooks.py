@@ -45,7 +45,7 @@ def add(request: Request, services: ServicesDep, principal: ManagerDep, form: Fo
             raise mistaken(error) from None
         made = webhooks.add_webhook(services, principal, asked)
     except GraphveilError as error:
-        return _page(request, services, principal, filled=form, problem=pages.told(request, error))
+        return _page(request, services, principal, filled=form, problem=pages.problem_of(request, error))
     return _page(request, services, principal, made=made)
 
 

@@ -42,23 +42,23 @@ class Tools:
 
     def list_datasets(self) -> list[dict[str, Any]]:
         """List the newest hundred datasets: id, name, privacy unit, policy, schema. Nothing is spent."""
-        found = _told(lambda: list(islice(self._service.datasets(), MOST_LISTED)))
+        found = _in_words(lambda: list(islice(self._service.datasets(), MOST_LISTED)))
         return [seen(each) for each in found]
 
     def budget(self, dataset_id: DatasetId) -> dict[str, Any]:
         """Tell the dataset's budget account: capacity, what is charged, reserved, and remains."""
-        return _shown(_told(lambda: self._service.budget(dataset_id)))
+        return _shown(_in_words(lambda: self._service.budget(dataset_id)))
 
     def list_methods(self) -> list[dict[str, Any]]:
         """List the synthesis methods, with their guarantees, units and graphs; not their parameters."""
         return [
             {name: value for name, value in seen(each).items() if name != "parameters"}
-            for each in _told(self._service.methods)
+            for each in _in_words(self._service.methods)
         ]
 
     def describe_method(self, method: Method) -> dict[str, Any]:
         """Describe one method with the JSON Schema of its parameters."""
-        for each in _told(self._service.methods):
+        for each in _in_words(self._service.methods):
             if each.name == method:
                 return _shown(each)
         raise Refused(f"there is no method {method!r}; list_methods names them")
@@ -82,7 +82,7 @@ class Tools:
         data is read."""
         request = {"target": target, "assume": assume, "parameters": parameters, "epsilon": epsilon}
         return _shown(
-            _told(lambda: self._service.plan(dataset_id, method=method, delta=delta, **given(request)))
+            _in_words(lambda: self._service.plan(dataset_id, method=method, delta=delta, **given(request)))
         )
 
     def menu(
@@ -92,7 +92,7 @@ class Tools:
         epsilons: Annotated[list[str], Field(description="Exact decimals.", min_length=1)],
     ) -> dict[str, Any]:
         """Plan several methods at several epsilons side by side, 50 plans at most. Nothing is spent."""
-        return _shown(_told(lambda: self._service.menu(dataset_id, methods=methods, epsilons=epsilons)))
+        return _shown(_in_words(lambda: self._service.menu(dataset_id, methods=methods, epsilons=epsilons)))
 
     def submit(
         self,
@@ -108,7 +108,7 @@ class Tools:
         first, and let the person who decides say yes. An identical release is not paid for twice."""
         request = given({"parameters": parameters, "project": project})
         with self._turn:
-            plan = _told(
+            plan = _in_words(
                 lambda: self._service.plan(dataset_id, epsilon=epsilon, method=method, delta=delta, **request)
             )
             cost = self._allowed(plan)
@@ -154,7 +154,7 @@ class Tools:
                     return self._standing(job_id)
             return self._standing(job_id)
 
-        return _told(look)
+        return _in_words(look)
 
     def _standing(self, job_id: str) -> dict[str, Any]:
         steps = self._service.events(job_id)
@@ -163,10 +163,10 @@ class Tools:
     def public_report(self, job_id: JobId) -> dict[str, Any]:
         """Read the public edition of a published job's report: guarantee, cost, statistics of the synthetic
         graph, predicted precision. Comparisons with the original are for curators and not in it."""
-        return public_edition(_told(lambda: self._service.report(job_id)))
+        return public_edition(_in_words(lambda: self._service.report(job_id)))
 
 
-def _told(call: Callable[[], Found]) -> Found:
+def _in_words(call: Callable[[], Found]) -> Found:
     """Return what the call returns; Refused, in words for the assistant, where the service refuses."""
     try:
         return call()

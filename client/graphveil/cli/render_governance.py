@@ -29,7 +29,7 @@ def proposal(found: Proposal) -> None:
     about = f"{found.kind} for {found.dataset_id}, {found.state}"
     out.print(f"[bold]{found.id}[/bold]  {about}")
     out.print(f"{escape(found.person)}: {escape(found.reason)}")
-    out.print(escape(_asked(found)))
+    out.print(escape(_requested_terms(found)))
     if found.decided_at is not None:
         said = f": {escape(found.decision_reason)}" if found.decision_reason else ""
         out.print(f"{found.state} by {escape(found.decided_person or '')}{said}")
@@ -41,7 +41,9 @@ def proposals(found: Sequence[Proposal]) -> None:
     """Print a line for each, narrow enough for a terminal. :func:`proposal` prints the whole of one."""
     made = table(None, "id", "created", "state", "person", "asks for")
     for one in found:
-        made.add_row(one.id, f"{one.created_at:%Y-%m-%d}", one.state, escape(one.person), escape(_asked(one)))
+        made.add_row(
+            one.id, f"{one.created_at:%Y-%m-%d}", one.state, escape(one.person), escape(_requested_terms(one))
+        )
     out.print(made)
 
 
@@ -54,7 +56,7 @@ def quotas(found: Sequence[Budget]) -> None:
     out.print(made)
 
 
-def _asked(found: Proposal) -> str:
+def _requested_terms(found: Proposal) -> str:
     asked = found.payload
     if found.kind != "grant":
         return f"a policy that allows more in {', '.join(asked.get('allows_more', []))}"

@@ -40,7 +40,7 @@ def propose(
 
     if to.exists():
         raise typer.BadParameter(f"{to} is there; name another", param_hint="--to")
-    to.write_text(as_yaml(_asked(lambda: proposed(source))), encoding="utf-8")
+    to.write_text(as_yaml(_or_exit(lambda: proposed(source))), encoding="utf-8")
     out.print(f"{to}: answer what says ask; docs/tables.md says what each question means.")
 
 
@@ -71,7 +71,7 @@ def synthesize(
         found.write(to, format)
         answer(context, found.release.report, lambda report: out.print(found.guarantee))
 
-    _asked(made)
+    _or_exit(made)
 
 
 @app.command()
@@ -86,7 +86,7 @@ def upload(
     """Register a dataset of the tables with the service, and upload it."""
     from graphveil.tables.work import read
 
-    tables = _asked(lambda: read(source, mapping))
+    tables = _or_exit(lambda: read(source, mapping))
     with service(context) as graphveil:
         dataset_id = tables.register(graphveil, name, epsilon, delta=delta)
         tables.upload(graphveil, dataset_id)
@@ -105,12 +105,12 @@ def back(
     """Write a release of the service as tables."""
     from graphveil.tables.work import back_to_tables
 
-    made = _asked(lambda: back_to_tables(release, mapping))
-    _asked(lambda: made.write(to, format))
+    made = _or_exit(lambda: back_to_tables(release, mapping))
+    _or_exit(lambda: made.write(to, format))
     out.print(f"{to}: synthetic tables. {made.guarantee}")
 
 
-def _asked(call: Callable[[], Made]) -> Made:
+def _or_exit(call: Callable[[], Made]) -> Made:
     """Call, and exit by what is refused, in words."""
     try:
         return call()

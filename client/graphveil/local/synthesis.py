@@ -167,7 +167,7 @@ def plan(
         stored = _store(graph, Path(private) / "graph", nodes, schema, directed, said, public)
     task = asked.settled(stored, known)
     settled, cost = task.settled, task.settled.plan.cost()
-    precision, expected = _told(task, stored, assume)
+    precision, expected = _predicted(task, stored, assume)
     return Plan(
         method=settled.generator.name,
         chosen_because=settled.chosen_because,
@@ -187,7 +187,7 @@ def plan(
     )
 
 
-def _told(task: Any, stored: Any, assume: Mapping[str, Any] | None) -> tuple[list[Any], list[Any]]:
+def _predicted(task: Any, stored: Any, assume: Mapping[str, Any] | None) -> tuple[list[Any], list[Any]]:
     """Predict, from public facts, how near paid figures will be."""
     assumed = engine.part("workflows.jobs.assumed").Assume
     try:

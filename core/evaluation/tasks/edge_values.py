@@ -68,7 +68,10 @@ def _entry(
     if not theirs.count:
         return entry | {"not_run": _EMPTY}
     columns = [np.asarray(each.values.columns[attribute.name]) for each in (ours, theirs) if each.values]
-    truth, drawn = _told(attribute, columns[0], columns[0]), _told(attribute, columns[0], columns[1])
+    truth, drawn = (
+        _counting_edges(attribute, columns[0], columns[0]),
+        _counting_edges(attribute, columns[0], columns[1]),
+    )
     if min(truth.sum(), len(truth) - truth.sum()) < FEWEST:
         return entry | {"not_run": _ALIKE}
     effects = _Effects(theirs, drawn, counts, apart), _Effects(ours, truth, counts, apart)
@@ -78,7 +81,7 @@ def _entry(
     return entry
 
 
-def _told(attribute: EdgeAttribute, original: np.ndarray, column: np.ndarray) -> np.ndarray:
+def _counting_edges(attribute: EdgeAttribute, original: np.ndarray, column: np.ndarray) -> np.ndarray:
     """Tell which edges count: by a rule that the declaration and the original's values make."""
     if not len(original):
         return np.zeros(len(column), dtype=bool)

@@ -37,8 +37,8 @@ def codes_of(column: pa.ChunkedArray, values: pa.Array) -> np.ndarray:
     Dictionary columns are looked up once for each distinct value. O(rows + len(values)), hashing.
     """
     if not pa.types.is_dictionary(column.type):
-        found = pc.index_in(column.cast(values.type), value_set=values)
-        places: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        indices = pc.index_in(column.cast(values.type), value_set=values)
+        places: np.ndarray = pc.fill_null(indices, -1).to_numpy().astype(np.int64)
         return places
     column = column.unify_dictionaries()
     if not column.num_chunks:
@@ -61,6 +61,7 @@ def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.nda
     if pa.types.is_integer(column.type):
         empty = column.is_null().to_numpy()
         fits = np.ones(len(column), dtype=bool)
+        # Arrow refuses to cast what is beyond int64, so that those are masked before.
         if column.type == pa.uint64():
             fits = pc.fill_null(pc.less(column, pa.scalar(2**63, pa.uint64())), False).to_numpy()
             column = pc.if_else(pa.chunked_array([pa.array(fits)]), column, pa.scalar(0, pa.uint64()))
@@ -69,6 +70,7 @@ def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.nda
     text = pc.utf8_trim_whitespace(pc.fill_null(as_text(column), ""))
     empty = pc.equal(text, "").to_numpy()
     decimal = pc.match_substring_regex(text, _INTEGER).to_numpy()
+    # Arrow's cast fails for a whole column at one bad value; Polars gives null for that value alone.
     parsed = pl.from_arrow(text).cast(pl.Int64, strict=False)
     assert isinstance(parsed, pl.Series)
     valid = decimal & ~parsed.is_null().to_numpy()
@@ -128,16 +130,17 @@ def _seconds_of(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
     assert isinstance(series, pl.Series)
     fields = series.str.extract_groups(_DATE_TIME).struct.unnest()
     days = fields["day"].str.to_date("%Y-%m-%d", strict=False)
-    found = ~days.is_null().to_numpy()
+    valid = ~days.is_null().to_numpy()
     seconds = days.fill_null(date(1970, 1, 1)).to_numpy().astype("datetime64[s]").astype(np.int64)
     for name, size in (("hour", 3600), ("minute", 60), ("second", 1)):
         seconds += size * fields[name].fill_null("0").cast(pl.Int64).to_numpy()
+    # Offsets become +hhmm: no zone and Z are +0000, +02 is +0200.
     zone = fields["zone"].fill_null("").str.replace(":", "")
     zone = zone.str.extract(r"^([+-][0-9]{2}(?:[0-9]{2})?)$").fill_null("+0000").str.pad_end(5, "0")
     offset = 3600 * zone.str.slice(1, 2).cast(pl.Int64) + 60 * zone.str.slice(3, 2).cast(pl.Int64)
     return seconds - np.where(
         zone.str.starts_with("-").to_numpy(), -offset.to_numpy(), offset.to_numpy()
-    ), found
+    ), valid
 
 
 def numbers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:

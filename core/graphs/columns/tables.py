@@ -83,6 +83,8 @@ class EdgeValues:
         """Keep the records of some of the ``edges``. These are a mask over them, or places that ascend."""
         if self.edge is None:
             return EdgeValues({name: column[kept] for name, column in self.columns.items()})
+        # Edges that are left out close the gaps: each kept edge's new place is how many kept ones stand
+        # before it.
         mask = np.zeros(edges, dtype=bool)
         mask[kept] = True
         place = np.cumsum(mask) - 1
@@ -151,6 +153,7 @@ class Cell:
     @cached_property
     def adjacency(self) -> sp.csr_array:
         """CSR adjacency of ones, int8; symmetric when undirected and homogeneous. O(n + m)."""
+        # An edge stands once in a canonical cell, so that no sum of ones exceeds int8.
         ones = np.ones(self.count, dtype=np.int8)
         shape = (self.source_count, self.target_count)
         forward = sp.coo_array((ones, (self.source, self.target)), shape=shape)

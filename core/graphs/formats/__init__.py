@@ -36,16 +36,16 @@ def formats() -> Mapping[str, Export]:
     return MappingProxyType(dict(sorted(by_name.items())))
 
 
-def register(found: dict[str, Export], module: object) -> None:
+def register(entries: dict[str, Export], module: object) -> None:
     """Add the module to ``found`` under its name. RuntimeError when it is incomplete or the name is taken."""
-    asked = _ASKED + (_ASKED_TO_READ if getattr(module, "parts", ()) else ())
-    missing = [part for part in asked if not hasattr(module, part)]
+    required = _ASKED + (_ASKED_TO_READ if getattr(module, "parts", ()) else ())
+    missing = [part for part in required if not hasattr(module, part)]
     if missing:
         raise RuntimeError(f"format module {module!r} lacks {missing}")
     entry = cast("Export", module)
-    if entry.name in found:
+    if entry.name in entries:
         raise RuntimeError(f"two modules offer the format {entry.name!r}")
-    found[entry.name] = entry
+    entries[entry.name] = entry
 
 
 def names() -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def names() -> tuple[str, ...]:
 
 def read_names() -> tuple[str, ...]:
     """List the names of the formats that are read too, sorted."""
-    return tuple(name for name, each in formats().items() if each.parts)
+    return tuple(name for name, entry in formats().items() if entry.parts)
 
 
 def get(name: str) -> Export:
@@ -78,7 +78,7 @@ def reader(name: str) -> Format:
 def require_part(chosen: Format, part: str, field: str) -> None:
     """Check that the format holds such a part. InvalidInput names ``field`` otherwise."""
     if part not in chosen.parts:
-        holding = [name for name, each in formats().items() if part in each.parts]
+        holding = [name for name, entry in formats().items() if part in entry.parts]
         either = " or ".join([", ".join(holding[:-1]), holding[-1]])
         raise InvalidInput(
             f"the format {chosen.name!r} does not hold a list of {part}; take {either}", field=field
@@ -91,7 +91,7 @@ def options_of(chosen: Format, given: Mapping[str, Any], field: str = "options")
         return chosen.OptionsModel.model_validate(dict(given))
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(each) for each in first["loc"])
+        where = ".".join(str(step) for step in first["loc"])
         known = ", ".join(sorted(chosen.OptionsModel.model_fields))
         raise InvalidInput(
             f"{chosen.name} does not take this option; its options are {known}"

@@ -84,7 +84,7 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
         lines = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
         body, first = chunk, line
         if layout is None:
-            looked = look(chunk, line, _asked(request, text))
+            looked = look(chunk, line, _request_of(request, text))
             if looked is not None:
                 layout = _layout(request, looked)
                 if request.infer and request.part == "edges" and not looked.reading.bipartite_why:
@@ -102,7 +102,7 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
         reject(request.file, "the file holds no records; upload rows, or at least a header line", line=1)
 
 
-def _asked(request: ReadRequest, text: Text) -> Asked:
+def _request_of(request: ReadRequest, text: Text) -> Asked:
     options = request.options
     assert isinstance(options, DelimitedOptions)
     return Asked(
@@ -196,8 +196,8 @@ def _ask(request: ReadRequest, reading: Reading, number: int) -> None:
     """Refuse a reading that may make another graph until it is answered; say what else was guessed."""
     for question in reading.questions:
         if question.destroys and not request.answered_later:
-            reject(request.file, asking.told(question), line=number, reading=reading.as_json())
-        text = asking.told(question)
+            reject(request.file, asking.question_text(question), line=number, reading=reading.as_json())
+        text = asking.question_text(question)
         request.remark(f"{text[:1].upper()}{text[1:]}.")
 
 
@@ -207,7 +207,7 @@ def _doubt(request: ReadRequest, question: Question) -> None:
     if question not in reading.questions:  # a proposal reads its file twice
         reading = replace(reading, questions=(*reading.questions, question))
     if not request.answered_later:
-        reject(request.file, asking.told(question), reading=reading.as_json())
+        reject(request.file, asking.question_text(question), reading=reading.as_json())
     request.readings[request.part] = reading
 
 

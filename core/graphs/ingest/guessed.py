@@ -28,14 +28,14 @@ def with_ends(table: pa.Table, names: Sequence[str] | None) -> tuple[pa.Table, t
     reading = found.reading
     for question in reading.questions:
         if question.destroys:
-            raise InvalidInput(asking.told(question), field="columns")
+            raise InvalidInput(asking.question_text(question), field="columns")
     if reading.bipartite:
         raise InvalidInput(
             f"the ends are two sorts of nodes ({reading.bipartite_why[0]}); declare both in a schema, and "
             "say which columns are the ends: columns={'source': ..., 'target': ...}",
             field="schema",
         )
-    others = [f"{asking.told(each)}." for each in reading.questions]
+    others = [f"{asking.question_text(each)}." for each in reading.questions]
     return as_read(table, found), (_grounds(reading), *reading.warnings, *others)
 
 

@@ -124,7 +124,7 @@ def propose(
         told = "; ".join(f"{shown(name)}, as {why}" for name, why in unread.items())
         warnings.append(f"Columns of the edges that are not read: {told}.")
     if any(carried.values()):
-        warnings.append(_told(carried))
+        warnings.append(_proposed_values(carried))
     derived = None
     if reading is not None and reading.bipartite and (listed is None or _lists_both(listed, reading)):
         _two_sorts(relations.values(), reading)
@@ -192,7 +192,7 @@ def _two_sorts(relations: Iterable[_Relation], reading: Reading) -> None:
             each.pairs = {(source, target)}
 
 
-def _told(carried: Mapping[str, tuple[EdgeAttribute, ...]]) -> str:
+def _proposed_values(carried: Mapping[str, tuple[EdgeAttribute, ...]]) -> str:
     """Say what edges are proposed to carry, and how to have it otherwise."""
     named = "; ".join(
         f"{', '.join(f'{attribute.name} ({attribute.kind})' for attribute in attributes)} of {name}"

@@ -20,7 +20,7 @@ LEAST_ROWS = 3
 UNNAMED = "the header has no name for it"
 
 
-def told(question: Question) -> str:
+def question_text(question: Question) -> str:
     """Write the question with its answers. Whoever sends a file can give them as they stand."""
     answers = ", or ".join(f"{answer.mapping} ({answer.text})" for answer in question.answers)
     return f"{question.text}; send {answers}"

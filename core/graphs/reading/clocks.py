@@ -64,7 +64,7 @@ def joined(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index("time"), "time", both).drop_columns([KEPT])
 
 
-def told(columns: Sequence[Column], day: int, clock: int) -> str:
+def one_time_text(columns: Sequence[Column], day: int, clock: int) -> str:
     """Say that two columns are one time. The mapping by which they are not is said, too."""
     apart = [
         replace(each, called="value", role=Role.VALUE) if each.place - 1 == clock else each

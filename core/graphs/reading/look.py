@@ -144,7 +144,7 @@ def look(chunk: bytes, line: int, asked: Asked) -> Looked | None:
                 records.line,
             )
         )
-        + (() if two_columns is None or said.columns else (clocks.told(chosen, *two_columns),)),
+        + (() if two_columns is None or said.columns else (clocks.one_time_text(chosen, *two_columns),)),
         tuple(questions),
     )
     rows = sample.head[place]
@@ -187,7 +187,7 @@ def _records(sample: Sample, split: Separated, asked: Asked) -> _Records:
     if said is None and mapped:
         said = True
     if said is None:
-        said = _told(first, asked, bool(rest))
+        said = _header_by_names(first, asked, bool(rest))
     if said is not None:
         return _Records(
             _bare(first) if said else first, _with(first, columns, said), line.number, said, 1.0, (), True
@@ -211,7 +211,7 @@ def _records(sample: Sample, split: Separated, asked: Asked) -> _Records:
     )
 
 
-def _told(first: list[str], asked: Asked, more: bool) -> bool | None:
+def _header_by_names(first: list[str], asked: Asked, more: bool) -> bool | None:
     """Tell a header by the very names that are wanted, a line that stands alone as data; else None."""
     lowered = {each.lower() for each in first}
     needed = {"source", "target"} if asked.part == "edges" else set(asked.required)

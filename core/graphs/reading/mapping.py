@@ -111,8 +111,8 @@ class Mapping:
             simple = all(
                 "," not in f"{role}{column}" and "=" not in f"{role}{column}" for role, column in self.columns
             )
-            told = ",".join(f"{role}={column}" for role, column in self.columns)
-            parts.append(f"columns={told if simple else self.options()['columns']}")
+            roles = ",".join(f"{role}={column}" for role, column in self.columns)
+            parts.append(f"columns={roles if simple else self.options()['columns']}")
         parts += [f"{name}={text}" for name, text in self.options().items() if name != "columns"]
         return " ".join(parts)
 
@@ -166,14 +166,14 @@ def encoding_of(said: str | None) -> str | None:
         return None
     known = {codecs.lookup(name).name: name for name in ENCODINGS}
     try:
-        found = known.get(codecs.lookup(said).name)
+        encoding = known.get(codecs.lookup(said).name)
     except (LookupError, ValueError):
-        found = None
-    if found is None:
+        encoding = None
+    if encoding is None:
         raise InvalidInput(
             f"the encoding {said!r} is not read; use one of {', '.join(ENCODINGS)}", field="encoding"
         )
-    return found
+    return encoding
 
 
 def _one_of(said: Any, known: Map[Any, T], field: str, words: str) -> T:
@@ -208,7 +208,7 @@ def _numbered(column: str) -> str | int:
 
 
 def _of_member(role: str, column: Any) -> Iterable[tuple[Any, Any]]:
-    return [(role, each) for each in column] if isinstance(column, list | tuple) else [(role, column)]
+    return [(role, part) for part in column] if isinstance(column, list | tuple) else [(role, column)]
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
@@ -234,7 +234,7 @@ def _checked(pairs: Sequence[tuple[Any, Any]]) -> Columns:
             )
         if isinstance(column, int) and not 1 <= column <= MAX_COLUMNS:
             raise InvalidInput(f"columns are numbered from 1 to {MAX_COLUMNS}, not {column}", field="columns")
-        twice = [each for each, _ in pairs if each == role] == ["time"] * 2
+        twice = [known for known, _ in pairs if known == role] == ["time"] * 2
         if role in roles and role not in REPEATED and not twice:
             raise InvalidInput(f"two columns are called {role!r}; a file has one", field="columns")
         if column in columns:

@@ -187,13 +187,13 @@ class Reading:
             columns=tuple(
                 Column(
                     **{
-                        **each,
-                        "role": Role(each["role"]),
-                        "why": tuple(each["why"]),
-                        "examples": tuple(each["examples"]),
+                        **entry,
+                        "role": Role(entry["role"]),
+                        "why": tuple(entry["why"]),
+                        "examples": tuple(entry["examples"]),
                     }
                 )
-                for each in made["columns"]
+                for entry in made["columns"]
             ),
             bipartite=made["bipartite"],
             bipartite_why=tuple(made["bipartite_why"]),
@@ -201,14 +201,14 @@ class Reading:
             warnings=tuple(made["warnings"]),
             questions=tuple(
                 Question(
-                    About(each["about"]),
-                    each["text"],
-                    each["probability"],
+                    About(entry["about"]),
+                    entry["text"],
+                    entry["probability"],
                     tuple(
                         Answer(answer["text"], Mapping.from_json(answer["mapping"]))
-                        for answer in each["answers"]
+                        for answer in entry["answers"]
                     ),
                 )
-                for each in made["questions"]
+                for entry in made["questions"]
             ),
         )

@@ -345,7 +345,7 @@ class GraphSchema(Frozen):
     @field_validator("node_types")
     @classmethod
     def _one_protected(cls, value: tuple[NodeType, ...]) -> tuple[NodeType, ...]:
-        protected = [each.name for each in value if each.protected]
+        protected = [attribute.name for attribute in value if attribute.protected]
         if len(protected) > 1:
             raise ValueError(f"at most one node type is protected; declared are {', '.join(protected)}")
         return value
@@ -377,7 +377,7 @@ class GraphSchema(Frozen):
         if len(set(edge_names)) != len(edge_names):
             raise ValueError("edge type names must be unique")
         for what, types in (("node", self.node_types), ("edge", self.edge_types)):
-            if len({each.in_files for each in types}) != len(types):
+            if len({edge_type.in_files for edge_type in types}) != len(types):
                 raise ValueError(f"two {what} types have one name in files; show them by different names")
         for edge in self.edge_types:
             for end in (edge.source, edge.target):
@@ -416,7 +416,7 @@ class GraphSchema(Frozen):
     @property
     def protected_type(self) -> NodeType | None:
         """The node type that unit ``node`` protects. None where none is declared."""
-        return next((each for each in self.node_types if each.protected), None)
+        return next((node_type for node_type in self.node_types if node_type.protected), None)
 
     def graph_ids(self) -> dict[str, str]:
         """Map node types and relations to their graph. It is empty without a collection."""

@@ -146,7 +146,7 @@ class EdgeAttribute(Frozen):
             known = ", ".join(sorted(_TAKEN[self.kind]))
             raise ValueError(f"{what}: values of this kind are merged by {known}")
         exact = self.kind is EdgeAttributeKind.INTEGER
-        if exact and not all(isinstance(each, int) for each in (*self.range, *self.cuts)):
+        if exact and not all(isinstance(bound, int) for bound in (*self.range, *self.cuts)):
             raise ValueError(f"{what}: bounds and cuts of integers are integers")
         if self.cuts and self.categories is not None:
             raise ValueError(f"{what}: categories are not cut into bins")
@@ -162,9 +162,9 @@ def categories_problem(categories: tuple[str, ...] | None) -> str | None:
     known = categories or ()
     if len(set(known)) != len(known):
         return "declares a category twice"
-    for each in known:
-        if not each.isprintable() or each != each.strip():
-            return f"has the category {each!r}, with control characters or spaces around it"
+    for category in known:
+        if not category.isprintable() or category != category.strip():
+            return f"has the category {category!r}, with control characters or spaces around it"
     return None
 
 

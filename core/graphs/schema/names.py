@@ -54,7 +54,9 @@ def plain_name(text: str) -> str:
 
     A letter that has no plain form is written as its number. The same text has the same name everywhere.
     """
-    letters = "".join(_plain_letter(each) for each in unicodedata.normalize("NFKD", text.translate(_LETTERS)))
+    letters = "".join(
+        _plain_letter(letter) for letter in unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    )
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", letters).strip("_-")
     return (name if name[:1].isalpha() else f"x{name}")[:_LENGTH]
 
@@ -79,7 +81,8 @@ def column_names(given: Sequence[str], structural: Collection[str] = ()) -> list
     A column that has the name of what is ``structural`` is called its attribute: ``id`` is ``id_attribute``.
     """
     made = [
-        apart(each) if each in structural else each if is_plain(each) else plain_name(each) for each in given
+        apart(column) if column in structural else column if is_plain(column) else plain_name(column)
+        for column in given
     ]
     often = Counter(made)
     return [name if often[name] == 1 else own for own, name in zip(given, made, strict=True)]
@@ -88,22 +91,24 @@ def column_names(given: Sequence[str], structural: Collection[str] = ()) -> list
 def renamed(given: Sequence[str], names: Sequence[str]) -> str | None:
     """Tell a curator which columns are renamed. They are called otherwise than in their file; None where none
     is."""
-    told = [f"{own!r} is {name}" for own, name in zip(given, names, strict=True) if own != name]
-    if not told:
+    changes = [f"{own!r} is {name}" for own, name in zip(given, names, strict=True) if own != name]
+    if not changes:
         return None
-    more = f" and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
-    return f"Columns are called otherwise here, in schemas and in releases: {', '.join(told[:_TOLD])}{more}."
+    more = f" and {len(changes) - _TOLD} more" if len(changes) > _TOLD else ""
+    return (
+        f"Columns are called otherwise here, in schemas and in releases: {', '.join(changes[:_TOLD])}{more}."
+    )
 
 
 def type_names(shown: Sequence[str]) -> dict[str, str]:
     """Name types plainly, as files name them. What would share a name is numbered, in sorted order."""
-    taken = {each for each in shown if is_plain(each)}
-    named = {each: each for each in taken}
-    for each in sorted(set(shown) - taken):
-        name, number = plain_name(each), 2
+    taken = {name_shown for name_shown in shown if is_plain(name_shown)}
+    named = {name_shown: name_shown for name_shown in taken}
+    for name_shown in sorted(set(shown) - taken):
+        name, number = plain_name(name_shown), 2
         while name in taken:
             ending = f"-{number}"
-            name, number = plain_name(each)[: _LENGTH - len(ending)] + ending, number + 1
+            name, number = plain_name(name_shown)[: _LENGTH - len(ending)] + ending, number + 1
         taken.add(name)
-        named[each] = name
+        named[name_shown] = name
     return named

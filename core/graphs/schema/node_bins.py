@@ -25,22 +25,22 @@ def synthesised(kind: NodeType) -> tuple[Attribute, ...]:
     The first of them is the one by which nodes mix.
     """
     usable = [
-        each
-        for each in kind.attributes
-        if each.protection is Protection.PROTECTED
-        and each.kind is not AttributeKind.VECTOR
-        and (each.categories is not None or each.bounds is not None)
+        attribute
+        for attribute in kind.attributes
+        if attribute.protection is Protection.PROTECTED
+        and attribute.kind is not AttributeKind.VECTOR
+        and (attribute.categories is not None or attribute.bounds is not None)
     ]
-    return tuple(sorted(usable, key=lambda each: not each.label))
+    return tuple(sorted(usable, key=lambda attribute: not attribute.label))
 
 
 def vectors(kind: NodeType) -> tuple[Attribute, ...]:
     """List the protected vectors with declared bounds. Their length is declared, too; they go with the first
     of the others."""
     return tuple(
-        each
-        for each in kind.attributes
-        if each.protection is Protection.PROTECTED and each.length is not None
+        attribute
+        for attribute in kind.attributes
+        if attribute.protection is Protection.PROTECTED and attribute.length is not None
     )
 
 
@@ -62,12 +62,15 @@ def synthesised_in(schema: GraphSchema, edge_types: Sequence[str]) -> Mapping[st
     """List the attributes to synthesise by node type. These are types at an end of ``edge_types``, vectors
     come last."""
     ends = {
-        end for each in schema.edge_types if each.name in edge_types for end in (each.source, each.target)
+        end
+        for relation in schema.edge_types
+        if relation.name in edge_types
+        for end in (relation.source, relation.target)
     }
-    found = {
+    by_type = {
         kind.name: (*synthesised(kind), *vectors(kind)) for kind in schema.node_types if kind.name in ends
     }
-    return {name: attributes for name, attributes in found.items() if attributes}
+    return {name: attributes for name, attributes in by_type.items() if attributes}
 
 
 def node_bins(attribute: Attribute) -> ValueBins:

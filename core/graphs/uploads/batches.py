@@ -333,7 +333,7 @@ def damaged(request: ReadRequest, error: Exception) -> NoReturn:
 def refuses_names(schema: GraphSchema, form: str, nodes: frozenset[str], edges: frozenset[str]) -> str | None:
     """Say which attribute's name the format needs itself. The attribute is declared; None without any."""
     for taken, kinds in ((nodes, schema.node_types), (edges, schema.edge_types)):
-        for attribute in (each for kind in kinds for each in kind.attributes):
+        for attribute in (declared for kind in kinds for declared in kind.attributes):
             if attribute.name in taken:
                 return f"{form} cannot name the attribute {attribute.name!r}; rename it or take parquet"
     return None

@@ -35,10 +35,10 @@ def place_of(part: str) -> tuple[int, int] | None:
     no such file."""
     if part == "edges":
         return 1, 1
-    found = _EDGE_FILE.fullmatch(part)
-    if found is None or int(found[1]) > int(found[2]):
+    match = _EDGE_FILE.fullmatch(part)
+    if match is None or int(match[1]) > int(match[2]):
         return None
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 @dataclass(frozen=True)

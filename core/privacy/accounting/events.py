@@ -164,8 +164,8 @@ def _depth(event: Any, depth: int) -> None:
         case PoissonSampled(event=inner) | Repeated(event=inner):
             _depth(inner, depth + 1)
         case Composed(events=inner) | Parallel(branches=inner):
-            for each in inner:
-                _depth(each, depth + 1)
+            for part in inner:
+                _depth(part, depth + 1)
         case _:
             raise InvalidInput(f"unknown privacy event: {type(event).__name__}", field="event")
 
@@ -195,8 +195,8 @@ def pure_nano_epsilon(event: Event) -> int | None:
             nano = pure_nano_epsilon(inner)
             return None if nano is None else _amplified(nano, rate)
         case Repeated(event=inner, times=times):
-            each = pure_nano_epsilon(inner)
-            return None if each is None else each * times
+            once = pure_nano_epsilon(inner)
+            return None if once is None else once * times
         case Composed(events=events):
             return _combined(sum, events)
         case Parallel(branches=branches):
@@ -216,11 +216,11 @@ def parts(event: Event) -> tuple[int, Counter[Event]]:
         return pure, Counter()
     match event:
         case Repeated(event=inner, times=times):
-            nano, each = parts(inner)
-            return nano * times, Counter({part: count * times for part, count in each.items()})
+            nano, others = parts(inner)
+            return nano * times, Counter({part: count * times for part, count in others.items()})
         case Composed(events=events):
-            split = [parts(each) for each in events]
-            return sum(nano for nano, _ in split), sum((each for _, each in split), Counter())
+            split = [parts(part) for part in events]
+            return sum(nano for nano, _ in split), sum((others for _, others in split), Counter())
         case PoissonSampled(rate=rate, event=inner) if rate == 1:
             return 0, Counter([inner])
         case _:
@@ -249,7 +249,7 @@ def unprotected_reasons(event: Event) -> tuple[str, ...]:
         case PoissonSampled(event=inner) | Repeated(event=inner):
             return unprotected_reasons(inner)
         case Composed(events=events) | Parallel(branches=events):
-            return tuple(reason for each in events for reason in unprotected_reasons(each))
+            return tuple(reason for part in events for reason in unprotected_reasons(part))
         case _:
             check_event(event)
             return ()
@@ -267,7 +267,7 @@ def sampled(event: Event) -> bool:
         case Repeated(event=inner):
             return sampled(inner)
         case Composed(events=events) | Parallel(branches=events):
-            return any(sampled(each) for each in events)
+            return any(sampled(part) for part in events)
         case _:
             check_event(event)
             return False

@@ -243,16 +243,19 @@ def _of_rows(plan: PrivacyPlan) -> str:
     if not rows:
         return ""
     if any(
-        each.edge_type.startswith(ROWS)
-        and each.purpose != COUNTED_ROWS
-        and pure_nano_epsilon(each.event) is None
-        for each in plan.allotments
+        allotment.edge_type.startswith(ROWS)
+        and allotment.purpose != COUNTED_ROWS
+        and pure_nano_epsilon(allotment.event) is None
+        for allotment in plan.allotments
     ):
         return (
             ". The same holds for one node's row of protected attributes, present or replaced by zeros; "
             "another row in its place counts as two such changes"
         )
-    nano = max(accountant.cell_nano_epsilon(each, plan.delta_atto, plan.accountant) for each in rows.values())
+    nano = max(
+        accountant.cell_nano_epsilon(allotment, plan.delta_atto, plan.accountant)
+        for allotment in rows.values()
+    )
     pure = all(pure_nano_epsilon(event) is not None for events in rows.values() for event in events)
     delta = Decimal(0 if pure else plan.delta_atto) / ATTO
     both = "the two add up" if pure else "those are two such changes"
@@ -289,7 +292,7 @@ def protects(
         return f"{whole}; of relations whose records are apart any one row"
     if not apart:
         return whole
-    beside = [each for each in edge_types if each not in apart]
+    beside = [relation for relation in edge_types if relation not in apart]
     elsewhere = f"; of {', '.join(beside)} {whole}" if beside else ""
     return (
         f"any one row of {' or '.join(apart)}, there or not; a changed row counts twice, k rows count k "

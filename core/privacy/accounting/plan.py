@@ -165,7 +165,7 @@ class PrivacyPlan:
         object.__setattr__(self, "apart", tuple(self.apart))
         if self.apart and self.unit not in RECORD_WISE:
             raise InvalidInput("only the units edge and event may be one record", field="apart")
-        named = all(isinstance(each, str) for each in self.apart)
+        named = all(isinstance(name, str) for name in self.apart)
         if not named or list(self.apart) != sorted(set(self.apart)):
             raise InvalidInput("relations whose records are apart are named once each, sorted", field="apart")
         if not isinstance(self.method, str) or not 1 <= len(self.method) <= MAX_TEXT:
@@ -226,19 +226,23 @@ class PrivacyPlan:
 
     def only(self, *purposes: str) -> PrivacyPlan:
         """Return the part of the plan granted for these purposes. InvalidInput where none is."""
-        return replace(self, allotments=tuple(each for each in self.allotments if each.purpose in purposes))
+        return replace(
+            self,
+            allotments=tuple(allotment for allotment in self.allotments if allotment.purpose in purposes),
+        )
 
     def without(self, *purposes: str) -> PrivacyPlan:
         """Return the part of the plan outside these purposes. It is what is granted for any others;
         InvalidInput where none is."""
         return replace(
-            self, allotments=tuple(each for each in self.allotments if each.purpose not in purposes)
+            self,
+            allotments=tuple(allotment for allotment in self.allotments if allotment.purpose not in purposes),
         )
 
     @property
     def looks_back(self) -> bool:
         """Whether a snapshot is read together with the one before it, where that was published."""
-        return any(each.purpose == SINCE_BEFORE for each in self.allotments)
+        return any(allotment.purpose == SINCE_BEFORE for allotment in self.allotments)
 
     @cached_property
     def _events(self) -> Mapping[int, Event]:
@@ -282,15 +286,15 @@ class PrivacyPlan:
             return Cost(nano, self.delta_atto, kind, None, 0)
         pure = {key: pure_nano_epsilon(event) or 0 for key, event in self._events.items()}
         sums: dict[CellKey, int] = defaultdict(int)
-        for each in self.allotments:
-            sums[each.edge_type, each.step] += pure[id(each.event)]
+        for allotment in self.allotments:
+            sums[allotment.edge_type, allotment.step] += pure[id(allotment.event)]
         total, per_step, untimed = _by_unit(sums, self.unit, self.window, self.steps)
         return Cost(total, 0, kind, tuple(per_step) if self.unit.temporal else None, untimed)
 
     def _approximate_nano_epsilon(self) -> int:
         if self.unit in (Unit.EDGE, Unit.EVENT):
             cells = set(self.cells.values())
-            return max(accountant.cell_nano_epsilon(each, self.delta_atto, self.accountant) for each in cells)
+            return max(accountant.cell_nano_epsilon(cell, self.delta_atto, self.accountant) for cell in cells)
         by_curves = accountant.nano_epsilon(self._curve(ORDERS), self.delta_atto)
         if self.unit in (Unit.PAIR, Unit.NODE) and self.accountant is Accountant.PRIVACY_LOSS:
             everything = [allotment.event for allotment in self.allotments]

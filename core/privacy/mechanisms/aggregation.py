@@ -46,7 +46,7 @@ class Aggregation:
     scale: int
 
 
-def asked(
+def question_of(
     shape: Shape, features: np.ndarray, side: str, noise_multiplier: Fraction | float, multiplicity: int = 1
 ) -> Aggregation:
     """Check the question for the nodes of ``side`` ("source", "target"; "both" where undirected).

@@ -26,7 +26,7 @@ from core.privacy.accounting.events import NANO, check_nano_epsilon, positive_fr
 from core.privacy.entropy import Generator
 from core.privacy.limits import MAX_SIGMA
 from core.privacy.mechanisms import samplers
-from core.privacy.mechanisms.threads import cut, each
+from core.privacy.mechanisms.threads import cut, on_threads
 
 OPENDP_VALUES = 1024  # 6 microseconds each, .4 in a kernel; fewer are not worth its loading
 LEAST_VALUES = 2**15  # in a piece that a thread draws for
@@ -105,7 +105,7 @@ def _by_threads(
     def noisy(low: int, high: int) -> np.ndarray:
         return add(entropy.noise_generator(), values[low:high])
 
-    parts = each(noisy, cut(len(values), LEAST_VALUES))
+    parts = on_threads(noisy, cut(len(values), LEAST_VALUES))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

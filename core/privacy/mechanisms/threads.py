@@ -39,7 +39,7 @@ def cut(length: int, least: int) -> Sequence[tuple[int, int]]:
     return [(length * k // count, length * (k + 1) // count) for k in range(count)]
 
 
-def each(work: Callable[[int, int], Result], pieces: Sequence[tuple[int, int]]) -> list[Result]:
+def on_threads(work: Callable[[int, int], Result], pieces: Sequence[tuple[int, int]]) -> list[Result]:
     """Compute ``work(low, high)`` of every piece, in order. Pieces run side by side where there are several.
 
     ``work`` lets go of the interpreter's lock for most of its time, as kernels with ``nogil`` do.

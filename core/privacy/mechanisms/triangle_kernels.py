@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.kernels.decorator import kernel
-from core.privacy.mechanisms.threads import cut, each
+from core.privacy.mechanisms.threads import cut, on_threads
 
 LEAST_ENTRIES = 2**18  # of rows, in a piece of the work
 
@@ -39,7 +39,7 @@ def triangles_in_rows(start: np.ndarray, others: np.ndarray) -> np.ndarray:
         first, last = np.searchsorted(start, [low, high])  # as many edges in each piece
         return np.asarray(_triangles_of(start, others, nodes, min(first, nodes), min(last, nodes)))
 
-    parts = each(counted, cut(int(start[-1]), LEAST_ENTRIES))
+    parts = on_threads(counted, cut(int(start[-1]), LEAST_ENTRIES))
     return np.asarray(parts[0] if len(parts) == 1 else np.sum(parts, axis=0))
 
 

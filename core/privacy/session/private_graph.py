@@ -130,8 +130,10 @@ class PrivateGraph(CountedSession):
         return EdgeValueReads(self._graph, self._meter, EVERY, attribute, edge_types)
 
     def _require_graphs(self, edge_types: Sequence[str]) -> None:
-        known = [each.name for each in self.schema.edge_types]
-        if self.schema.collection is None or [each for each in known if each in edge_types] != [*edge_types]:
+        known = [relation.name for relation in self.schema.edge_types]
+        if self.schema.collection is None or [relation for relation in known if relation in edge_types] != [
+            *edge_types
+        ]:
             raise InvalidInput("graphs of a collection are named in their order", field="edge_types")
 
     def cell(self, edge_type: str, step: int | None) -> PrivateCell:
@@ -192,6 +194,7 @@ class PrivateGraph(CountedSession):
         if not keys or len(set(keys)) != len(keys):
             raise InvalidInput("cells are named once each, and there is at least one", field="cells")
         shapes = [self._shape(edge_type, step) for edge_type, step in keys]
+        # Made before anything is charged, as it may refuse the module or the optimiser.
         session: DpSgdSession = _training(training, module, optimiser, clip=clip, divisor=divisor)
         for edge_type, step in keys:
             self._meter.charge(edge_type, step, training.event, purpose)
@@ -223,7 +226,7 @@ class PrivateGraph(CountedSession):
             raise NotAccepted("a unit may have edges in several of the cells", field="unit")
         shape = [self._shape(*key) for key in keys][-1]  # every one of them is looked up
         multiplicity = edges_of_unit(self.unit, shape.edge_type)
-        question = aggregation.asked(shape, features, side, noise_multiplier, multiplicity)
+        question = aggregation.question_of(shape, features, side, noise_multiplier, multiplicity)
         event = GaussianEvent(positive_fraction(noise_multiplier, "noise_multiplier"))
         for edge_type, step in keys:
             self._meter.charge(edge_type, step, event, purpose)
@@ -324,11 +327,11 @@ class PrivateCell(CountedCell, UndirectedReads):
         """
         if self._branch is not None:
             raise NotAccepted("the largest slots are those of a whole cell", field="edge_type")
-        each = check_nano_epsilon(nano_epsilon) // self.multiplicity
-        largest_slots.check_keep(self.shape, keep, each)
+        nano = check_nano_epsilon(nano_epsilon) // self.multiplicity
+        largest_slots.check_keep(self.shape, keep, nano)
         self._charge(Pure(nano_epsilon, "discrete_laplace/largest_slots"), purpose)
         cell = self._read()
-        return largest_slots.largest(cell.source, cell.target, self.shape, keep, each)
+        return largest_slots.largest(cell.source, cell.target, self.shape, keep, nano)
 
     def exponential_labels(
         self, *, nano_epsilon: int, labels: np.ndarray, order: np.ndarray, purpose: str
@@ -398,6 +401,8 @@ class PrivateCell(CountedCell, UndirectedReads):
             raise NotAccepted("a parallel group splits a relation inside one node type", field="edge_type")
         checked, _ = queries.check_labels(labels, self.shape.source_count, None, "labels")
         edge_type, step = self.shape.edge_type.name, self.step
+        # Charged before a branch may read: what the branches spend is bounded by the cap that stands in the
+        # transcript.
         keys = self._meter.open_group(
             edge_type, step, nano_epsilon, ("inside", "between"), purpose, self._branch
         )

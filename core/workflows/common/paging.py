@@ -102,18 +102,18 @@ class Sort(StrEnum):
         return None if self is Sort.NEWEST else str(self)
 
 
-def sort_of(asked: str | None, *known: Sort) -> Sort:
+def sort_of(text: str | None, *known: Sort) -> Sort:
     """Return the order of that name, the newest first where none is named. InvalidInput: it is not
     ``known``."""
-    if asked is None:
+    if text is None:
         return Sort.NEWEST
-    if asked not in known:
+    if text not in known:
         raise InvalidInput(
-            f"This list is not sorted by {asked!r}.",
+            f"This list is not sorted by {text!r}.",
             field="sort",
             how_to_mend=f"Use one of {', '.join(known)}.",
         )
-    return Sort(asked)
+    return Sort(text)
 
 
 def paged(

@@ -109,6 +109,8 @@ class Policy(BaseModel):
 
 def policy_of(dataset: Dataset) -> Policy:
     """Return the dataset's policy as it stands. It is read once, however many plans ask for it."""
+    # Validation costs more than all checks together. A changed policy is another object, so identity is
+    # enough.
     known: tuple[Any, Policy] | None = dataset.__dict__.get("policy_read")
     if known is None or known[0] is not dataset.policy:
         known = dataset.__dict__["policy_read"] = (dataset.policy, Policy.model_validate(dataset.policy))

@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 log = get_logger(__name__)
 
 
-def each(items: Iterable[Item], step: Callable[[Item], None], *, subject: Callable[[Item], str]) -> int:
+def sweep(items: Iterable[Item], step: Callable[[Item], None], *, subject: Callable[[Item], str]) -> int:
     """Try the step on every item; how many there were. A failure is logged by its class, not raised.
 
     Rows are swept oldest first: one that always failed would otherwise hide all that come after it. Only

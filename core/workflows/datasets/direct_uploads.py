@@ -17,7 +17,7 @@ from core.identity.service import Principal, require
 from core.logging import get_logger
 from core.storage.presigned import MAX_PARTS, Presigner
 from core.workflows.common.context import Services
-from core.workflows.common.sweeps import each
+from core.workflows.common.sweeps import sweep
 from core.workflows.datasets import upload as uploads
 from core.workflows.datasets.upload import Upload
 from graphveil.models.datasets import Received, UploadOffer
@@ -141,7 +141,7 @@ def recover_direct_uploads(services: Services, limit: int) -> int:
         return 0
     with services.db.transaction() as session:
         dead = repository.dead_direct_uploads(session, limit)
-    return each(dead, lambda direct: _remove(services, direct), subject=lambda direct: direct.version_id)
+    return sweep(dead, lambda direct: _remove(services, direct), subject=lambda direct: direct.version_id)
 
 
 def _remove(services: Services, direct: DirectUpload) -> None:

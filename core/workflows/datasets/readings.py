@@ -72,7 +72,7 @@ def require_answers(version: DatasetVersion) -> None:
         for question in reading.questions:
             if question.destroys:
                 raise InvalidInput(
-                    f"of {part}: {asking.told(question)}",
+                    f"of {part}: {asking.question_text(question)}",
                     field="reading",
                     how_to_mend="Have the file read again with the mapping that says what is so.",
                 )

@@ -29,7 +29,7 @@ from core.outbox.models import Topic
 from core.storage.sealed import seal
 from core.workflows.common.context import Services
 from core.workflows.common.schema_rules import check_referable
-from core.workflows.common.sweeps import each
+from core.workflows.common.sweeps import sweep
 from core.workflows.datasets.derivations import inherited
 from graphveil.models.datasets import Received
 
@@ -166,7 +166,7 @@ def recover_uploads(services: Services, limit: int) -> int:
             service.abandon_upload(session, dataset, version)
         services.store.delete(objects.upload_key(dataset_id, version_id, token))
 
-    return each(stale, forget, subject=lambda upload: upload[1])
+    return sweep(stale, forget, subject=lambda upload: upload[1])
 
 
 def keep_alive(chunks: Iterable[bytes], beat: Callable[[], None], every_seconds: float) -> Iterator[bytes]:

@@ -22,7 +22,7 @@ from core.outbox.models import Topic
 from core.privacy.accounting.audited import MECHANISMS
 from core.workers import repository as workers
 from core.workflows.common.context import Services
-from core.workflows.common.sweeps import each
+from core.workflows.common.sweeps import sweep
 from core.workflows.jobs import abilities_repository
 from core.workflows.jobs.abilities_repository import (
     AUDITED_TRAINING,
@@ -115,4 +115,4 @@ def give_up_methods(services: Services) -> int:
             if job is not None and job.state == JobState.QUEUED:
                 settle.fail(session, services.settings, job, JobReason.METHOD_MISSING, actor=ACTOR)
 
-    return each(ids, give_up, subject=str)
+    return sweep(ids, give_up, subject=str)

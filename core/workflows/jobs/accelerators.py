@@ -18,7 +18,7 @@ from core.outbox.models import Topic
 from core.settings import Settings
 from core.workers import repository as workers
 from core.workflows.common.context import Services
-from core.workflows.common.sweeps import each
+from core.workflows.common.sweeps import sweep
 from core.workflows.releases import settle
 
 ACTOR = "reaper"
@@ -84,4 +84,4 @@ def give_up_waiting(services: Services) -> int:
             job.gpu_only = False
             outbox.ring(session, Topic.RUN, job.id)
 
-    return each(ids, give_up, subject=str)
+    return sweep(ids, give_up, subject=str)

@@ -23,7 +23,7 @@ from core.work import service as work
 from core.work.models import Kind, Row
 from core.workflows.audits import requests as audits
 from core.workflows.common.context import Services
-from core.workflows.common.sweeps import each
+from core.workflows.common.sweeps import sweep
 from core.workflows.datasets import ingest
 from core.workflows.datasets import link_checks as sensitive_checks
 from core.workflows.datasets.upload import discard
@@ -112,7 +112,7 @@ def recover_lost(services: Services, topic: Topic) -> int:
                 keys = leasing.take_back(session, settings, row)
         discard(services, keys or ())
 
-    return each(ids, recover, subject=str)
+    return sweep(ids, recover, subject=str)
 
 
 def ring_again(services: Services) -> int:

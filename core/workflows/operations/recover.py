@@ -18,7 +18,7 @@ from core.ledger import service as ledger
 from core.outbox import service as outbox
 from core.work import leases
 from core.workflows.common.context import Services
-from core.workflows.common.sweeps import each
+from core.workflows.common.sweeps import sweep
 from core.workflows.datasets import direct_uploads, ingest
 from core.workflows.jobs.abilities import give_up_methods
 from core.workflows.jobs.accelerators import give_up_waiting
@@ -45,7 +45,7 @@ def expose_opened(services: Services) -> int:
             if job is not None:
                 settle.expose(session, job, actor=ACTOR)
 
-    return each(ids, expose, subject=str)
+    return sweep(ids, expose, subject=str)
 
 
 def finish_cancels(services: Services) -> int:
@@ -60,7 +60,7 @@ def finish_cancels(services: Services) -> int:
             if job is not None and job.state == JobState.CANCELLING:
                 settle.cancel(session, settings, job, actor=ACTOR)
 
-    return each(ids, finish, subject=str)
+    return sweep(ids, finish, subject=str)
 
 
 def expire_reservations(services: Services) -> int:
@@ -77,7 +77,7 @@ def expire_reservations(services: Services) -> int:
             if job is not None and waits and job.reservation_id == reservation_id:
                 settle.expire(session, job, actor=ACTOR)
 
-    return each(pairs, expire, subject=lambda pair: str(pair[1]))
+    return sweep(pairs, expire, subject=lambda pair: str(pair[1]))
 
 
 def publish_committed(services: Services) -> int:
@@ -89,7 +89,7 @@ def publish_committed(services: Services) -> int:
         publish.copy_release(services, job_id)
         publish.finish_release(services, job_id)
 
-    return each(ids, finish, subject=str)
+    return sweep(ids, finish, subject=str)
 
 
 def recover_direct_uploads(services: Services) -> int:
@@ -117,7 +117,7 @@ def delete_unclaimed_staging(services: Services) -> int:
     objects there were."""
     # Living attempts do not count: they are no more than the workers, and must not hide what comes after.
     unclaimed = list(islice(_unclaimed(services), services.settings.sweep_limit))
-    return each(unclaimed, services.store.delete, subject=str)
+    return sweep(unclaimed, services.store.delete, subject=str)
 
 
 def _unclaimed(services: Services) -> Iterator[str]:

@@ -25,7 +25,7 @@ from core.work import leases
 from core.work import service as work
 from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of
-from core.workflows.common.sweeps import each
+from core.workflows.common.sweeps import sweep
 from core.workflows.datasets.ingest import stored_graph, unpack_graph
 from core.workflows.datasets.upload import discard
 from core.workflows.jobs import abilities
@@ -208,24 +208,24 @@ def recover_evaluation_files(services: Services, limit: int) -> int:
     """
     with services.db.transaction() as session:
         ids = repository.unswept_evaluations(session, limit)
-    found = 0
+    swept = 0
 
-    def sweep(job_id: str) -> None:
-        nonlocal found
+    def delete_unnamed(job_id: str) -> None:
+        nonlocal swept
         with services.db.transaction() as session:
             attempts = repository.existing_evaluation(session, job_id).attempt
             named = {file.object_key for file in repository.artifacts(session, job_id)}
         prefixes = [attempt_prefix(job_id, number) for number in range(1, attempts + 1)]
         stored = [entry.key for prefix in prefixes for entry in services.store.list(prefix)]
         unnamed = [key for key in stored if key not in named]
-        found += bool(unnamed)
+        swept += bool(unnamed)
         for key in unnamed:
             services.store.delete(key)
         with services.db.transaction() as session:
             repository.existing_evaluation(session, job_id).lease_expires_at = None
 
-    each(ids, sweep, subject=str)
-    return found
+    sweep(ids, delete_unnamed, subject=str)
+    return swept
 
 
 def attempt_prefix(job_id: str, attempt: int) -> str:

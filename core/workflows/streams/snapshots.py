@@ -31,7 +31,7 @@ from core.streams import repository, service
 from core.streams.models import SENT_ANEW, Outcome, Snapshot, Stream
 from core.streams.service import Arrival, Content
 from core.workflows.common.context import Services
-from core.workflows.common.sweeps import each
+from core.workflows.common.sweeps import sweep
 from core.workflows.datasets.ingest_work import fingerprint_key
 from core.workflows.datasets.upload import Counted, check_file, discard, too_large
 from core.workflows.jobs import turns
@@ -133,7 +133,7 @@ def recover_snapshots(services: Services, limit: int) -> int:
         with services.db.transaction() as session:
             named = repository.named_objects(session, keys)
         unnamed += [key for key in keys if key not in named]
-    return each(unnamed[:limit], services.store.delete, subject=lambda key: "upload")
+    return sweep(unnamed[:limit], services.store.delete, subject=lambda key: "upload")
 
 
 def _begin(

@@ -17,7 +17,7 @@ from core.privacy.accounting.events import GaussianEvent
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.mechanisms import aggregation
-from core.privacy.mechanisms.aggregation import asked, noisy_sums
+from core.privacy.mechanisms.aggregation import noisy_sums, question_of
 from core.privacy.queries import Shape
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
@@ -57,7 +57,7 @@ def sums(question, cells, monkeypatch):
 def test_rows_are_the_sums_over_neighbours(monkeypatch):
     features = unit_rows(4, 3)
     cells = [cell(BIPARTITE, [(0, 0), (0, 2), (5, 3)]), cell(BIPARTITE, [(0, 2)])]
-    found = sums(asked(BIPARTITE, features, "source", 1), cells, monkeypatch)
+    found = sums(question_of(BIPARTITE, features, "source", 1), cells, monkeypatch)
     expected = np.zeros((6, 3))
     expected[0], expected[5] = features[0] + 2 * features[2], features[3]
     np.testing.assert_allclose(found, expected, atol=1e-4)
@@ -65,14 +65,16 @@ def test_rows_are_the_sums_over_neighbours(monkeypatch):
 
 def test_an_undirected_edge_adds_to_both_ends(monkeypatch):
     features = unit_rows(5, 2)
-    found = sums(asked(UNDIRECTED, features, "both", 1), [cell(UNDIRECTED, [(0, 3), (3, 4)])], monkeypatch)
+    found = sums(
+        question_of(UNDIRECTED, features, "both", 1), [cell(UNDIRECTED, [(0, 3), (3, 4)])], monkeypatch
+    )
     np.testing.assert_allclose(found[3], features[0] + features[4], atol=1e-4)
     np.testing.assert_allclose(found[0], features[3], atol=1e-4)
 
 
 @given(st.integers(1, 12), st.floats(0.01, 500), st.integers(0, 2**32))
 def test_points_never_leave_the_ball(columns, sigma, seed):
-    question = asked(
+    question = question_of(
         Shape(EdgeType(source="a", target="b"), 3, 9), unit_rows(9, columns, seed), "source", sigma
     )
     lengths = [sum(int(x) ** 2 for x in row) for row in question.points.tolist()]
@@ -84,7 +86,7 @@ def test_points_never_leave_the_ball(columns, sigma, seed):
 @pytest.mark.parametrize(("shape", "side"), ASKED)
 def test_one_edge_moves_the_sum_by_no_more_than_the_noise_is_made_for(shape, side, monkeypatch):
     sigma = Fraction(3, 2)
-    question = asked(shape, unit_rows(others_of(shape, side), 3), side, sigma)
+    question = question_of(shape, unit_rows(others_of(shape, side), 3), side, sigma)
     pairs = [(0, 1), (2, 3), (1, 3), (0, 2)]
     for i in range(len(pairs)):
         with_edge = sums(question, [cell(shape, pairs)], monkeypatch)
@@ -95,13 +97,13 @@ def test_one_edge_moves_the_sum_by_no_more_than_the_noise_is_made_for(shape, sid
 
 
 def test_a_unit_of_two_edges_gets_twice_the_noise():
-    one, two = (asked(DIRECTED, unit_rows(5, 3), "source", 64, times) for times in (1, 2))
+    one, two = (question_of(DIRECTED, unit_rows(5, 3), "source", 64, times) for times in (1, 2))
     assert two.scale / two.radius == pytest.approx(2 * one.scale / one.radius, rel=1e-4)
 
 
 def test_the_noise_is_gaussian_of_the_stated_size():
     shape = Shape(EdgeType(source="a", target="b"), 4_000, 2)
-    question = asked(shape, unit_rows(2, 5), "source", 3)
+    question = question_of(shape, unit_rows(2, 5), "source", 3)
     found = noisy_sums([cell(shape, [])], question, rng=np.random.default_rng(0))
     assert found.shape == (4_000, 5)
     assert kstest(found.ravel() / 3, "norm").pvalue > 1e-4
@@ -123,7 +125,7 @@ def test_the_noise_is_gaussian_of_the_stated_size():
 )
 def test_what_is_refused(shape, features, side, sigma, error):
     with pytest.raises(error):
-        asked(shape, features, side, sigma)
+        question_of(shape, features, side, sigma)
 
 
 def session(unit, *, steps=None, times=1, recorder=None):

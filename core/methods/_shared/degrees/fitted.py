@@ -16,7 +16,7 @@ from scipy.special import betainc
 
 from core.methods._shared.degrees.posterior import means
 from core.privacy.entropy import Generator as Rng
-from core.privacy.mechanisms.threads import cut, each
+from core.privacy.mechanisms.threads import cut, on_threads
 
 SINGLES = 100  # degrees that have a grid point of their own; beyond, points are spaced by ratio
 SPACED = 150
@@ -49,6 +49,8 @@ class DegreeLaw:
         at = (np.arange(nodes) + 0.5) / max(nodes, 1)
         place = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, len(self.grid) - 1)
         low, high = stretches(self.grid)
+        # A point stands for its stretch: ranks inside it are spread over it evenly, else sparse points would
+        # repeat.
         part = (at - edges[place]) / np.maximum(self.mass[place] / self.mass.sum(), FLOOR)
         rounded: np.ndarray = np.clip(
             np.rint(low[place] + part * (high - low)[place]), self.grid[0], self.grid[-1]
@@ -136,11 +138,16 @@ def degree_law(
     grid, kernel, counts = _kernel(noisy, scale)
     mean = max(float(noisy.mean()) if mean is None else mean, SMALLEST_MEAN)
     start = reference(grid, kernel, counts, mean, shapes)
+    # Laplace noise of that scale has the variance 2 scale^2; the rest is the degrees' own, a Poisson law's at
+    # least.
     spread = max(float(noisy.var()) - 2 * scale**2, mean)
     weight, blur = PRIOR * scale**2 / spread, 0.5 * min(1.0, (scale / 2) ** 4)
     mass = start
     for _ in range(ROUNDS):
+        # The reference counts as nodes that were seen too, which keeps few nodes from deciding the law.
         mass = mass * ((counts / np.maximum(kernel @ mass, FLOOR)) @ kernel) + weight * start
+        # What is smoothed is the ratio to the reference: the mass itself falls by orders of magnitude between
+        # points.
         ratio = np.pad(mass / start, 1, mode="edge")
         mass = start * ((1 - blur) * ratio[1:-1] + blur / 2 * (ratio[:-2] + ratio[2:]))
         mass /= mass.sum()
@@ -178,11 +185,11 @@ def reference(
     Poisson law's, and in whether every node has an edge. ``kernel`` (v, g): the likelihood of each noisy
     value, ``counts`` (v,) how often it was seen; ``shapes``: weights of the laws, alike unless given.
     """
-    each = _laws(grid, mean)
-    fit = _fits(each, kernel, counts)
+    laws = _laws(grid, mean)
+    fit = _fits(laws, kernel, counts)
     weights = np.exp(fit - fit.max()) * (1.0 if shapes is None else shapes)
-    found = weights @ each
-    return np.asarray(found / found.sum())
+    mixture = weights @ laws
+    return np.asarray(mixture / mixture.sum())
 
 
 def _fits(laws: np.ndarray, kernel: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -218,7 +225,7 @@ def posterior_means(
         nothing = np.zeros(len(values))
         return means(values.astype(np.float64), scale, grid, prior, nothing, nothing, math.inf, 0.0)[place]
     seen, share = (np.asarray(look, dtype=np.float64) for look in (evidence.seen, evidence.share))
-    floats, found = noisy.astype(np.float64), np.empty(len(noisy))
+    floats, posterior = noisy.astype(np.float64), np.empty(len(noisy))
     order = np.argsort(share, kind="stable")  # what rests on the share alone is computed once for each
 
     def part(low: int, high: int) -> np.ndarray:
@@ -226,8 +233,8 @@ def posterior_means(
         look = floats[own], scale, grid, prior, seen[own], share[own]
         return np.asarray(means(*look, float(evidence.variance), evidence.spread))
 
-    found[order] = np.concatenate(each(part, cut(len(order), LEAST_MEANS)))
-    return found
+    posterior[order] = np.concatenate(on_threads(part, cut(len(order), LEAST_MEANS)))
+    return posterior
 
 
 def scaled_to(degrees: np.ndarray, total: int, most: int | None = None) -> np.ndarray:
@@ -242,6 +249,7 @@ def scaled_to(degrees: np.ndarray, total: int, most: int | None = None) -> np.nd
     if total and not degrees.any():
         degrees = np.ones(len(degrees))
     low, high = 0.0, 1.0
+    # The sum grows with the factor, so an upper end is found by doubling and the factor by bisection.
     while np.minimum(degrees * high, ceiling).sum() < total and high < 2**60:
         low, high = high, high * 2
     for _ in range(64):

@@ -35,8 +35,8 @@ def require_heeded(params: Parameters, idle: Iterable[Idle]) -> None:
 
 def defaults_of(params: Parameters) -> dict[str, Any]:
     """Return every parameter's value where it is left out. The preset that ``params`` names counts."""
-    found = {name: field.default for name, field in type(params).model_fields.items()}
+    defaults = {name: field.default for name, field in type(params).model_fields.items()}
     if isinstance(params, PresetParameters):
         # Else a request that spells out its own preset would be refused as one that sets idle parameters.
-        found |= params.PRESETS[params.preset]  # type: ignore[attr-defined]
-    return found
+        defaults |= params.PRESETS[params.preset]  # type: ignore[attr-defined]
+    return defaults

@@ -91,7 +91,9 @@ def reads_of_cells(
 
     The plan has one allotment for each cell.
     """
-    cells = Counter((each.edge_type, pure_nano_epsilon(each.event) or 0) for each in plan.allotments)
+    cells = Counter(
+        (allotment.edge_type, pure_nano_epsilon(allotment.event) or 0) for allotment in plan.allotments
+    )
     return [
         PlannedRead(name, query, costs if isinstance(costs, tuple) else (costs,), count)
         for (name, nano_epsilon), count in cells.items()
@@ -202,7 +204,7 @@ class PerCell:
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> None:
         """Check the counts between groups of every relation. See :class:`Method`."""
-        for name in {each.edge_type for each in plan.allotments}:
+        for name in {allotment.edge_type for allotment in plan.allotments}:
             require_groups(name, self.most_groups(params, nodes[schema.edge_type(name).source]))
 
     def planned_reads(

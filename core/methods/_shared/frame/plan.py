@@ -104,7 +104,7 @@ def plan_of(
 
     NotAccepted where the unit knows no records by themselves, and a relation declares them apart.
     """
-    relations = [each for each in public.schema.edge_types if each.name in public.edge_types]
+    relations = [relation for relation in public.schema.edge_types if relation.name in public.edge_types]
     return PrivacyPlan(
         method=method,
         unit=public.unit,
@@ -114,7 +114,7 @@ def plan_of(
         delta_atto=delta_atto,
         first_step=public.tick or 0,
         accountant=public.accountant,
-        apart=tuple(sorted(each.name for each in relations if record_is_unit(public.unit, each))),
+        apart=tuple(sorted(relation.name for relation in relations if record_is_unit(public.unit, relation))),
     )
 
 

@@ -68,16 +68,16 @@ def shares_of(counted: Counted, nodes: np.ndarray, vector: Attribute) -> np.ndar
         return np.ones(counted.values.shape)
     every, variance = int(nodes.sum()), counted.deviation**2
     whole = away.sum(axis=0)
-    overall = _told(whole, variance * len(nodes)) * _kept(whole, every, vector) / max(every, 1)
+    overall = _explained_share(whole, variance * len(nodes)) * _kept(whole, every, vector) / max(every, 1)
     shares = np.empty(away.shape)
     for group, (told, count) in enumerate(zip(away, nodes.tolist(), strict=True)):
         own = _kept(told, count, vector) / max(count, 1)
-        shares[group] = overall + _told(told - count * overall, variance) * (own - overall)
+        shares[group] = overall + _explained_share(told - count * overall, variance) * (own - overall)
     shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1)
     return np.insert(shares, rest, np.maximum(1 - shares.sum(axis=2), 0), axis=2)
 
 
-def _told(counts: np.ndarray, variance: float) -> float:
+def _explained_share(counts: np.ndarray, variance: float) -> float:
     """Return the share of noisy counts that their noise does not explain."""
     return max(0.0, 1 - counts.size * variance / max(float(np.square(counts).sum()), 1e-9))
 

@@ -145,7 +145,9 @@ def _cells(
         progress("values", done, len(asked))
         own = joined(drawn, one.graphs) if one.graphs else drawn
         graphs = {"graphs": one.places} if one.graphs else {}
-        found = paid_cells(one.relation, own.edges[one.relation.name], partial(_told, one, pay), rng)
+        found = paid_cells(
+            one.relation, own.edges[one.relation.name], partial(_measured_columns, one, pay), rng
+        )
         cells |= {cell: {**columns, **graphs} for cell, columns in found.items()}
     progress("values", len(asked), len(asked))
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
@@ -167,7 +169,7 @@ class _Asked:
     places: Any = None
 
 
-def _told(
+def _measured_columns(
     one: _Asked,
     pay: Callable[[EdgeValueReads, EdgeTable, tuple[str, int], int], Columns],
     place: int,

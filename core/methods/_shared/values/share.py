@@ -42,7 +42,9 @@ class ValueParameters(Parameters):
 
 def carrying(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[EdgeType, ...]:
     """List the relations among ``edge_types`` whose edges carry something."""
-    return tuple(each for each in schema.edge_types if each.name in edge_types and each.attributes)
+    return tuple(
+        relation for relation in schema.edge_types if relation.name in edge_types and relation.attributes
+    )
 
 
 def why_idle(public: PublicFacts) -> str | None:
@@ -65,10 +67,10 @@ def allotments(
     whatever came before it: any window of steps costs ``nano_epsilon`` at most.
     """
     facts, added = replace(public, nano_epsilon=nano_epsilon), []
-    for each in carrying(public.schema, public.edge_types):
-        event = Pure(together_nano_epsilon(facts, each.name), MECHANISM)
-        steps = charged_together(public.unit, public.schema.steps_of(each.name))
-        added += [Allotment(each.name, step, event, PURPOSE) for step in steps]
+    for relation in carrying(public.schema, public.edge_types):
+        event = Pure(together_nano_epsilon(facts, relation.name), MECHANISM)
+        steps = charged_together(public.unit, public.schema.steps_of(relation.name))
+        added += [Allotment(relation.name, step, event, PURPOSE) for step in steps]
     return added
 
 
@@ -85,5 +87,7 @@ def divided(relation: EdgeType, nano_epsilon: int) -> tuple[int, int]:
 def granted(plan: PrivacyPlan) -> dict[str, int]:
     """Return a charged cell's budget for values, by relation. It is of a plan that reads nothing else."""
     return {
-        each.edge_type: each.event.nano_epsilon for each in plan.allotments if isinstance(each.event, Pure)
+        allotment.edge_type: allotment.event.nano_epsilon
+        for allotment in plan.allotments
+        if isinstance(allotment.event, Pure)
     }
