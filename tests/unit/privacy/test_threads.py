@@ -35,7 +35,7 @@ def test_pieces_cover_all_once(on):
 
 def test_work_is_done_side_by_side_and_no_thread_is_left(on):
     together, before = threading.Barrier(on), threading.active_count()
-    found = threads.each(
+    found = threads.on_threads(
         lambda low, high: (together.wait(20), high - low)[1], [(k, k + 1) for k in range(on)]
     )
     assert found == [1] * on
@@ -49,7 +49,7 @@ def test_an_error_of_a_piece_is_the_works(on):
         return high
 
     with pytest.raises(ZeroDivisionError):
-        threads.each(fails, [(0, 1), (1, 2)])
+        threads.on_threads(fails, [(0, 1), (1, 2)])
 
 
 @in_part("kind", ["laplace", "gaussian", "wide"], 2)
