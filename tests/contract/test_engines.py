@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, StorageError
 from core.graphs.columns.tables import NodeTable
-from core.graphs.counted import places
 from core.graphs.counted.here import Here
 from core.graphs.counted.reference import Reference
 from core.graphs.counted.spark import Spark, connect
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.schema.partable import Part, inside
 from core.graphs.stored.fingerprint import fingerprint
-from core.graphs.stored.parts import checked_part
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.shards.draw import write_shard
 from core.methods._shared.shards.law import load_law, strip_law
+from core.publishing.drawn import Drawing
+from core.storage.folders import pack
 from tests.support.sail import Sail
 
 pytestmark = pytest.mark.extras
@@ -152,20 +149,29 @@ def test_folders_in_partitions(tmp_path, here, spark):
     compared(here, spark, Reference(folder=str(tmp_path / "rows")), nodes)
 
 
-def test_a_snapshot_of_a_table_is_what_it_was(tmp_path, here, spark):
+def snapshots(table: Path, format: str) -> list[int]:
+    """The numbers of a table's snapshots, the first one first."""
+    if format == "delta":
+        return sorted(int(path.stem) for path in (table / "_delta_log").glob("*.json"))
+    newest = max((table / "metadata").glob("*.metadata.json"), key=lambda path: path.stat().st_mtime_ns)
+    return [each["snapshot-id"] for each in json.loads(newest.read_bytes())["snapshots"]]
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_snapshot_of_a_table_is_what_it_was(tmp_path, here, spark, format):
     nodes, columns = integers(ends())
-    source = stored(tmp_path / "rows", columns)
-    table = f"edges_{tmp_path.name.replace('-', '_')}"
+    source, at = stored(tmp_path / "rows", columns), tmp_path / "table"
+    table = f"{format}_{tmp_path.name.replace('-', '_')}"
     rows = spark.session.read.parquet(source.folder)
-    rows.write.format("delta").option("path", str(tmp_path / "table")).saveAsTable(table)
-    rows.limit(50).selectExpr("to as `from`", "39 as to").write.format("delta").mode("append").save(
-        str(tmp_path / "table")
-    )
-    pinned = Reference(table=table, snapshot=0, source="from", target="to")
+    rows.write.format(format).option("path", str(at)).saveAsTable(table)
+    more = rows.limit(50).selectExpr("to as `from`", "cast(39 as int) as to")
+    more.write.format(format).mode("append").save(str(at))
+    first, last = snapshots(at, format)
+    pinned = Reference(table=table, snapshot=first, source="from", target="to")
     found = here.found(source, nodes)
     assert spark.found(pinned, nodes) == found
-    assert spark.pinned(pinned) == f"{table}@0"
-    assert spark.found(pinned.model_copy(update={"snapshot": 1}), nodes).rows == found.rows + 50
+    assert spark.pinned(pinned) == f"{table}@{first}"
+    assert spark.found(pinned.model_copy(update={"snapshot": last}), nodes).rows == found.rows + 50
     fingerprints = {
         engine.canonical(asked, nodes, found.rows).fingerprint(KEY)
         for engine, asked in ((here, source), (spark, pinned))
@@ -208,19 +214,22 @@ def test_shards_are_drawn_and_verified_by_tasks_as_in_this_process(tmp_path, her
     law.save(tmp_path / "law")
     shards = law.strips
     assert shards > 2
-    for name, engine in (("here", here), ("spark", spark), ("again", spark)):
-        told = engine.each(partial(drawn, tmp_path / "law", tmp_path / name, shards), shards)
-        rows = engine.each(partial(verified, tmp_path / name, told), shards)
-        assert [each["rows"] for each in rows] == [each["rows"] for each in told]
-        assert told == engine.each(partial(drawn, tmp_path / "law", tmp_path / "here", shards), shards)
-
-
-def drawn(law: Path, place: Path, shards: int, number: int) -> dict[str, Any]:
-    with TemporaryDirectory() as scratch:
-        part = write_shard(load_law(law), number, shards, Path(scratch))
-        places.put(Path(scratch) / part.name, str(place / part.name))
-    return asdict(part)
-
-
-def verified(place: Path, told: list[dict[str, Any]], number: int) -> dict[str, int]:
-    return {"rows": sum(len(source) for source, _ in checked_part(place, Part(**told[number]), inside(80)))}
+    law, folder = load_law(tmp_path / "law"), tmp_path / "alone"
+    folder.mkdir()
+    alone = [asdict(write_shard(law, number, shards, folder)) for number in range(shards)]
+    content: dict[str, set[bytes]] = {}
+    for name, engine in (("here", here), ("spark", spark), ("again", spark), ("again", spark)):
+        drawing = Drawing(str(tmp_path / name), "dcsbm", tuple(range(shards)), shards, bytes(range(32)))
+        drawing.put("law", pack(tmp_path / "law"))
+        assert engine.each(drawing, shards) == alone
+        for part in alone:
+            for kind in ("parts", "degrees"):
+                found = b"".join(drawing.get(f"{kind}/{part['name']}"))
+                content.setdefault(f"{kind}/{part['name']}", set()).add(found)
+                assert found not in (tmp_path / name / kind / part["name"]).read_bytes()  # it is sealed
+    assert {len(found) for found in content.values()} == {1}
+    for part in alone:
+        assert content[f"parts/{part['name']}"] == {(folder / part["name"]).read_bytes()}
+    other = replace(drawing, key=bytes(32))
+    with pytest.raises(StorageError):
+        b"".join(other.get(f"parts/{alone[0]['name']}"))
