@@ -14,10 +14,10 @@ from typing import Any
 from core.errors import IngestRejected, InvalidInput
 from core.graphs.counted import places
 from core.graphs.counted.port import Engine
-from core.graphs.counted.reference import Reference, places_of, read_reference
+from core.graphs.counted.reference import Reference, References, places_of, read_reference
 from core.graphs.ingest.referenced import count_reference
 from core.graphs.stored.whole import read_universe
-from core.privacy.reads.public_groups import labellings
+from core.privacy.reads.public_groups import labellings_of
 from core.storage.store import make_private_folder
 from core.workflows.datasets.ingest import IngestWork
 from worker.folders import write_private
@@ -52,22 +52,29 @@ def counted(
     return ending
 
 
-def _report(engine: Engine, source: Reference, work: IngestWork) -> dict[str, Any]:
+def _report(engine: Engine, source: Reference | References, work: IngestWork) -> dict[str, Any]:
     assert work.schema is not None  # a graph in parts has a declared one
     nodes, out = read_universe(work.graph_folder), work.graph_folder
-    (kind,), key = work.schema.node_types, work.fingerprint_key
-    told = labellings(kind, nodes[kind.name])
+    told, key = labellings_of(work.schema, nodes), work.fingerprint_key
     return count_reference(
         engine, source, work.schema, nodes, told, out, work.limits, fingerprint_key=key
     ).to_json()
 
 
-def _copied(source: Reference, held: Held[IngestWork]) -> dict[str, Any]:
-    """Copy the files of a folder beside the work, for its child to read. InvalidInput for what is none."""
-    if source.folder is None:
-        raise InvalidInput("this service has no engine that knows tables; refer to a folder of Parquet files")
-    rows, left = held.folder / "rows", held.services.settings.max_upload_bytes
-    make_private_folder(rows)
-    for number, address in enumerate(places.listed(source.folder)):
-        left -= places.fetch(address, rows / f"{number:05d}.parquet", left)
-    return {**source.model_dump(), "folder": str(rows)}
+def _copied(source: Reference | References, held: Held[IngestWork]) -> dict[str, Any]:
+    """Copy the files of folders beside the work, for its child to read. InvalidInput for what is none."""
+    left = held.services.settings.max_upload_bytes
+    named = source.relations if isinstance(source, References) else (source,)
+    make_private_folder(held.folder / "rows")
+    found = []
+    for place, each in enumerate(named):
+        if each.folder is None:
+            raise InvalidInput(
+                "this service has no engine that knows tables; refer to a folder of Parquet files"
+            )
+        rows = held.folder / "rows" / str(place)
+        make_private_folder(rows)
+        for number, address in enumerate(places.listed(each.folder)):
+            left -= places.fetch(address, rows / f"{number:05d}.parquet", left)
+        found.append({**each.model_dump(), "folder": str(rows)})
+    return {"relations": found} if isinstance(source, References) else found[0]
